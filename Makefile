@@ -1,0 +1,34 @@
+GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/bin/golangci-lint)
+BASE_URL ?= http://127.0.0.1:8080
+UI := internal/graphiql/ui
+
+.PHONY: build test race lint generate graphiql test-browser
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o ordergraph .
+
+test:
+	go test ./...
+
+race:
+	go test -race ./...
+
+lint:
+	go vet ./...
+	$(GOLANGCI_LINT) run ./...
+
+# After a change of schema.graphqls, connections.graphqls or gqlgen.yml.
+generate:
+	go tool gqlgen generate
+
+# After a change below internal/graphiql/ui; the result is committed.
+graphiql:
+	npm --prefix $(UI) ci
+	npm --prefix $(UI) run lint
+	npm --prefix $(UI) run build
+	go run ./internal/graphiql/pack $(UI)/dist $(UI).zip
+
+# Needs Chromium, and a server with the sample data at BASE_URL.
+test-browser:
+	npm --prefix e2e/browser ci
+	BASE_URL=$(BASE_URL) npm --prefix e2e/browser test

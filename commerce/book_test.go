@@ -1,0 +1,103 @@
+package commerce_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// smallBook is a shop of two products, one customer with an account rep and one without, and an order in every status.
+// Each order is of 2 mugs at 4.50 and 1 lamp at 20.05.
+func smallBook(t testing.TB) commerce.Book {
+	b := commerce.Book{
+		Products:  []commerce.Product{{SKU: "mug", UnitPrice: money(t, "5", "USD")}, {SKU: "lamp", UnitPrice: money(t, "20", "USD")}},
+		Levels:    []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w1", Quantity: 10}, {SKU: "mug", WarehouseID: "w2", Quantity: 5}, {SKU: "lamp", WarehouseID: "w1", Quantity: 3}},
+		Customers: []commerce.Customer{{ID: "c1", AccountRepID: "rep"}, {ID: "c2"}, {ID: "c3"}},
+	}
+	for i, status := range commerce.Statuses() {
+		o := commerce.OrderWithItems{Order: commerce.Order{ID: commerce.OrderID("o" + status.String()), CustomerID: "c1", Status: status}}
+		if i > 2 {
+			o.CustomerID = "c2"
+		}
+		o.Lines = []commerce.LineItem{{SKU: "mug", Quantity: 2, UnitPrice: money(t, "4.50", "USD")}, {SKU: "lamp", Quantity: 1, UnitPrice: money(t, "20.05", "USD")}}
+		b.Orders = append(b.Orders, o)
+	}
+	return b
+}
+
+func TestSettle(t *testing.T) {
+	b := smallBook(t)
+	// What stood there before does not count.
+	b.Products[0].TotalInventory, b.Products[0].Available = 99, 99
+	b.Customers[0].OrderCount = new(42)
+	for range 2 { // settling again changes nothing
+		if err := b.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []int{3, 2, 0} {
+			if got := b.Customers[i].OrderCount; got == nil || *got != want {
+				t.Errorf("customer %s has %v orders, want %d", b.Customers[i].ID, got, want)
+			}
+		}
+		// The pending and the confirmed order hold 2 mugs and 1 lamp back each.
+		for i, want := range [][2]int{{15, 11}, {3, 1}} {
+			if got := [2]int{b.Products[i].TotalInventory, b.Products[i].Available}; got != want {
+				t.Errorf("%s: %v pieces in total and available, want %v", b.Products[i].SKU, got, want)
+			}
+		}
+		for _, o := range b.Orders {
+			if o.Total.Decimal() != "29.05" || o.Total.Currency != "USD" {
+				t.Errorf("order %s: total %s %s, want 29.05 USD", o.ID, o.Total.Decimal(), o.Total.Currency)
+			}
+			if o.ItemCount == nil || *o.ItemCount != 2 {
+				t.Errorf("order %s: item count %v, want 2", o.ID, o.ItemCount)
+			}
+			if want := map[commerce.CustomerID]commerce.EmployeeID{"c1": "rep"}[o.CustomerID]; o.AccountRepID != want {
+				t.Errorf("order %s of %s: account rep %q, want %q", o.ID, o.CustomerID, o.AccountRepID, want)
+			}
+			for _, line := range o.Lines {
+				if line.OrderID != o.ID || line.CustomerID != o.CustomerID {
+					t.Errorf("order %s: item %s belongs to order %q of %q", o.ID, line.SKU, line.OrderID, line.CustomerID)
+				}
+			}
+		}
+	}
+}
+
+func TestSettleRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(*commerce.Book, *commerce.OrderWithItems)
+		says  []string
+	}{
+		{"stock of an unknown product", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].SKU = "vase" }, []string{"vase", "w1", "no such product"}},
+		{"unknown customer", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.CustomerID = "nobody" }, []string{"oconfirmed", "customer nobody"}},
+		{"no items", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines = nil }, []string{"oconfirmed", "no items"}},
+		{"unknown product", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[1].SKU = "vase" }, []string{"oconfirmed", "product vase"}},
+		{"a product in two items", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[1].SKU = "mug" }, []string{"oconfirmed", "mug", "two items"}},
+		{"quantity of 0", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[1].Quantity = 0 }, []string{"oconfirmed", "lamp", "quantity of 0"}},
+		{"negative quantity", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[0].Quantity = -1 }, []string{"oconfirmed", "mug", "quantity of -1"}},
+		{"two currencies", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[1].UnitPrice = money(t, "1", "EUR") }, []string{"oconfirmed", "USD", "EUR"}},
+		{"a subtotal that is too large", func(_ *commerce.Book, o *commerce.OrderWithItems) {
+			o.Lines[0].UnitPrice = money(t, "9999999999999999999", "USD")
+		}, []string{"oconfirmed", "multiply"}},
+		{"a total that is too large", func(_ *commerce.Book, o *commerce.OrderWithItems) {
+			o.Lines[0].Quantity, o.Lines[0].UnitPrice = 1, money(t, "9999999999999999999", "USD")
+		}, []string{"oconfirmed", "add"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := smallBook(t)
+			c.spoil(&b, &b.Orders[1])
+			err := b.Settle()
+			if err == nil {
+				t.Fatal("the book settles")
+			}
+			for _, part := range c.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}

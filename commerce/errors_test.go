@@ -1,0 +1,41 @@
+package commerce_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// checkRefused fails the test unless err is an InvalidError that says all of the parts.
+func checkRefused(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	invalid, ok := errors.AsType[*commerce.InvalidError](err)
+	if !ok {
+		t.Fatalf("error %v, want an InvalidError", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(invalid.Error(), part) {
+			t.Errorf("error %q does not say %q", invalid, part)
+		}
+	}
+}
+
+func TestForNamesTheArgument(t *testing.T) {
+	err := commerce.For("id", fmt.Errorf("look up: %w", commerce.Invalid("has %d bytes", 70)))
+	if got, want := err.Error(), `argument "id" has 70 bytes`; got != want {
+		t.Errorf("For: %q, want %q", got, want)
+	}
+	if again := commerce.For("other", err); again.Error() != err.Error() {
+		t.Errorf("For renamed an argument: %q", again)
+	}
+	if other := commerce.For("id", io.EOF); other != io.EOF {
+		t.Errorf("For changed another error: %v", other)
+	}
+	if none := commerce.For("id", nil); none != nil {
+		t.Errorf("For made an error of nil: %v", none)
+	}
+}

@@ -1,0 +1,127 @@
+package commerce
+
+import (
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// Ids are distinct types, so that a customer's cannot be given where an order's is wanted.
+type (
+	// CustomerID is 1 to 64 characters of A-Z a-z 0-9 _ - and point.
+	CustomerID string
+	// OrderID is a ULID in its canonical form: 26 characters of Crockford's base 32, upper case.
+	OrderID string
+	// EventID is a ULID, as OrderID.
+	EventID string
+	// SKU is a product's id, spelled as a CustomerID.
+	SKU string
+	// WarehouseID is spelled as a CustomerID.
+	WarehouseID string
+	// EmployeeID is spelled as a CustomerID.
+	EmployeeID string
+)
+
+// MaxIDLength is how long an id that clients may choose can be, in bytes.
+const MaxIDLength = 64
+
+// ParseID returns s as an id of the type that the caller asks for.
+//
+// Errors: InvalidError where s is empty, longer than MaxIDLength or holds other characters than
+// A-Z a-z 0-9 _ - and point, so that no id can forge a key of the table.
+func ParseID[ID ~string](s string) (ID, error) {
+	if s == "" {
+		return "", Invalid("is empty: give an id")
+	}
+	if len(s) > MaxIDLength {
+		return "", Invalid("has %d bytes: an id has at most %d", len(s), MaxIDLength)
+	}
+	for _, r := range s {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
+		default:
+			return "", Invalid("holds %q: an id is made of A-Z a-z 0-9 _ - and point", r)
+		}
+	}
+	return ID(s), nil
+}
+
+// ParseOrderID returns s as an order id, in upper case.
+//
+// Errors: InvalidError where s is no ULID (https://github.com/ulid/spec).
+func ParseOrderID(s string) (OrderID, error) {
+	if len(s) != ulid.EncodedSize {
+		return "", Invalid("has %d characters: an order id is a ULID of %d, such as 01HVMK3P2Q0000000000000001", len(s), ulid.EncodedSize)
+	}
+	id, err := ulid.ParseStrict(s)
+	if err != nil {
+		return "", Invalid("is no ULID: it may hold 0-9 and A-Z without I L O U, and begins with 0 to 7")
+	}
+	return OrderID(id.String()), nil
+}
+
+// Time tells when the order was placed, to the millisecond, in UTC. It is false for an id that is no ULID,
+// as other software may have written.
+func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
+
+// Time tells when the event happened, as OrderID.Time.
+func (id EventID) Time() (time.Time, bool) { return ulidTime(string(id)) }
+
+func ulidTime(s string) (time.Time, bool) {
+	id, err := ulid.ParseStrict(s)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return id.Timestamp().UTC(), true
+}
+
+// FirstULID returns the smallest ULID of the first millisecond that is not before at, so that ids at or above it
+// belong to moments at or after at. Moments before 1970 give the smallest ULID of all; it is false for
+// moments behind the year 10889, which no ULID can tell.
+func FirstULID(at time.Time) (string, bool) {
+	ms := at.UnixMilli()
+	if at.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	if at.Unix() < 0 {
+		ms = 0
+	}
+	var id ulid.ULID
+	if uint64(ms) > ulid.MaxTime() || id.SetTime(uint64(ms)) != nil {
+		return "", false
+	}
+	return id.String(), true
+}
+
+// ParseText returns s as text that a client may search for, such as a name or a category.
+//
+// Errors: InvalidError where s is empty, longer than max bytes, or holds '#' or control characters.
+func ParseText(s string, max int) (string, error) {
+	if s == "" {
+		return "", Invalid("is empty")
+	}
+	if len(s) > max {
+		return "", Invalid("has %d bytes: at most %d are allowed", len(s), max)
+	}
+	if i := strings.IndexFunc(s, func(r rune) bool { return r == '#' || r < ' ' || r == 0x7f }); i >= 0 {
+		return "", Invalid("holds %q, which is not allowed", s[i])
+	}
+	return s, nil
+}
+
+// ParseEmail returns the form of an e-mail address by which customers are found: lower case.
+//
+// Errors: InvalidError where s is no address of the form local@domain, is longer than 254 bytes (RFC 5321), or
+// holds spaces or '#'.
+func ParseEmail(s string) (string, error) {
+	text, err := ParseText(s, 254)
+	if err != nil {
+		return "", err
+	}
+	local, domain, ok := strings.Cut(text, "@")
+	if !ok || local == "" || domain == "" || strings.ContainsAny(text, " \t") || strings.Contains(domain, "@") {
+		return "", Invalid("is no e-mail address: it has the form name@example.com")
+	}
+	return strings.ToLower(text), nil
+}

@@ -1,0 +1,257 @@
+package commerce_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func TestParseID(t *testing.T) {
+	for _, s := range []string{"a", "cust_01", "AVON-TORTOISE", "1.5", "_", strings.Repeat("x", commerce.MaxIDLength)} {
+		if id, err := commerce.ParseID[commerce.SKU](s); err != nil || id != commerce.SKU(s) {
+			t.Errorf("ParseID(%q) = %q, %v", s, id, err)
+		}
+	}
+}
+
+func TestParseIDRefuses(t *testing.T) {
+	for s, reason := range map[string]string{
+		"": "is empty",
+		strings.Repeat("x", commerce.MaxIDLength+1): "65 bytes",
+		strings.Repeat("x", 10_000):                 "10000 bytes",
+		"a#b":                                       `'#'`,
+		"a b":                                       `' '`,
+		"a/b":                                       `'/'`,
+		"a\x00":                                     `'\x00'`,
+		"a\n":                                       `'\n'`,
+		"käse":                                      `'ä'`,
+		"\xff":                                      "holds",
+	} {
+		id, err := commerce.ParseID[commerce.CustomerID](s)
+		checkRefused(t, err, reason)
+		if id != "" {
+			t.Errorf("ParseID(%.20q) gave %.20q beside its error", s, id)
+		}
+	}
+}
+
+func TestParseOrderID(t *testing.T) {
+	const canonical = "01HVMK3P2Q0000000000000001"
+	for _, s := range []string{canonical, strings.ToLower(canonical), "01hvmk3p2Q0000000000000001"} {
+		if id, err := commerce.ParseOrderID(s); err != nil || id != canonical {
+			t.Errorf("ParseOrderID(%q) = %q, %v, want %q", s, id, err, canonical)
+		}
+	}
+	id, err := commerce.ParseOrderID("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+	if err != nil || id != "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" {
+		t.Errorf("the last ULID: %q, %v", id, err)
+	}
+}
+
+func TestParseOrderIDRefuses(t *testing.T) {
+	for s, reason := range map[string]string{
+		"":                                 "0 characters",
+		"01HVMK3P2Q000000000000001":        "25 characters",
+		"01HVMK3P2Q00000000000000011":      "27 characters",
+		strings.Repeat("0", 10_000):        "10000 characters",
+		"01HVMK3P2Q000000000000000I":       "without I L O U",
+		"01HVMK3P2Q000000000000000l":       "without I L O U",
+		"01HVMK3P2Q000000000000000O":       "without I L O U",
+		"01HVMK3P2Q000000000000000U":       "without I L O U",
+		"01HVMK3P2Q000000000000000#":       "is no ULID",
+		"01HVMK3P2Q000000000000000é":       "27 characters",
+		"01HVMK3P2Q00000000000000\xff\xff": "is no ULID",
+		"8ZZZZZZZZZZZZZZZZZZZZZZZZZ":       "begins with 0 to 7",
+	} {
+		id, err := commerce.ParseOrderID(s)
+		checkRefused(t, err, reason)
+		if id != "" {
+			t.Errorf("ParseOrderID(%.30q) gave %.30q beside its error", s, id)
+		}
+	}
+}
+
+func FuzzParseOrderID(f *testing.F) {
+	for _, seed := range []string{"01HVMK3P2Q0000000000000001", "01hvmk3p2q0000000000000001", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "", "ORDER#01HVMK3P2Q0000000000"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := commerce.ParseOrderID(s)
+		if err != nil {
+			checkRefused(t, err)
+			return
+		}
+		if !strings.EqualFold(s, string(id)) {
+			t.Errorf("%q parses to %q, another id", s, id)
+		}
+		if again, err := commerce.ParseOrderID(string(id)); err != nil || again != id {
+			t.Errorf("%q parses to %q, which parses to %q, %v", s, id, again, err)
+		}
+		if _, ok := id.Time(); !ok {
+			t.Errorf("%q has no time", id)
+		}
+	})
+}
+
+// An id holds no '#' and is at most MaxIDLength long, whatever text it comes from.
+func FuzzParseID(f *testing.F) {
+	for _, seed := range []string{"cust_01", "", "a#b", "\xff", strings.Repeat("x", 65)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := commerce.ParseID[commerce.CustomerID](s)
+		if err != nil {
+			checkRefused(t, err)
+			return
+		}
+		if string(id) != s || s == "" || len(s) > commerce.MaxIDLength || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") != "" {
+			t.Errorf("ParseID(%q) = %q", s, id)
+		}
+	})
+}
+
+func TestTimeOfIDs(t *testing.T) {
+	want := time.Date(2024, 4, 16, 23, 15, 41, 783e6, time.UTC)
+	if at, ok := commerce.OrderID("01HVMK3P2Q0000000000000001").Time(); !ok || at != want {
+		t.Errorf("order id: %v, %v, want %v in UTC", at, ok, want)
+	}
+	if at, ok := commerce.EventID("01HVMK3P2Q0000000000000001").Time(); !ok || at != want {
+		t.Errorf("event id: %v, %v, want %v in UTC", at, ok, want)
+	}
+	for _, id := range []commerce.OrderID{"", "ord_001", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ"} {
+		if at, ok := id.Time(); ok {
+			t.Errorf("%q has the time %v", id, at)
+		}
+	}
+}
+
+// ulids draws any ULID; its lower ten bytes are often all 0 or all 1, where mistakes by one show.
+func ulids() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		var id ulid.ULID
+		if err := id.SetTime(rapid.Uint64Range(0, ulid.MaxTime()).Draw(t, "ms")); err != nil {
+			t.Fatal(err)
+		}
+		fill := rapid.SampledFrom([]byte{0x00, 0xff, 0x5a}).Draw(t, "fill")
+		for i := 6; i < len(id); i++ {
+			id[i] = fill
+		}
+		return id.String()
+	})
+}
+
+// Ids at or above FirstULID(at) are exactly those of moments at or after at.
+func TestFirstULIDDividesIDs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := commerce.OrderID(ulids().Draw(t, "id"))
+		placed, _ := id.Time()
+		// Near the id's own time half of the time, else anywhere up to the last that a ULID can tell.
+		at := time.Unix(rapid.Int64Range(0, int64(ulid.MaxTime()/1000)-1).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
+		if rapid.Bool().Draw(t, "near") {
+			at = placed.Add(time.Duration(rapid.Int64Range(-2_000_001, 2_000_001).Draw(t, "near by")))
+		}
+		first, ok := commerce.FirstULID(at)
+		if !ok {
+			if !at.After(ulid.Time(ulid.MaxTime())) {
+				t.Fatalf("FirstULID(%v) is none", at)
+			}
+			return
+		}
+		if above, after := string(id) >= first, !placed.Before(at); above != after {
+			t.Fatalf("id %s of %v, FirstULID(%v) = %s: id is above: %v, at or after: %v", id, placed, at, first, above, after)
+		}
+	})
+}
+
+func TestFirstULIDAtTheEnds(t *testing.T) {
+	const smallest = "00000000000000000000000000"
+	last := ulid.Time(ulid.MaxTime())
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{time.Time{}, smallest},
+		{time.Date(1969, 12, 31, 23, 59, 59, 1, time.UTC), smallest},
+		{time.Date(1969, 12, 31, 23, 59, 59, 999_999_999, time.UTC), smallest},
+		{time.Unix(0, 0), smallest},
+		{time.Unix(0, 1), "00000000010000000000000000"},
+		{time.Date(2024, 4, 16, 23, 15, 41, 783e6, time.FixedZone("", 0)), "01HVMK3P2Q0000000000000000"},
+		{time.Date(2024, 4, 17, 1, 15, 41, 783e6, time.FixedZone("", 2*60*60)), "01HVMK3P2Q0000000000000000"},
+		{last, "7ZZZZZZZZZ0000000000000000"},
+	} {
+		if got, ok := commerce.FirstULID(c.at); !ok || got != c.want {
+			t.Errorf("FirstULID(%v) = %q, %v, want %q", c.at, got, ok, c.want)
+		}
+	}
+	for _, at := range []time.Time{last.Add(1), last.Add(time.Millisecond), time.Date(10890, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(250_000_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		if got, ok := commerce.FirstULID(at); ok {
+			t.Errorf("FirstULID(%v) = %q, want none", at, got)
+		}
+	}
+}
+
+func TestParseText(t *testing.T) {
+	for _, s := range []string{"x", "John Smith", "Zoë", "日本", "a/b", strings.Repeat("x", 20)} {
+		if got, err := commerce.ParseText(s, 20); err != nil || got != s {
+			t.Errorf("ParseText(%q) = %q, %v", s, got, err)
+		}
+	}
+	for s, reason := range map[string]string{
+		"":                      "is empty",
+		strings.Repeat("x", 21): "21 bytes",
+		strings.Repeat("é", 11): "22 bytes",
+		"a#b":                   `'#'`,
+		"a\tb":                  `'\t'`,
+		"a\x00":                 `'\x00'`,
+		"a\x7f":                 `'\x7f'`,
+	} {
+		_, err := commerce.ParseText(s, 20)
+		checkRefused(t, err, reason)
+	}
+}
+
+func TestParseEmail(t *testing.T) {
+	for s, want := range map[string]string{
+		"alice@example.com":             "alice@example.com",
+		"Alice.B+x@Example.COM":         "alice.b+x@example.com",
+		"a@b":                           "a@b",
+		"ÄRGER@example.com":             "ärger@example.com",
+		strings.Repeat("a", 252) + "@b": strings.Repeat("a", 252) + "@b",
+	} {
+		if got, err := commerce.ParseEmail(s); err != nil || got != want {
+			t.Errorf("ParseEmail(%.30q) = %.30q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"alice", "@example.com", "alice@", "@", "a@b@c", "a b@c", "a@b c", " a@b"} {
+		_, err := commerce.ParseEmail(s)
+		checkRefused(t, err, "is no e-mail address", "name@example.com")
+	}
+	for s, reason := range map[string]string{
+		"":                              "is empty",
+		strings.Repeat("a", 253) + "@b": "255 bytes",
+		"a#@example.com":                `'#'`,
+		"a@exa\tmple.com":               `'\t'`,
+	} {
+		_, err := commerce.ParseEmail(s)
+		checkRefused(t, err, reason)
+	}
+}
+
+// The form by which customers are found is its own form, so that an address finds its customer however it is spelled.
+func TestParseEmailIsStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[A-Za-zÄÖÜİẞ0-9.+-]{1,20}@[A-Za-zÄ.-]{1,20}`).Draw(t, "address")
+		once, err := commerce.ParseEmail(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice, err := commerce.ParseEmail(once); err != nil || twice != once {
+			t.Fatalf("%q is found as %q, and that as %q, %v", s, once, twice, err)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package commerce_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func money(t testing.TB, amount string, c commerce.Currency) commerce.Money {
+	t.Helper()
+	m, err := commerce.ParseMoney(amount, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// DynamoDB gives 0.10 back as 0.1, and 3 as 3; clients see the currency's digits.
+func TestDecimalHasTheCurrencysDigits(t *testing.T) {
+	for _, c := range []struct {
+		amount   string
+		currency commerce.Currency
+		want     string
+	}{
+		{"0.1", "USD", "0.10"},
+		{"29.99", "USD", "29.99"},
+		{"3", "EUR", "3.00"},
+		{"0", "GBP", "0.00"},
+		{"-5.5", "USD", "-5.50"},
+		{"7", "CHF", "7.00"},
+		{"29.999", "USD", "29.999"},
+		{"29.9900", "USD", "29.99"},
+		{"1200", "JPY", "1200"},
+		{"1200.0", "JPY", "1200"},
+		{"1200.5", "JPY", "1200.5"},
+		{"1.5", "KWD", "1.500"},
+		{"1.5", "BHD", "1.500"},
+		{"1.2345", "KWD", "1.2345"},
+		{"1.5", "ZZZ", "1.50"},
+		{"1.5", "no currency", "1.50"},
+		{"99999999999999999.99", "USD", "99999999999999999.99"},
+	} {
+		if got := money(t, c.amount, c.currency).Decimal(); got != c.want {
+			t.Errorf("%s %s is shown as %q, want %q", c.amount, c.currency, got, c.want)
+		}
+	}
+}
+
+func TestParseMoneyRefuses(t *testing.T) {
+	for _, s := range []string{"", "x", "NaN", "Infinity", "1,5", "1_000", "0x10", " 1", "1e30", "99999999999999999999", strings.Repeat("9", 10_000)} {
+		_, err := commerce.ParseMoney(s, "USD")
+		checkRefused(t, err, "decimal number")
+	}
+}
+
+func TestParseCurrency(t *testing.T) {
+	for _, s := range []string{"USD", "EUR", "GBP", "JPY", "KWD"} {
+		if c, err := commerce.ParseCurrency(s); err != nil || c != commerce.Currency(s) {
+			t.Errorf("ParseCurrency(%q) = %q, %v", s, c, err)
+		}
+	}
+	for _, s := range []string{"", "usd", "US", "USDD", "U$D", "QQQ", "USD "} {
+		_, err := commerce.ParseCurrency(s)
+		checkRefused(t, err, "ISO 4217")
+	}
+}
+
+func TestTimesAndPlus(t *testing.T) {
+	three, err := money(t, "4.99", "USD").Times(3)
+	if err != nil || three != money(t, "14.97", "USD") {
+		t.Errorf("4.99 times 3 = %v, %v", three, err)
+	}
+	sum, err := three.Plus(money(t, "79.99", "USD"))
+	if err != nil || sum.Decimal() != "94.96" || sum.Currency != "USD" {
+		t.Errorf("14.97 plus 79.99 = %v, %v", sum, err)
+	}
+	if none, err := three.Times(0); err != nil || none.Decimal() != "0.00" {
+		t.Errorf("14.97 times 0 = %v, %v", none, err)
+	}
+	// Floats cannot do this one.
+	tenths := money(t, "0.1", "EUR")
+	if sum, err := tenths.Plus(money(t, "0.2", "EUR")); err != nil || sum != money(t, "0.3", "EUR") {
+		t.Errorf("0.1 plus 0.2 = %v, %v", sum, err)
+	}
+}
+
+func TestMoneyRefusesToAddCurrencies(t *testing.T) {
+	_, err := money(t, "1", "USD").Plus(money(t, "1", "EUR"))
+	if err == nil || !strings.Contains(err.Error(), "USD") || !strings.Contains(err.Error(), "EUR") {
+		t.Errorf("1 USD plus 1 EUR: error %v, want one that names both", err)
+	}
+}
+
+func TestMoneyTooLarge(t *testing.T) {
+	most := money(t, "99999999999999999.99", "USD")
+	if product, err := most.Times(1000); err == nil {
+		t.Errorf("%s times 1000 = %s, want an error", most.Decimal(), product.Decimal())
+	}
+	whole := money(t, "9999999999999999999", "JPY")
+	if sum, err := whole.Plus(money(t, "1", "JPY")); err == nil {
+		t.Errorf("%s plus 1 = %s, want an error", whole.Decimal(), sum.Decimal())
+	}
+	if subtotal, err := (commerce.LineItem{Quantity: 1000, UnitPrice: most}).Subtotal(); err == nil {
+		t.Errorf("a subtotal of %s, want an error", subtotal.Decimal())
+	}
+}
+
+// Adding an amount n times gives n times the amount, to the digit.
+func TestSumOfEqualLinesIsTheProduct(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		currency := rapid.SampledFrom([]commerce.Currency{"USD", "JPY", "KWD"}).Draw(t, "currency")
+		price := fmt.Sprintf("%d.%03d", rapid.IntRange(0, 1_000_000).Draw(t, "whole"), rapid.IntRange(0, 999).Draw(t, "thousandths"))
+		n := rapid.IntRange(1, 60).Draw(t, "n")
+		unit, err := commerce.ParseMoney(price, currency)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := commerce.Money{Currency: currency}
+		for range n {
+			if sum, err = sum.Plus(unit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		product, err := unit.Times(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum.Amount.Cmp(product.Amount) != 0 || sum.Decimal() != product.Decimal() {
+			t.Fatalf("%s %d times: sum %s, product %s", price, n, sum.Decimal(), product.Decimal())
+		}
+	})
+}
+
+// What is shown reads back as the same amount.
+func FuzzParseMoney(f *testing.F) {
+	for _, seed := range []string{"29.99", "0.1", "-0", "1e5", "1e-19", "9999999999999999999", "NaN", ".5", "0.0000000000000000001"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := commerce.ParseMoney(s, "USD")
+		if err != nil {
+			checkRefused(t, err)
+			return
+		}
+		if again := money(t, m.Decimal(), "USD"); again.Amount.Cmp(m.Amount) != 0 {
+			t.Errorf("%q is shown as %q, which reads as %v", s, m.Decimal(), again.Amount)
+		}
+	})
+}

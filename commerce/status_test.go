@@ -1,0 +1,70 @@
+package commerce_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func TestStatusesInTheTablesSpelling(t *testing.T) {
+	names := []string{"pending", "confirmed", "shipped", "delivered", "cancelled"}
+	statuses := commerce.Statuses()
+	if len(statuses) != len(names) {
+		t.Fatalf("Statuses() = %v, want %v", statuses, names)
+	}
+	for i, status := range statuses {
+		if status.String() != names[i] {
+			t.Errorf("status %d is spelled %q, want %q", i, status, names[i])
+		}
+		if parsed, err := commerce.ParseStatus(names[i]); err != nil || parsed != status {
+			t.Errorf("ParseStatus(%q) = %v, %v", names[i], parsed, err)
+		}
+	}
+}
+
+func TestParseStatusRefuses(t *testing.T) {
+	for _, s := range []string{"", "PENDING", "Pending", "pending ", "canceled", "status(0)"} {
+		status, err := commerce.ParseStatus(s)
+		checkRefused(t, err, "no status")
+		if status != 0 {
+			t.Errorf("ParseStatus(%q) = %v beside its error", s, status)
+		}
+	}
+}
+
+func TestStatusOfNoKind(t *testing.T) {
+	for status, want := range map[commerce.Status]string{0: "status(0)", -1: "status(-1)", 6: "status(6)"} {
+		if got := status.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+		if to := status.Transitions(); len(to) > 0 {
+			t.Errorf("%v moves to %v", status, to)
+		}
+	}
+}
+
+func TestLifecycle(t *testing.T) {
+	for from, want := range map[commerce.Status][]commerce.Status{
+		commerce.Pending:   {commerce.Confirmed, commerce.Cancelled},
+		commerce.Confirmed: {commerce.Shipped, commerce.Cancelled},
+		commerce.Shipped:   {commerce.Delivered},
+		commerce.Delivered: nil,
+		commerce.Cancelled: nil,
+	} {
+		if got := from.Transitions(); !slices.Equal(got, want) {
+			t.Errorf("%v moves to %v, want %v", from, got, want)
+		}
+		if got := (commerce.Order{Status: from}).AvailableTransitions(); !slices.Equal(got, want) {
+			t.Errorf("an order that is %v moves to %v, want %v", from, got, want)
+		}
+	}
+}
+
+func TestReserves(t *testing.T) {
+	for _, status := range commerce.Statuses() {
+		if got, want := status.Reserves(), status == commerce.Pending || status == commerce.Confirmed; got != want {
+			t.Errorf("%v reserves stock: %v, want %v", status, got, want)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package dynamo
+
+import "github.com/ordergraph/ordergraph/commerce"
+
+func customerKey(b *keyBuilder, id commerce.CustomerID) keys {
+	return keys{PK: b.key(entityCustomer.PK, string(id)), SK: b.key(entityCustomer.SK)}
+}
+
+func emailClaimKey(b *keyBuilder, email string) keys {
+	return keys{PK: b.key(entityEmailClaim.PK, email), SK: b.key(entityEmailClaim.SK)}
+}
+
+// customerRecords are all records of a customer: the customer, the claim of the e-mail address, and the edge to the
+// account rep where there is one.
+func customerRecords(b *keyBuilder, c commerce.Customer) []record {
+	id := string(c.ID)
+	k := customerKey(b, c.ID)
+	k.GSI1PK = b.sharded(entityCustomer.GSI1PK, id)
+	k.GSI1SK = b.key(entityCustomer.GSI1SK, timestamp(c.CreatedAt), id)
+	customer := k.attributes().with(customerAttributes(entityCustomer, c))
+	if c.OrderCount != nil {
+		customer["orderCount"] = num(*c.OrderCount)
+	}
+	email, err := commerce.ParseEmail(c.Email)
+	if err != nil && b.err == nil {
+		b.err = commerce.For("email", err)
+	}
+	claim := emailClaimKey(b, email).attributes().with(record{"entity": str(entityEmailClaim.Name), "customerId": str(id)})
+	records := []record{customer, claim}
+	if c.AccountRepID != "" {
+		edge := keys{
+			PK:     b.key(entityCustomerRep.PK, id),
+			SK:     b.key(entityCustomerRep.SK),
+			GSI1PK: b.key(entityCustomerRep.GSI1PK, string(c.AccountRepID)),
+			GSI1SK: b.key(entityCustomerRep.GSI1SK, id),
+		}
+		// The edge has no orderCount: it would have to be written again with every order.
+		records = append(records, edge.attributes().with(customerAttributes(entityCustomerRep, c)))
+	}
+	return records
+}
+
+func customerAttributes(e Entity, c commerce.Customer) record {
+	r := record{
+		"entity": str(e.Name), "customerId": str(string(c.ID)), "name": str(c.Name), "email": str(c.Email),
+		"phoneNumbers": texts(c.PhoneNumbers), "createdAt": str(timestamp(c.CreatedAt)),
+		"updatedAt": str(timestamp(c.UpdatedAt)), "version": num(c.Version),
+	}
+	if c.AccountRepID != "" {
+		r["accountRepId"] = str(string(c.AccountRepID))
+	}
+	return r
+}
+
+// decodeCustomer reads a customer's record or REP edge.
+//
+// Errors: ErrCorrupt.
+func (s *Store) decodeCustomer(rec record) (*commerce.Customer, error) {
+	r := reader{record: rec}
+	c := &commerce.Customer{
+		ID:           commerce.CustomerID(r.mustText("customerId")),
+		Name:         r.mustText("name"),
+		Email:        r.mustText("email"),
+		PhoneNumbers: r.texts("phoneNumbers"),
+		AccountRepID: commerce.EmployeeID(r.text("accountRepId")),
+		OrderCount:   r.count("orderCount"),
+		CreatedAt:    r.mustTime("createdAt"),
+		Version:      r.number("version"),
+	}
+	c.UpdatedAt = r.timeOr("updatedAt", c.CreatedAt)
+	return c, r.err()
+}
+
+// decodeEmailClaim reads whose an e-mail address is.
+//
+// Errors: ErrCorrupt.
+func decodeEmailClaim(rec record) (commerce.CustomerID, error) {
+	r := reader{record: rec}
+	return commerce.CustomerID(r.mustText("customerId")), r.err()
+}

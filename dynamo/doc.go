@@ -1,0 +1,26 @@
+// Package dynamo keeps the order book in one DynamoDB table with one global secondary index (GSI).
+//
+// The nouns:
+//
+//   - A record is what DynamoDB calls an item: attributes under a partition key (pk) and a sort key (sk). An
+//     order's item is a commerce.LineItem, never just "item".
+//   - An item collection is all records of one partition key: an order with its items and events, or a
+//     product with its inventory levels.
+//   - An entity is a kind of record. Its keys are templates: CUSTOMER#{customerId}.
+//   - An edge is a record that exists for one list and carries the attributes which that list needs, so that no
+//     list does a second look-up: an employee's NAME edge, a customer's REP edge.
+//   - An access pattern is one way to read, with an id (AP1 to AP31). The id is its name in code, in the explain
+//     output and in the docs.
+//   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3.
+//
+// model.go holds every key template and access pattern; the rest of the package is built from it.
+//
+// Caveats:
+//
+//   - Reads are eventually consistent: a record written a moment ago may not be seen yet.
+//   - An order stands in the table twice, under its own key and in its customer's partition. Both records carry
+//     the same attributes. The ITEM records are the truth about an order's items; the list that both order records carry
+//     is a copy for speed.
+//   - Records of other software are read as they are: without entity, version, itemCount or embedded items.
+//   - Sort keys compare by the bytes of their UTF-8.
+package dynamo

@@ -1,0 +1,59 @@
+package dynamo
+
+import "github.com/ordergraph/ordergraph/commerce"
+
+func employeeKey(b *keyBuilder, id commerce.EmployeeID) keys {
+	return keys{PK: b.key(entityEmployee.PK, string(id)), SK: b.key(entityEmployee.SK)}
+}
+
+// employeeRecords are all records of an employee: the employee, and an edge each for the lists by name, by job title and
+// by warehouse. The edges carry everything, so that a list is one Query.
+func employeeRecords(b *keyBuilder, e commerce.Employee) []record {
+	id := string(e.ID)
+	attributes := record{
+		"employeeId": str(id), "name": str(e.Name), "phoneNumbers": texts(e.PhoneNumbers), "jobTitle": str(e.JobTitle),
+		"hireDate": str(string(e.HireDate)), "version": num(e.Version),
+	}
+	if e.WarehouseID != "" {
+		attributes["warehouseId"] = str(string(e.WarehouseID))
+	}
+	own := employeeKey(b, e.ID)
+	own.GSI1PK = b.sharded(entityEmployee.GSI1PK, id)
+	own.GSI1SK = b.key(entityEmployee.GSI1SK, string(e.HireDate), id)
+	records := []record{own.attributes().with(attributes).with(record{"entity": str(entityEmployee.Name)})}
+
+	edge := func(to Entity, value string) {
+		k := keys{
+			PK: b.key(to.PK, id), SK: b.key(to.SK),
+			GSI1PK: b.key(to.GSI1PK, value), GSI1SK: b.key(to.GSI1SK, id),
+		}
+		records = append(records, k.attributes().with(attributes).with(record{"entity": str(to.Name)}))
+	}
+	edge(entityEmployeeName, e.Name)
+	edge(entityEmployeeTitle, e.JobTitle)
+	if e.WarehouseID != "" {
+		edge(entityEmployeeWarehouse, string(e.WarehouseID))
+	}
+	return records
+}
+
+// decodeEmployee reads an employee's record or one of its edges.
+//
+// Errors: ErrCorrupt.
+func decodeEmployee(rec record) (*commerce.Employee, error) {
+	r := reader{record: rec}
+	e := &commerce.Employee{
+		ID:           commerce.EmployeeID(r.mustText("employeeId")),
+		Name:         r.mustText("name"),
+		PhoneNumbers: r.texts("phoneNumbers"),
+		JobTitle:     r.mustText("jobTitle"),
+		WarehouseID:  commerce.WarehouseID(r.text("warehouseId")),
+		Version:      r.number("version"),
+	}
+	date, err := commerce.ParseDate(r.mustText("hireDate"))
+	if err != nil {
+		r.fail("hireDate", err.Error())
+	}
+	e.HireDate = date
+	return e, r.err()
+}

@@ -1,0 +1,255 @@
+package enginetest
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func indexCases() []testCase {
+	return []testCase{
+		{"IndexIsSparse", testIndexSparse},
+		{"IndexMovesOnPut", testIndexMovesOnPut},
+		{"IndexMovesOnUpdate", testIndexMovesOnUpdate},
+		{"IndexMovesOnTransaction", testIndexMovesOnTransaction},
+		{"IndexGainsOnPut", testIndexGainsOnPut},
+		{"IndexGainsOnUpdate", testIndexGains},
+		{"IndexOfNewRecordByUpdate", testIndexNewByUpdate},
+		{"IndexLeftByDeleteAndPut", testIndexLeftByDeleteAndPut},
+		{"IndexLosesOnRemove", testIndexLosesOnRemove},
+		{"IndexLosesOnPut", testIndexLosesOnPut},
+		{"IndexLosesOnDelete", testIndexLosesOnDelete},
+		{"IndexDeleteAfterLeaving", testIndexDeleteAfterLeaving},
+		{"IndexOfEqualKeysLoses", testIndexEqualKeysLoses},
+		{"IndexOfEqualKeys", testIndexEqualKeys},
+		{"IndexChurn", func(tb *table) { testIndexChurn(tb, 5) }},
+		{"IndexChurnOfIndexedRecords", testIndexChurnIndexed},
+		{"IndexLastEvaluatedKey", testIndexLastKey},
+	}
+}
+
+// indexed is a record that is in the index.
+func indexed(s, p, g string) item { return record("p", s, gsi1pk, p, gsi1sk, g) }
+
+func testIndexSparse(tb *table) {
+	tb.put(indexed("1", "g", "a"), record("p", "2"), record("p", "3", gsi1pk, "g"), record("p", "4", gsi1sk, "d"), indexed("5", "g", "e"))
+	same(tb, "those with both keys", tb.index("g"), []string{"1", "5"})
+}
+
+func testIndexMovesOnPut(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "h", "c"))
+	tb.put(indexed("1", "h", "z"), indexed("2", "g", "c"))
+	same(tb, "g", tb.index("g"), []string{"2"})
+	same(tb, "h", tb.index("h"), []string{"3", "1"})
+}
+
+func testIndexMovesOnUpdate(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "h", "c"))
+	tb.update("p", "1", "SET gsi1pk = :p, gsi1sk = :s", ":p", "h", ":s", "z")
+	tb.update("p", "2", "SET gsi1sk = :s", ":s", "0")
+	tb.update("p", "3", "SET v = :s", ":s", "0")
+	same(tb, "g", tb.index("g"), []string{"2"})
+	same(tb, "h", tb.index("h"), []string{"3", "1"})
+}
+
+func testIndexMovesOnTransaction(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"), indexed("4", "g", "d"))
+	actions := []types.TransactWriteItem{
+		{Update: &types.Update{
+			TableName: &tb.name, Key: key("p", "1"),
+			UpdateExpression: aws.String("SET gsi1pk = :p"), ExpressionAttributeValues: valueMap(":p", "h"),
+		}},
+		{Put: &types.Put{TableName: &tb.name, Item: indexed("2", "h", "0")}},
+		{Delete: &types.Delete{TableName: &tb.name, Key: key("p", "3")}},
+	}
+	failing := append(actions[:3:3], types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &tb.name, Key: key("p", "4"), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+	}})
+	if _, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: failing}); err == nil {
+		tb.Fatal("the transaction should have been refused")
+	}
+	same(tb, "g after the refused one", tb.index("g"), []string{"1", "2", "3", "4"})
+	same(tb, "h after the refused one", tb.index("h"), []string{})
+	if _, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g", tb.index("g"), []string{"4"})
+	same(tb, "h", tb.index("h"), []string{"2", "1"})
+}
+
+func testIndexGains(tb *table) {
+	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"), record("p", "3"))
+	tb.update("p", "3", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c")
+	same(tb, "g", tb.index("g"), []string{"1", "3", "2"})
+}
+
+func testIndexNewByUpdate(tb *table) {
+	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"))
+	tb.update("p", "3", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c")
+	same(tb, "g", tb.index("g"), []string{"1", "3", "2"})
+}
+
+func testIndexGainsOnPut(tb *table) {
+	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"), record("p", "3"), record("p", "4"))
+	tb.put(indexed("3", "g", "c"), indexed("4", "g", "a"))
+	same(tb, "g", tb.index("g"), []string{"4", "1", "3", "2"})
+}
+
+// testIndexLeftByDeleteAndPut is the one way out of the index that all engines get right.
+func testIndexLeftByDeleteAndPut(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"), indexed("4", "h", "a"))
+	del := func(s string) {
+		if _, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: key("p", s)}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	del("2")
+	tb.put(record("p", "2", "v", "x"))
+	same(tb, "g without 2", tb.index("g"), []string{"1", "3"})
+	del("2")
+	tb.put(indexed("2", "g", "0"))
+	same(tb, "g with 2 back", tb.index("g"), []string{"2", "1", "3"})
+	del("1")
+	same(tb, "g without 1", tb.index("g"), []string{"2", "3"})
+	same(tb, "h", tb.index("h"), []string{"4"})
+}
+
+func testIndexLosesOnRemove(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"), indexed("4", "g", "d"))
+	tb.update("p", "1", "REMOVE gsi1pk, gsi1sk")
+	tb.update("p", "3", "REMOVE gsi1sk")
+	same(tb, "g", tb.index("g"), []string{"2", "4"})
+	if got := tb.get("p", "1"); len(got) != 2 {
+		tb.Errorf("the record itself: %v", got)
+	}
+	tb.update("p", "3", "SET gsi1sk = :s", ":s", "z")
+	same(tb, "g with one back", tb.index("g"), []string{"2", "4", "3"})
+}
+
+func testIndexLosesOnPut(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"))
+	tb.put(record("p", "2", "v", "x"))
+	same(tb, "g", tb.index("g"), []string{"1", "3"})
+	tb.put(indexed("2", "g", "0"))
+	same(tb, "g with it back", tb.index("g"), []string{"2", "1", "3"})
+}
+
+func testIndexLosesOnDelete(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"))
+	for _, s := range []string{"1", "2"} {
+		if _, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: key("p", s)}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	same(tb, "g", tb.index("g"), []string{"3"})
+}
+
+// testIndexDeleteAfterLeaving deletes a record that a put has taken out of the index before.
+func testIndexDeleteAfterLeaving(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"))
+	tb.put(record("p", "1"))
+	if _, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: key("p", "1")}); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g", tb.index("g"), []string{"2", "3"})
+}
+
+func testIndexEqualKeys(tb *table) {
+	var want []string
+	for i := range 9 {
+		want = append(want, fmt.Sprint(i))
+		tb.put(indexed(fmt.Sprint(i), "g", "same"))
+	}
+	sameSet(tb, "all of them", tb.index("g"), want)
+	for limit := int32(1); limit < 5; limit++ {
+		for _, forward := range []bool{true, false} {
+			in := tb.queryInput("gsi1pk = :p AND gsi1sk = :s", ":p", "g", ":s", "same")
+			in.IndexName, in.Limit, in.ScanIndexForward = aws.String(gsi1), &limit, &forward
+			sameSet(tb, fmt.Sprint("in pages of ", limit), texts(tb.query(in), sk), want)
+		}
+	}
+	tb.put(indexed("7", "h", "same"))
+	sameSet(tb, "without one", tb.index("g"), []string{"0", "1", "2", "3", "4", "5", "6", "8"})
+	same(tb, "the one that moved", tb.index("h"), []string{"7"})
+}
+
+func testIndexEqualKeysLoses(tb *table) {
+	tb.put(indexed("1", "g", "same"), indexed("2", "g", "same"), indexed("3", "g", "same"))
+	tb.update("p", "2", "REMOVE gsi1pk")
+	sameSet(tb, "without one", tb.index("g"), []string{"1", "3"})
+}
+
+// testIndexChurnIndexed moves records about that are in the index all their life, in ways all engines get right.
+func testIndexChurnIndexed(tb *table) { testIndexChurn(tb, 3) }
+
+// testIndexChurn moves records about in the first so many ways and compares the index with a plain account of where
+// they are.
+func testIndexChurn(tb *table, ways int) {
+	where := map[string]string{} // sort key to index partition
+	state := uint32(1)
+	next := func(n int) int { // the same numbers every time
+		state = state*1664525 + 1013904223
+		return int(state>>16) % n
+	}
+	for step := range 250 {
+		s := fmt.Sprint(next(12))
+		g := fmt.Sprint("g", next(3))
+		switch next(ways) {
+		case 3:
+			tb.put(record("p", s))
+			delete(where, s)
+		case 4:
+			tb.update("p", s, "REMOVE gsi1pk, gsi1sk")
+			delete(where, s)
+		case 0:
+			if _, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: key("p", s)}); err != nil {
+				tb.Fatal(err)
+			}
+			delete(where, s)
+		case 1:
+			tb.put(indexed(s, g, s))
+			where[s] = g
+		case 2:
+			if _, there := where[s]; !there && ways == 3 {
+				continue // an update would be what first puts it into the index
+			}
+			tb.update("p", s, "SET gsi1pk = :p, gsi1sk = :s", ":p", g, ":s", s)
+			where[s] = g
+		}
+		if step%10 != 9 {
+			continue
+		}
+		for i := range 3 {
+			g := fmt.Sprint("g", i)
+			var want []string
+			for s, at := range where {
+				if at == g {
+					want = append(want, s)
+				}
+			}
+			sameSet(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
+		}
+		if tb.Failed() {
+			return // one wrong entry stays wrong
+		}
+	}
+}
+
+func testIndexLastKey(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"))
+	in := tb.queryInput("gsi1pk = :p", ":p", "g")
+	in.IndexName, in.Limit = aws.String(gsi1), aws.Int32(1)
+	out, err := tb.db.Query(tb.Context(), in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	last := out.LastEvaluatedKey
+	if len(last) != 4 || text(last, pk) != "p" || text(last, sk) != "1" || text(last, gsi1pk) != "g" || text(last, gsi1sk) != "a" {
+		tb.Errorf("want the keys of both table and index, got %v", last)
+	}
+	if len(out.Items) != 1 || len(out.Items[0]) != 4 {
+		tb.Errorf("got %v", out.Items)
+	}
+}

@@ -1,0 +1,275 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func transactCases() []testCase {
+	return []testCase{
+		{"Transact", testTransact},
+		{"TransactCancelledByUpdate", testTransactCancelledByUpdate},
+		{"TransactCancelledByPut", testTransactCancelledByPut},
+		{"TransactCancelledByPutReturnsOld", testTransactCancelledByPutOld},
+		{"TransactCancelledTwice", testTransactCancelledTwice},
+		{"TransactTooMany", testTransactTooMany},
+		{"TransactCancelledKeepsEverything", testTransactKeeps},
+		{"TransactHundred", testTransactHundred},
+		{"TransactSameItemTwice", testTransactTwice},
+		{"TransactToken", testTransactToken},
+		{"TransactGet", testTransactGet},
+		{"ConcurrentUpdates", testConcurrentUpdates},
+	}
+}
+
+func (tb *table) transact(actions ...types.TransactWriteItem) error {
+	_, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions})
+	return err
+}
+
+func putAction(tb *table, it item, cond string) types.TransactWriteItem {
+	p := &types.Put{TableName: &tb.name, Item: it, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+	if cond != "" {
+		p.ConditionExpression = &cond
+	}
+	return types.TransactWriteItem{Put: p}
+}
+
+func takeAction(tb *table, s, n string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &tb.name, Key: key("stock", s),
+		UpdateExpression:                    aws.String("SET n = n - :n"),
+		ConditionExpression:                 aws.String("n >= :n"),
+		ExpressionAttributeValues:           valueMap(":n", num(n)),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+func (tb *table) putStock(s, n string) {
+	it := record("stock", s)
+	it["n"] = num(n)
+	tb.put(it)
+}
+
+func testTransact(tb *table) {
+	tb.putStock("a", "5")
+	tb.put(record("p", "old"))
+	err := tb.transact(
+		putAction(tb, record("p", "new"), "attribute_not_exists(pk)"),
+		takeAction(tb, "a", "3"),
+		types.TransactWriteItem{Delete: &types.Delete{TableName: &tb.name, Key: key("p", "old")}},
+		types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &tb.name, Key: key("p", "nobody"), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+		}},
+	)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), []string{"new"})
+	if got := number(tb.get("stock", "a"), "n"); got != "2" {
+		tb.Errorf("stock is %s", got)
+	}
+	if tb.get("p", "nobody") != nil {
+		tb.Error("a check wrote something")
+	}
+}
+
+// cancelled runs a transaction that has to be cancelled, and checks that the reasons have these codes, in the order
+// of the actions, and that nothing was done.
+func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) []types.CancellationReason {
+	tb.Helper()
+	tb.putStock("a", "5")
+	tb.putStock("b", "1")
+	tb.put(record("p", "there", "v", "x"))
+	err := tb.transact(actions...)
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		tb.Fatalf("want TransactionCanceledException, got %v", err)
+	}
+	var got []string
+	for _, r := range cancelled.CancellationReasons {
+		got = append(got, aws.ToString(r.Code))
+		if aws.ToString(r.Code) == "None" && len(r.Item) != 0 {
+			tb.Errorf("an action that did not fail has %v", r.Item)
+		}
+	}
+	same(tb, "reasons", got, codes)
+	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"x"})
+	if a, b := number(tb.get("stock", "a"), "n"), number(tb.get("stock", "b"), "n"); a != "5" || b != "1" {
+		tb.Errorf("stock is %s and %s", a, b)
+	}
+	if len(got) != len(codes) {
+		tb.FailNow() // same has said so
+	}
+	return cancelled.CancellationReasons
+}
+
+const (
+	reasonNone      = "None"
+	reasonCondition = "ConditionalCheckFailed"
+)
+
+func testTransactCancelledByUpdate(tb *table) {
+	reasons := tb.cancelled([]string{reasonNone, reasonNone, reasonCondition, reasonNone},
+		putAction(tb, record("p", "new"), "attribute_not_exists(pk)"),
+		takeAction(tb, "a", "3"),
+		takeAction(tb, "b", "2"),
+		types.TransactWriteItem{Delete: &types.Delete{TableName: &tb.name, Key: key("p", "there")}})
+	if got := number(reasons[2].Item, "n"); got != "1" {
+		tb.Errorf("the stock that was too low: %q", got)
+	}
+}
+
+func testTransactCancelledByPut(tb *table) {
+	tb.cancelled([]string{reasonNone, reasonCondition},
+		takeAction(tb, "a", "3"),
+		putAction(tb, record("p", "there", "v", "y"), "attribute_not_exists(pk)"))
+}
+
+func testTransactCancelledByPutOld(tb *table) {
+	reasons := tb.cancelled([]string{reasonNone, reasonCondition},
+		takeAction(tb, "a", "3"),
+		putAction(tb, record("p", "there", "v", "y"), "attribute_not_exists(pk)"))
+	if got := text(reasons[1].Item, "v"); got != "x" {
+		tb.Errorf("the record that was there: %q", got)
+	}
+}
+
+func testTransactCancelledTwice(tb *table) {
+	tb.cancelled([]string{reasonCondition, reasonNone, reasonCondition},
+		takeAction(tb, "b", "2"),
+		takeAction(tb, "a", "3"),
+		types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &tb.name, Key: key("p", "nobody"), ConditionExpression: aws.String("attribute_exists(pk)"),
+		}})
+}
+
+// testTransactKeeps checks that records a refused transaction has nothing to do with come out unharmed.
+func testTransactKeeps(tb *table) {
+	it := record("p", "bystander", "empty", "")
+	it["list"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
+	it["map"] = &types.AttributeValueMemberM{Value: item{}}
+	tb.put(it)
+	if err := tb.transact(putAction(tb, record("p", "x"), ""), putAction(tb, record("p", "y"), "attribute_exists(pk)")); err == nil {
+		tb.Fatal("the transaction should have been refused")
+	}
+	got := tb.get("p", "bystander")
+	l, _ := got["list"].(*types.AttributeValueMemberL)
+	m, _ := got["map"].(*types.AttributeValueMemberM)
+	if len(got) != 5 || l == nil || m == nil {
+		tb.Errorf("got %v", got)
+	}
+}
+
+func testTransactHundred(tb *table) {
+	var actions []types.TransactWriteItem
+	for i := range 100 {
+		actions = append(actions, putAction(tb, record("p", fmt.Sprintf("%03d", i), gsi1pk, "g", gsi1sk, fmt.Sprintf("%03d", i)), "attribute_not_exists(pk)"))
+	}
+	if err := tb.transact(actions...); err != nil {
+		tb.Fatal(err)
+	}
+	if got := len(tb.index("g")); got != 100 {
+		tb.Errorf("got %d", got)
+	}
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](tb.transact(actions...))
+	if !ok || len(cancelled.CancellationReasons) != 100 {
+		tb.Errorf("the second time, got %v", cancelled)
+	}
+}
+
+func testTransactTooMany(tb *table) {
+	var actions []types.TransactWriteItem
+	for i := range 101 {
+		actions = append(actions, putAction(tb, record("p", fmt.Sprint(i)), ""))
+	}
+	wantCode(tb, "101 actions", tb.transact(actions...), "ValidationException")
+}
+
+func testTransactTwice(tb *table) {
+	tb.putStock("a", "5")
+	wantCode(tb, "two actions on one record", tb.transact(takeAction(tb, "a", "1"), takeAction(tb, "a", "1")), "ValidationException")
+	wantCode(tb, "a check and an action on one record", tb.transact(
+		types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &tb.name, Key: key("stock", "a"), ConditionExpression: aws.String("attribute_exists(pk)"),
+		}},
+		takeAction(tb, "a", "1")), "ValidationException")
+	if got := number(tb.get("stock", "a"), "n"); got != "5" {
+		tb.Errorf("stock is %s", got)
+	}
+}
+
+// testTransactToken sends one transaction twice under one token, as a client does that did not hear the answer.
+func testTransactToken(tb *table) {
+	tb.putStock("a", "5")
+	send := func(n string) error {
+		_, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{
+			ClientRequestToken: aws.String(tb.name[max(0, len(tb.name)-36):]), TransactItems: []types.TransactWriteItem{takeAction(tb, "a", n)},
+		})
+		return err
+	}
+	for range 2 {
+		if err := send("1"); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if got := number(tb.get("stock", "a"), "n"); got != "4" {
+		tb.Errorf("it happened more than once: stock is %s", got)
+	}
+	if _, ok := errors.AsType[*types.IdempotentParameterMismatchException](send("2")); !ok {
+		tb.Error("another transaction under the same token should be refused")
+	}
+}
+
+func testTransactGet(tb *table) {
+	tb.put(record("p", "1", "v", "x"), record("p", "3", "v", "z"))
+	var gets []types.TransactGetItem
+	for _, s := range []string{"3", "2", "1"} {
+		gets = append(gets, types.TransactGetItem{Get: &types.Get{TableName: &tb.name, Key: key("p", s)}})
+	}
+	out, err := tb.db.TransactGetItems(tb.Context(), &dynamodb.TransactGetItemsInput{TransactItems: gets})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var got []string
+	for _, r := range out.Responses {
+		got = append(got, text(r.Item, "v"))
+	}
+	same(tb, "in the order asked for", got, []string{"z", "", "x"})
+}
+
+// testConcurrentUpdates has many writers take from one stock at once: what is taken is what is missing, and
+// never more than there was.
+func testConcurrentUpdates(tb *table) {
+	tb.putStock("a", "25")
+	var taken, refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				_, err := tb.db.UpdateItem(tb.Context(), &dynamodb.UpdateItemInput{
+					TableName: &tb.name, Key: key("stock", "a"),
+					UpdateExpression: aws.String("SET n = n - :n"), ConditionExpression: aws.String("n >= :n"),
+					ExpressionAttributeValues: valueMap(":n", num("1")),
+				})
+				if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+					refused.Add(1)
+				} else if err != nil {
+					tb.Error(err)
+				} else {
+					taken.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() != 25 || refused.Load() != 15 || number(tb.get("stock", "a"), "n") != "0" {
+		tb.Errorf("taken %d, refused %d, left %s", taken.Load(), refused.Load(), number(tb.get("stock", "a"), "n"))
+	}
+}

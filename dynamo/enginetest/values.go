@@ -1,0 +1,184 @@
+package enginetest
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func valueCases() []testCase {
+	return []testCase{
+		{"Numbers", testNumbers},
+		{"NumberSpelling", testNumberSpelling},
+		{"NumberRefused", testNumberRefused},
+		{"EmptyText", testEmptyText},
+		{"EmptyLists", testEmptyValues},
+		{"NestedValues", testNestedValues},
+		{"OtherTypes", testOtherTypes},
+		{"SetUpdates", testSetUpdates},
+		{"SetEmptied", testSetEmptied},
+		{"Text", testText},
+	}
+}
+
+// testNumbers stores numbers in their plain spelling and reads them back.
+func testNumbers(tb *table) {
+	for _, n := range []string{
+		"0", "1", "-17", "12.5", "0.001", "100", "1000000000000",
+		"9007199254740993", // not a float64
+		"12345678901234567890123456789012345678",
+		"-1234567890123456789.0123456789012345678",
+		"0.1234567890123456789012345678901234567",
+	} {
+		it := record("p", "n")
+		it["n"] = num(n)
+		tb.put(it)
+		if got := number(tb.get("p", "n"), "n"); got != n {
+			tb.Errorf("%s came back as %s", n, got)
+		}
+	}
+}
+
+// testNumberSpelling has that every number has one spelling. The right column is it.
+func testNumberSpelling(tb *table) {
+	for _, c := range [][2]string{
+		{"-0", "0"},
+		{"0.10", "0.1"},
+		{"1e3", "1000"},
+		{"19.990", "19.99"},
+	} {
+		it := record("p", "n")
+		it["n"] = num(c[0])
+		tb.put(it)
+		if got := number(tb.get("p", "n"), "n"); got != c[1] {
+			tb.Errorf("%s came back as %s, want %s", c[0], got, c[1])
+		}
+	}
+}
+
+func testNumberRefused(tb *table) {
+	for _, n := range []string{"", "x", "1x", "NaN", "Infinity", "123456789012345678901234567890123456789", "1e126", "1e-131", "--1", "1.2.3"} {
+		it := record("p", "n")
+		it["n"] = num(n)
+		_, err := tb.db.PutItem(tb.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: it})
+		wantCode(tb, "the number "+n, err, "ValidationException")
+	}
+}
+
+func testEmptyText(tb *table) {
+	tb.put(record("p", "1", "e", ""))
+	if v, _ := tb.get("p", "1")["e"].(*types.AttributeValueMemberS); v == nil || v.Value != "" {
+		tb.Errorf("got %v", v)
+	}
+}
+
+func testEmptyValues(tb *table) {
+	it := record("p", "1", "text", "")
+	it["list"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
+	it["map"] = &types.AttributeValueMemberM{Value: item{}}
+	it["nested"] = &types.AttributeValueMemberM{Value: item{"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{}}, "text": str("")}}
+	it["bytes"] = &types.AttributeValueMemberB{Value: []byte{}}
+	tb.put(it)
+	for range 2 {
+		got := tb.get("p", "1")
+		txt, _ := got["text"].(*types.AttributeValueMemberS)
+		list, _ := got["list"].(*types.AttributeValueMemberL)
+		m, _ := got["map"].(*types.AttributeValueMemberM)
+		nested, _ := got["nested"].(*types.AttributeValueMemberM)
+		b, _ := got["bytes"].(*types.AttributeValueMemberB)
+		if txt == nil || list == nil || m == nil || nested == nil || b == nil || len(list.Value) != 0 || len(m.Value) != 0 || len(b.Value) != 0 {
+			tb.Fatalf("got %v", got)
+		}
+		if l, _ := nested.Value["list"].(*types.AttributeValueMemberL); l == nil || nested.Value["text"] == nil {
+			tb.Errorf("nested: %v", nested.Value)
+		}
+		tb.update("p", "1", "SET v = :v", ":v", "x") // and an update of something else leaves them be
+	}
+}
+
+func testNestedValues(tb *table) {
+	line := func(id, qty string) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: item{"id": str(id), "qty": num(qty), "tags": &types.AttributeValueMemberL{Value: []types.AttributeValue{str("t"), num("1")}}}}
+	}
+	it := record("p", "1")
+	it["lines"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{line("b", "1"), line("a", "2.5"), line("c", "3")}}
+	tb.put(it)
+	lines, _ := tb.get("p", "1")["lines"].(*types.AttributeValueMemberL)
+	if lines == nil || len(lines.Value) != 3 {
+		tb.Fatalf("got %v", lines)
+	}
+	var got []string
+	for _, v := range lines.Value {
+		m := v.(*types.AttributeValueMemberM).Value
+		tags := m["tags"].(*types.AttributeValueMemberL).Value
+		got = append(got, text(m, "id"), number(m, "qty"), number(item{"": tags[1]}, ""))
+	}
+	same(tb, "lines in their order", got, []string{"b", "1", "1", "a", "2.5", "1", "c", "3", "1"})
+}
+
+func testOtherTypes(tb *table) {
+	it := record("p", "1")
+	it["yes"], it["no"] = &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberBOOL{Value: false}
+	it["null"] = &types.AttributeValueMemberNULL{Value: true}
+	it["bytes"] = &types.AttributeValueMemberB{Value: []byte{0, 255, 10}}
+	it["ss"] = &types.AttributeValueMemberSS{Value: []string{"b", "a"}}
+	it["ns"] = &types.AttributeValueMemberNS{Value: []string{"2", "10"}}
+	tb.put(it)
+	got := tb.get("p", "1")
+	yes, _ := got["yes"].(*types.AttributeValueMemberBOOL)
+	no, _ := got["no"].(*types.AttributeValueMemberBOOL)
+	null, _ := got["null"].(*types.AttributeValueMemberNULL)
+	b, _ := got["bytes"].(*types.AttributeValueMemberB)
+	ss, _ := got["ss"].(*types.AttributeValueMemberSS)
+	ns, _ := got["ns"].(*types.AttributeValueMemberNS)
+	if yes == nil || !yes.Value || no == nil || no.Value || null == nil || b == nil || !bytes.Equal(b.Value, []byte{0, 255, 10}) || ss == nil || ns == nil {
+		tb.Fatalf("got %v", got)
+	}
+	sameSet(tb, "the text set", ss.Value, []string{"a", "b"})
+	sameSet(tb, "the number set", ns.Value, []string{"10", "2"})
+}
+
+func testSetUpdates(tb *table) {
+	it := record("p", "1")
+	it["ss"], it["ns"] = &types.AttributeValueMemberSS{Value: []string{"b", "a"}}, &types.AttributeValueMemberNS{Value: []string{"2", "10"}}
+	tb.put(it)
+	tb.update("p", "1", "ADD ss :s DELETE ns :n",
+		":s", &types.AttributeValueMemberSS{Value: []string{"c", "a"}}, ":n", &types.AttributeValueMemberNS{Value: []string{"2"}})
+	got := tb.get("p", "1")
+	ss, _ := got["ss"].(*types.AttributeValueMemberSS)
+	ns, _ := got["ns"].(*types.AttributeValueMemberNS)
+	if ss == nil || ns == nil {
+		tb.Fatalf("got %v", got)
+	}
+	sameSet(tb, "the text set", ss.Value, []string{"a", "b", "c"})
+	sameSet(tb, "the number set", ns.Value, []string{"10"})
+}
+
+func testSetEmptied(tb *table) {
+	it := record("p", "1")
+	it["ns"] = &types.AttributeValueMemberNS{Value: []string{"10"}}
+	tb.put(it)
+	tb.update("p", "1", "DELETE ns :n", ":n", &types.AttributeValueMemberNS{Value: []string{"10"}})
+	if got := tb.get("p", "1"); got["ns"] != nil {
+		tb.Errorf("an emptied set is no attribute, got %v", got["ns"])
+	}
+}
+
+func testText(tb *table) {
+	for _, v := range []string{"<b>&amp;</b>", "\u2028\u2029", "\"quoted\\\"", "tab\tline\nend\x00", "\U0001f600 \U0010ffff", strings.Repeat("ü", 10_000)} {
+		tb.put(record("p", "t", "v", v))
+		if got := text(tb.get("p", "t"), "v"); got != v {
+			tb.Errorf("%.40q came back as %.40q", v, got)
+		}
+	}
+	keys := slices.DeleteFunc(orderedKeys(), func(s string) bool { return s < "\u0080" })
+	for _, s := range keys {
+		tb.put(record("\u00e4"+s, s, "v", s))
+		if got := text(tb.get("\u00e4"+s, s), "v"); got != s {
+			tb.Errorf("key %q: got %q", s, got)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+)
+
+// What can go wrong with a request. Missing records are commerce.ErrNotFound.
+var (
+	// ErrUnavailable: DynamoDB cannot be reached, takes too long, or turns requests away for now.
+	ErrUnavailable = errors.New("DynamoDB is unavailable")
+	// ErrNoTable: the table does not exist.
+	ErrNoTable = errors.New("the table does not exist")
+	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
+	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
+	// ErrTableMismatch: the table's keys or index are not the model's.
+	ErrTableMismatch = errors.New("the table does not fit the model")
+)
+
+// What can be wrong with what was read.
+var (
+	// ErrCorrupt: a record lacks an attribute that its kind must have, or has it in another type.
+	ErrCorrupt = errors.New("record cannot be read")
+)
+
+// failed translates an error of the SDK, and says which request failed.
+//
+// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error, or the SDK's as it is.
+func failed(operation, subject string, err error) error {
+	if kind := kindOf(err); kind != nil {
+		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
+	}
+	return fmt.Errorf("%s %s: %w", operation, subject, err)
+}
+
+func kindOf(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ErrUnavailable
+	}
+	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+		return ErrNoTable
+	}
+	if api := smithy.APIError(nil); errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException",
+			"MissingAuthenticationToken", "MissingAuthenticationTokenException", "IncompleteSignature", "InvalidClientTokenId":
+			return ErrAccessDenied
+		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException",
+			"InternalServerError", "ServiceUnavailable", "TransactionInProgressException", "RequestTimeout":
+			return ErrUnavailable
+		}
+		if api.ErrorFault() == smithy.FaultServer {
+			return ErrUnavailable
+		}
+		return nil
+	}
+	if network := net.Error(nil); errors.As(err, &network) {
+		return ErrUnavailable
+	}
+	return nil
+}

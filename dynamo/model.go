@@ -1,0 +1,319 @@
+package dynamo
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// The key attributes and the index. Their names are those of the tables that other software already wrote.
+const (
+	attrPK     = "pk"
+	attrSK     = "sk"
+	attrGSI1PK = "gsi1pk"
+	attrGSI1SK = "gsi1sk"
+	indexGSI1  = "GSI1"
+)
+
+// Template is how a key is built: literal text, and values in braces. CUSTOMER#{customerId} with the value c1
+// makes CUSTOMER#c1.
+type Template string
+
+// Key puts values in the places of the braces, from left to right.
+//
+// Errors: commerce.InvalidError where a value is empty or holds '#', so that no value can forge another key; another
+// error where there are not as many values as braces.
+func (t Template) Key(values ...string) (string, error) {
+	var b strings.Builder
+	b.Grow(len(t) + 32)
+	rest := string(t)
+	for {
+		open := strings.IndexByte(rest, '{')
+		if open < 0 {
+			break
+		}
+		end := open + strings.IndexByte(rest[open:], '}')
+		if len(values) == 0 {
+			return "", fmt.Errorf("build key %s: no value for %s", t, rest[open:end+1])
+		}
+		if err := checkKeyValue(values[0]); err != nil {
+			return "", commerce.For(rest[open+1:end], err)
+		}
+		b.WriteString(rest[:open])
+		b.WriteString(values[0])
+		rest, values = rest[end+1:], values[1:]
+	}
+	if len(values) > 0 {
+		return "", fmt.Errorf("build key %s: %d values too many", t, len(values))
+	}
+	b.WriteString(rest)
+	return b.String(), nil
+}
+
+// Values is Key's inverse: the values from which key was built, false where it was not built from t.
+func (t Template) Values(key string) ([]string, bool) {
+	var values []string
+	rest := string(t)
+	for {
+		literal, more, found := strings.Cut(rest, "{")
+		if !strings.HasPrefix(key, literal) {
+			return nil, false
+		}
+		key = key[len(literal):]
+		if !found {
+			return values, key == ""
+		}
+		_, rest, _ = strings.Cut(more, "}")
+		end := strings.IndexByte(key, '#')
+		if end < 0 || rest == "" {
+			end = len(key)
+		}
+		if checkKeyValue(key[:end]) != nil {
+			return nil, false
+		}
+		values, key = append(values, key[:end]), key[end:]
+	}
+}
+
+// literal is the template up to its first value.
+func (t Template) literal() string {
+	literal, _, _ := strings.Cut(string(t), "{")
+	return literal
+}
+
+func checkKeyValue(v string) error {
+	if v == "" {
+		return commerce.Invalid("is empty")
+	}
+	if strings.Contains(v, "#") {
+		return commerce.Invalid("holds '#', which separates the parts of a key")
+	}
+	return nil
+}
+
+// Entity is a kind of record and its keys. A record without GSI keys is not in the index.
+type Entity struct {
+	// Name stands in the record's "entity" attribute.
+	Name string
+	// What tells what it is.
+	What           string
+	PK, SK         Template
+	GSI1PK, GSI1SK Template
+	// Sharded tells that GSI1PK gets #k behind it where the table has more than one shard.
+	Sharded bool
+	// Optional tells that only some of the records have the GSI keys.
+	Optional bool
+}
+
+// The entities. An edge is named for the record and what it is listed by.
+var (
+	entityCustomer = Entity{Name: "customer", What: "customer",
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", GSI1PK: "CUSTOMER", GSI1SK: "{createdAt}#{customerId}", Sharded: true}
+	entityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
+		PK: "CUSTOMER#{customerId}", SK: "REP", GSI1PK: "REP#{employeeId}", GSI1SK: "CUSTOMER#{customerId}"}
+	entityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
+		PK: "EMAIL#{email}", SK: "#METADATA"}
+	entityOrder = Entity{Name: "order", What: "order",
+		PK: "ORDER#{orderId}", SK: "#METADATA", GSI1PK: "STATUS#{status}", GSI1SK: "ORDER#{orderId}", Sharded: true}
+	entityCustomerOrder = Entity{Name: "customerOrder", What: "order, the customer's copy",
+		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", GSI1PK: "REP#{employeeId}", GSI1SK: "ORDER#{orderId}", Optional: true}
+	entityOrderItem = Entity{Name: "orderItem", What: "order item",
+		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", GSI1PK: "PRODUCT#{sku}", GSI1SK: "ORDER#{orderId}"}
+	entityOrderEvent = Entity{Name: "orderEvent", What: "order event",
+		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
+	entityProduct = Entity{Name: "product", What: "product",
+		PK: "PRODUCT#{sku}", SK: "#METADATA", GSI1PK: "CATEGORY#{category}", GSI1SK: "PRODUCT#{sku}"}
+	entityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
+		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", GSI1PK: "WAREHOUSE#{warehouseId}", GSI1SK: "PRODUCT#{sku}"}
+	entityWarehouse = Entity{Name: "warehouse", What: "warehouse",
+		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", GSI1PK: "WAREHOUSES", GSI1SK: "WAREHOUSE#{warehouseId}"}
+	entityEmployee = Entity{Name: "employee", What: "employee",
+		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", GSI1PK: "EMPLOYEE", GSI1SK: "{hireDate}#{employeeId}", Sharded: true}
+	entityEmployeeName = Entity{Name: "employeeName", What: "employee's name (edge)",
+		PK: "EMPLOYEE#{employeeId}", SK: "NAME", GSI1PK: "EMPLOYEE_NAME#{name}", GSI1SK: "EMPLOYEE#{employeeId}"}
+	entityEmployeeTitle = Entity{Name: "employeeTitle", What: "employee's job title (edge)",
+		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", GSI1PK: "JOB_TITLE#{jobTitle}", GSI1SK: "EMPLOYEE#{employeeId}"}
+	entityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
+		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", GSI1PK: "WAREHOUSE#{warehouseId}", GSI1SK: "EMPLOYEE#{employeeId}"}
+)
+
+// Entities returns every kind of record of the table.
+func Entities() []Entity {
+	return []Entity{
+		entityCustomer, entityCustomerRep, entityEmailClaim, entityOrder, entityCustomerOrder, entityOrderItem,
+		entityOrderEvent, entityProduct, entityInventoryLevel, entityWarehouse, entityEmployee, entityEmployeeName,
+		entityEmployeeTitle, entityEmployeeWarehouse,
+	}
+}
+
+// Order of a Query's answer.
+const (
+	Ascending  = "ascending"
+	Descending = "descending"
+)
+
+// AccessPattern is one way in which the table is read.
+type AccessPattern struct {
+	// ID names it everywhere: AP1.
+	ID string
+	// What tells what it reads.
+	What string
+	// GraphQL are the fields that it serves.
+	GraphQL []string
+	// Operation is DynamoDB's, GetItem or Query, and how many where it is not one. A GetItem of several keys at once
+	// goes as BatchGetItem.
+	Operation string
+	// Index is the index that a Query reads, empty for the table.
+	Index string
+	// PK and SK are the keys that it reads; a Query's SK is what the sort keys begin with, empty for all of them.
+	PK, SK Template
+	// Direction is Ascending or Descending for a Query that lists.
+	Direction string
+	// With is the pattern whose request brings this one's answer along, where it needs none of its own.
+	With string
+}
+
+// get is an access pattern that reads one record of an entity by its key.
+func get(id, what string, e Entity, fields ...string) AccessPattern {
+	return AccessPattern{ID: id, What: what, GraphQL: fields, Operation: "GetItem", PK: e.PK, SK: e.SK}
+}
+
+// collection is one that lists records of an item collection whose sort keys begin with sk.
+func collection(id, what string, e Entity, sk Template, direction string, fields ...string) AccessPattern {
+	return AccessPattern{ID: id, What: what, GraphQL: fields, Operation: "Query", PK: e.PK, SK: sk, Direction: direction}
+}
+
+// index is one that lists records of an entity through its GSI keys.
+func index(id, what string, e Entity, direction string, fields ...string) AccessPattern {
+	p := AccessPattern{ID: id, What: what, GraphQL: fields, Operation: "Query", Index: indexGSI1, PK: e.GSI1PK, SK: Template(e.GSI1SK.literal()), Direction: direction}
+	if e.Sharded {
+		p.Operation = "Query per shard"
+	}
+	return p
+}
+
+// The access patterns.
+var (
+	patternOrder                = get("AP1", "order by id", entityOrder, "Query.order", "OrderItem.order")
+	patternCustomerOrders       = collection("AP2", "a customer's orders, newest first", entityCustomerOrder, "ORDER#", Descending, "Customer.orders")
+	patternOrdersByStatus       = index("AP3", "orders by status, newest first", entityOrder, Descending, "Query.ordersByStatus")
+	patternOrderItems           = collection("AP4", "items of an order that does not carry them", entityOrderItem, "ITEM#", Ascending, "Order.items")
+	patternOrderItem            = get("AP5", "one item of an order", entityOrderItem, "Query.orderItem", "Order.item")
+	patternCustomer             = get("AP6", "customer by id", entityCustomer, "Query.customer", "Order.customer")
+	patternOrders               = index("AP7", "recent orders over all customers", entityOrder, Descending, "Query.orders")
+	patternOrdersPlaced         = index("AP8", "orders placed in a time range", entityOrder, Descending, "Query.orders(placed)", "Query.ordersByStatus(placed)")
+	patternCustomers            = index("AP9", "customers in the order they joined", entityCustomer, Ascending, "Query.customers")
+	patternProduct              = get("AP10", "product by SKU", entityProduct, "Query.product", "OrderItem.product", "InventoryLevel.product")
+	patternProductOrderItems    = index("AP11", "orders that contain a product", entityOrderItem, Descending, "Product.orderItems")
+	patternProducts             = index("AP12", "products of a category", entityProduct, Ascending, "Query.products")
+	patternProductInventory     = collection("AP13", "stock of a product in every warehouse", entityInventoryLevel, "WAREHOUSE#", Ascending, "Product.inventory", "Query.product { inventory }")
+	patternInventoryLevel       = get("AP14", "stock of a product in one warehouse", entityInventoryLevel, "Query.inventoryLevel")
+	patternTotalInventory       = AccessPattern{ID: "AP15", What: "total stock of a product", GraphQL: []string{"Product.totalInventory"}, Operation: "GetItem", PK: entityProduct.PK, SK: entityProduct.SK, With: "AP10"}
+	patternEmployee             = get("AP16", "employee by id, with phone numbers", entityEmployee, "Query.employee", "Customer.accountRep", "Order.accountRep")
+	patternEmployeesByName      = index("AP17", "employees by name", entityEmployeeName, Ascending, "Query.employeesByName")
+	patternEmployees            = index("AP18", "employees hired in a date range", entityEmployee, Ascending, "Query.employees")
+	patternWarehouseEmployees   = index("AP19", "employees of a warehouse", entityEmployeeWarehouse, Ascending, "Warehouse.employees")
+	patternEmployeesByJobTitle  = index("AP20", "employees by job title", entityEmployeeTitle, Ascending, "Query.employeesByJobTitle")
+	patternEmployeeCustomers    = index("AP21", "customers of an account rep", entityCustomerRep, Ascending, "Employee.customers")
+	patternEmployeeOrders       = index("AP22", "orders of an account rep", entityCustomerOrder, Descending, "Employee.orders")
+	patternCustomerOrdersPlaced = collection("AP23", "a customer's orders in a time range", entityCustomerOrder, "ORDER#", Descending, "Customer.orders(placed)")
+	patternOrdersChosen         = index("AP24", "orders in chosen statuses, such as the open ones, in a time range", entityOrder, Descending, "Query.orders(statuses, placed)")
+	patternWholeOrder           = collection("AP25", "a whole order: header, items, timeline", entityOrder, "", Ascending, "Query.order { timeline }", "Order.timeline")
+	patternEmailClaim           = get("AP26", "customer by e-mail: the claim, then AP6's record", entityEmailClaim, "Query.customerByEmail")
+	patternTimeline             = collection("AP27", "what happened to an order", entityOrderEvent, "EVENT#", Ascending, "Order.timeline")
+	patternWarehouseInventory   = index("AP28", "products stocked in a warehouse", entityInventoryLevel, Ascending, "Warehouse.inventory")
+	patternCustomerOrder        = get("AP29", "an order when the customer is known", entityCustomerOrder, "Customer.order")
+	patternWarehouse            = get("AP30", "warehouse by id", entityWarehouse, "Query.warehouse", "Employee.warehouse", "InventoryLevel.warehouse")
+	patternWarehouses           = index("AP31", "all warehouses", entityWarehouse, Ascending, "Query.warehouses")
+)
+
+// AccessPatterns returns every access pattern, by id.
+func AccessPatterns() []AccessPattern {
+	return []AccessPattern{
+		patternOrder, patternCustomerOrders, patternOrdersByStatus, patternOrderItems, patternOrderItem, patternCustomer,
+		patternOrders, patternOrdersPlaced, patternCustomers, patternProduct, patternProductOrderItems, patternProducts,
+		patternProductInventory, patternInventoryLevel, patternTotalInventory, patternEmployee, patternEmployeesByName,
+		patternEmployees, patternWarehouseEmployees, patternEmployeesByJobTitle, patternEmployeeCustomers,
+		patternEmployeeOrders, patternCustomerOrdersPlaced, patternOrdersChosen, patternWholeOrder, patternEmailClaim,
+		patternTimeline, patternWarehouseInventory, patternCustomerOrder, patternWarehouse, patternWarehouses,
+	}
+}
+
+// MaxShards is how many shards a table can have.
+const MaxShards = 64
+
+// shardSuffix is what stands behind the partition key of a sharded list: nothing for a table of one shard, which
+// is the form that other software writes.
+func shardSuffix(shard, shards int) string {
+	if shards <= 1 {
+		return ""
+	}
+	return "#" + strconv.Itoa(shard)
+}
+
+// shardOf spreads ids over shards. The function never changes, or records would be looked for where they are not.
+func shardOf(id string, shards int) int {
+	if shards <= 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum32() % uint32(shards))
+}
+
+// keys are a record's key attributes; GSI1PK and GSI1SK are empty for one that is not in the index.
+type keys struct{ PK, SK, GSI1PK, GSI1SK string }
+
+// keyBuilder makes a record's keys and keeps the first error.
+type keyBuilder struct {
+	shards int
+	err    error
+}
+
+func (b *keyBuilder) key(t Template, values ...string) string {
+	key, err := t.Key(values...)
+	if b.err == nil {
+		b.err = err
+	}
+	return key
+}
+
+// sharded is key with the shard of id behind it.
+func (b *keyBuilder) sharded(t Template, id string, values ...string) string {
+	return b.key(t, values...) + shardSuffix(shardOf(id, b.shards), b.shards)
+}
+
+// attributes returns the keys as attributes.
+func (k keys) attributes() record {
+	r := record{attrPK: str(k.PK), attrSK: str(k.SK)}
+	if k.GSI1PK != "" {
+		r[attrGSI1PK], r[attrGSI1SK] = str(k.GSI1PK), str(k.GSI1SK)
+	}
+	return r
+}
+
+// tableKeySchema and indexKeySchema are the key attributes by which the table and its index are built and checked.
+func tableKeySchema() []types.KeySchemaElement { return keySchema(attrPK, attrSK) }
+
+func indexKeySchema() []types.KeySchemaElement { return keySchema(attrGSI1PK, attrGSI1SK) }
+
+func keySchema(pk, sk string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: aws.String(pk), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String(sk), KeyType: types.KeyTypeRange},
+	}
+}
+
+// keyAttributes are the names of the key attributes that a Query of this pattern reads by.
+func (p *AccessPattern) keyAttributes() (pk, sk string) {
+	if p.Index == indexGSI1 {
+		return attrGSI1PK, attrGSI1SK
+	}
+	return attrPK, attrSK
+}

@@ -1,0 +1,81 @@
+package dynamo
+
+import (
+	"fmt"
+	"strings"
+)
+
+// KeysMarkdown is the table of the entities' keys for the docs.
+func KeysMarkdown() string {
+	rows := [][]string{{"record", "entity", attrPK, attrSK, attrGSI1PK, attrGSI1SK}}
+	for _, e := range Entities() {
+		gsi := cell(string(e.GSI1PK))
+		if e.Sharded {
+			gsi += " (shard)"
+		}
+		if e.Optional {
+			gsi += " (some)"
+		}
+		rows = append(rows, []string{e.What, cell(e.Name), cell(string(e.PK)), cell(string(e.SK)), gsi, cell(string(e.GSI1SK))})
+	}
+	return markdown(rows)
+}
+
+// PatternsMarkdown is the table of the access patterns for the docs.
+func PatternsMarkdown() string {
+	rows := [][]string{{"id", "pattern", "GraphQL", "DynamoDB", "keys"}}
+	for _, p := range AccessPatterns() {
+		fields := make([]string, len(p.GraphQL))
+		for i, f := range p.GraphQL {
+			fields[i] = cell(f)
+		}
+		rows = append(rows, []string{p.ID, p.What, strings.Join(fields, " "), p.Request(), cell(p.Keys())})
+	}
+	return markdown(rows)
+}
+
+// Request is the DynamoDB operation in a few words: Query GSI1 per shard.
+func (p AccessPattern) Request() string {
+	if p.With != "" {
+		return "with " + p.With
+	}
+	if p.Index == "" {
+		return p.Operation
+	}
+	operation, how, _ := strings.Cut(p.Operation, " ")
+	return strings.TrimSpace(operation + " " + p.Index + " " + how)
+}
+
+// Keys are the keys that are read, in one line: pk=CUSTOMER#{customerId} sk=ORDER#* descending.
+func (p AccessPattern) Keys() string {
+	pk, sk := p.keyAttributes()
+	keys := fmt.Sprintf("%s=%s", pk, p.PK)
+	switch {
+	case p.Direction == "":
+		keys += fmt.Sprintf(" %s=%s", sk, p.SK)
+	case p.SK != "":
+		keys += fmt.Sprintf(" %s=%s*", sk, p.SK)
+	}
+	if p.Direction == Descending {
+		keys += " " + p.Direction
+	}
+	return keys
+}
+
+func cell(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func markdown(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,154 @@
+package dynamo_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
+
+// Every pattern reads by a key that some entity writes: its partition key is that entity's, and its sort key, or what a
+// Query's sort keys begin with, is the beginning of that entity's.
+func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
+	for _, p := range dynamo.AccessPatterns() {
+		t.Run(p.ID, func(t *testing.T) {
+			for _, e := range dynamo.Entities() {
+				pk, sk := e.PK, e.SK
+				if p.Index != "" {
+					pk, sk = e.GSI1PK, e.GSI1SK
+				}
+				whole := p.Direction == "" && p.SK == sk
+				begins := p.Direction != "" && strings.HasPrefix(string(sk), string(p.SK))
+				if p.PK == pk && (whole || begins) {
+					return
+				}
+			}
+			t.Errorf("no entity writes the keys %s", p.Keys())
+		})
+	}
+}
+
+func TestPatternsAreNamedInOrderAndDescribed(t *testing.T) {
+	for i, p := range dynamo.AccessPatterns() {
+		if want := fmt.Sprintf("AP%d", i+1); p.ID != want {
+			t.Errorf("pattern %d is called %s, want %s", i+1, p.ID, want)
+		}
+		if p.What == "" || len(p.GraphQL) == 0 || p.Operation == "" {
+			t.Errorf("%s lacks a description, a field or an operation: %+v", p.ID, p)
+		}
+	}
+}
+
+// Lists that share a partition of the index must not see one another's records.
+func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T) {
+	for _, p := range dynamo.AccessPatterns() {
+		if p.Direction == "" || p.SK == "" {
+			continue
+		}
+		matching := 0
+		for _, e := range dynamo.Entities() {
+			pk, sk := e.PK, e.SK
+			if p.Index != "" {
+				pk, sk = e.GSI1PK, e.GSI1SK
+			}
+			if p.PK == pk && strings.HasPrefix(string(sk), string(p.SK)) {
+				matching++
+			}
+		}
+		if matching != 1 {
+			t.Errorf("%s (%s) lists records of %d entities, want 1", p.ID, p.Keys(), matching)
+		}
+	}
+}
+
+func TestKeysRefuseWhatCouldForgeThem(t *testing.T) {
+	template := dynamo.Template("CUSTOMER#{customerId}")
+	for _, value := range []string{"", "#", "a#b", "#METADATA", "a#"} {
+		if key, err := template.Key(value); err == nil {
+			t.Errorf("Key(%q) = %q, want an error", value, key)
+		}
+	}
+	if key, err := template.Key(); err == nil {
+		t.Errorf("Key() = %q without a value, want an error", key)
+	}
+	if key, err := template.Key("a", "b"); err == nil {
+		t.Errorf("Key(a, b) = %q with a value too many, want an error", key)
+	}
+}
+
+// A key and the values in it are two forms of one thing, for every template of the model.
+func TestKeysGiveTheirValuesBack(t *testing.T) {
+	value := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return !strings.Contains(s, "#") })
+	for _, e := range dynamo.Entities() {
+		for _, template := range []dynamo.Template{e.PK, e.SK, e.GSI1PK, e.GSI1SK} {
+			rapid.Check(t, func(t *rapid.T) {
+				values := rapid.SliceOfN(value, strings.Count(string(template), "{"), strings.Count(string(template), "{")).Draw(t, "values")
+				key, err := template.Key(values...)
+				if err != nil {
+					t.Fatalf("%s.Key(%q): %v", template, values, err)
+				}
+				back, ok := template.Values(key)
+				if !ok || strings.Join(back, "#") != strings.Join(values, "#") {
+					t.Fatalf("%s.Values(%q) = %q, %v, want %q", template, key, back, ok, values)
+				}
+			})
+		}
+	}
+}
+
+// Whatever text is taken apart, what comes out makes the same text again.
+func FuzzTemplateValues(f *testing.F) {
+	for _, seed := range []string{"CUSTOMER#c1", "CUSTOMER#", "#METADATA", "ORDER#01HVMK3P2Q0000000000000001", "2026-01-01T00:00:00.000Z#c1", "a##b", "#"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		for _, e := range dynamo.Entities() {
+			for _, template := range []dynamo.Template{e.PK, e.SK, e.GSI1PK, e.GSI1SK} {
+				values, ok := template.Values(key)
+				if !ok {
+					continue
+				}
+				if again, err := template.Key(values...); err != nil || again != key {
+					t.Errorf("%s took %q apart to %q, which makes %q, %v", template, key, values, again, err)
+				}
+			}
+		}
+	})
+}
+
+func TestDocsShowTheModel(t *testing.T) {
+	const name = "../docs/data-model.md"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(text)
+	for marker, table := range map[string]string{"keys": dynamo.KeysMarkdown(), "patterns": dynamo.PatternsMarkdown()} {
+		begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
+		from := strings.Index(doc, begin)
+		to := strings.Index(doc, end)
+		if from < 0 || to < from {
+			t.Fatalf("%s has no %q and %q", name, begin, end)
+		}
+		from += len(begin)
+		if *update {
+			doc = doc[:from] + table + doc[to:]
+			continue
+		}
+		if strings.TrimSpace(doc[from:to]) != strings.TrimSpace(table) {
+			t.Errorf("%s does not show the model's %s: run go test ./dynamo -run Docs -update", name, marker)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(doc), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

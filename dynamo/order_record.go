@@ -1,0 +1,240 @@
+package dynamo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func orderKey(b *keyBuilder, id commerce.OrderID) keys {
+	return keys{PK: b.key(entityOrder.PK, string(id)), SK: b.key(entityOrder.SK)}
+}
+
+// CustomerOrderKey names an order by its customer and its id.
+type CustomerOrderKey struct {
+	Customer commerce.CustomerID
+	Order    commerce.OrderID
+}
+
+func customerOrderKey(b *keyBuilder, k CustomerOrderKey) keys {
+	return keys{PK: b.key(entityCustomerOrder.PK, string(k.Customer)), SK: b.key(entityCustomerOrder.SK, string(k.Order))}
+}
+
+// OrderItemKey names an item of an order by the order and the product.
+type OrderItemKey struct {
+	Order commerce.OrderID
+	SKU   commerce.SKU
+}
+
+func orderItemKey(b *keyBuilder, k OrderItemKey) keys {
+	return keys{PK: b.key(entityOrderItem.PK, string(k.Order)), SK: b.key(entityOrderItem.SK, string(k.SKU))}
+}
+
+// orderRecords are all records of an order: its own, the customer's copy, each item and each event. items are all of
+// the order's, also where the order is too large to carry them.
+func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []record {
+	id := string(o.ID)
+	attributes := orderAttributes(o, items)
+
+	own := orderKey(b, o.ID)
+	own.GSI1PK = b.sharded(entityOrder.GSI1PK, id, o.Status.String())
+	own.GSI1SK = b.key(entityOrder.GSI1SK, id)
+
+	theirs := customerOrderKey(b, CustomerOrderKey{Customer: o.CustomerID, Order: o.ID})
+	if o.AccountRepID != "" {
+		theirs.GSI1PK = b.key(entityCustomerOrder.GSI1PK, string(o.AccountRepID))
+		theirs.GSI1SK = b.key(entityCustomerOrder.GSI1SK, id)
+	}
+	records := []record{
+		own.attributes().with(attributes).with(record{"entity": str(entityOrder.Name)}),
+		theirs.attributes().with(attributes).with(record{"entity": str(entityCustomerOrder.Name)}),
+	}
+	for _, item := range items {
+		k := orderItemKey(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
+		k.GSI1PK = b.key(entityOrderItem.GSI1PK, string(item.SKU))
+		k.GSI1SK = b.key(entityOrderItem.GSI1SK, id)
+		records = append(records, k.attributes().with(lineAttributes(item)).with(record{
+			"entity": str(entityOrderItem.Name), "orderId": str(id), "customerId": str(string(o.CustomerID)),
+			"currency": str(string(item.UnitPrice.Currency)),
+		}))
+	}
+	for _, event := range events {
+		records = append(records, eventRecord(b, event))
+	}
+	return records
+}
+
+// orderAttributes are what both records of an order carry.
+func orderAttributes(o commerce.Order, items []commerce.LineItem) record {
+	r := record{
+		"orderId": str(string(o.ID)), "customerId": str(string(o.CustomerID)), "status": str(o.Status.String()),
+		"total": amount(o.Total), "currency": str(string(o.Total.Currency)), "itemCount": num(len(items)),
+		"createdAt": str(timestamp(o.PlacedAt)), "updatedAt": str(timestamp(o.UpdatedAt)), "version": num(o.Version),
+	}
+	if len(items) <= commerce.MaxEmbeddedItems {
+		lines := make([]types.AttributeValue, len(items))
+		for i, item := range bySKU(items) {
+			lines[i] = &types.AttributeValueMemberM{Value: lineAttributes(item)}
+		}
+		r["items"] = list(lines...)
+	}
+	if o.AccountRepID != "" {
+		r["accountRepId"] = str(string(o.AccountRepID))
+	}
+	if a := o.ShippingAddress; a != nil {
+		r["shippingAddress"] = &types.AttributeValueMemberM{Value: record{
+			"recipient": str(a.Recipient), "line1": str(a.Line1), "line2": str(a.Line2), "city": str(a.City),
+			"region": str(a.Region), "postalCode": str(a.PostalCode), "countryCode": str(a.CountryCode),
+		}}
+	}
+	return r
+}
+
+// bySKU returns the items in the order that their records have in the table.
+func bySKU(items []commerce.LineItem) []commerce.LineItem {
+	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
+	if slices.IsSortedFunc(items, ordered) {
+		return items
+	}
+	return slices.SortedFunc(slices.Values(items), ordered)
+}
+
+func lineAttributes(i commerce.LineItem) record {
+	return record{"productId": str(string(i.SKU)), "name": str(i.Name), "qty": num(i.Quantity), "price": amount(i.UnitPrice)}
+}
+
+// decodeOrder reads either record of an order.
+//
+// Errors: ErrCorrupt.
+func (s *Store) decodeOrder(rec record) (*commerce.Order, error) {
+	r := reader{record: rec}
+	currency := r.currency(s.currency)
+	o := &commerce.Order{
+		ID:           commerce.OrderID(r.mustText("orderId")),
+		CustomerID:   commerce.CustomerID(r.mustText("customerId")),
+		Total:        r.mustMoney("total", currency),
+		ItemCount:    r.count("itemCount"),
+		AccountRepID: commerce.EmployeeID(r.text("accountRepId")),
+		Version:      r.number("version"),
+	}
+	status, err := commerce.ParseStatus(r.mustText("status"))
+	if err != nil {
+		r.fail("status", err.Error())
+	}
+	o.Status = status
+	placed, ok := o.ID.Time()
+	if !ok {
+		placed = r.mustTime("createdAt")
+	}
+	o.PlacedAt = placed
+	o.UpdatedAt = r.timeOr("updatedAt", placed)
+	if lines, ok := rec["items"].(*types.AttributeValueMemberL); ok {
+		o.EmbedsItems = true
+		o.Items = make([]commerce.LineItem, 0, len(lines.Value))
+		for _, line := range lines.Value {
+			attributes, ok := line.(*types.AttributeValueMemberM)
+			if !ok {
+				r.fail("items", "holds something else than maps")
+				break
+			}
+			item, err := decodeLine(attributes.Value, currency)
+			if err != nil {
+				r.fail("items", fmt.Sprintf("holds a line that cannot be read: %v", err))
+				break
+			}
+			item.OrderID, item.CustomerID = o.ID, o.CustomerID
+			o.Items = append(o.Items, item)
+		}
+		o.Items = bySKU(o.Items)
+		if o.ItemCount == nil {
+			n := len(o.Items)
+			o.ItemCount = &n
+		}
+	}
+	if m, ok := rec["shippingAddress"].(*types.AttributeValueMemberM); ok {
+		a := reader{record: m.Value}
+		o.ShippingAddress = &commerce.Address{
+			Recipient: a.text("recipient"), Line1: a.text("line1"), Line2: a.text("line2"), City: a.text("city"),
+			Region: a.text("region"), PostalCode: a.text("postalCode"), CountryCode: a.text("countryCode"),
+		}
+	}
+	return o, r.err()
+}
+
+func decodeLine(rec record, c commerce.Currency) (commerce.LineItem, error) {
+	r := reader{record: rec}
+	item := commerce.LineItem{
+		SKU:       commerce.SKU(r.mustText("productId")),
+		Name:      r.mustText("name"),
+		Quantity:  r.mustNumber("qty"),
+		UnitPrice: r.mustMoney("price", c),
+	}
+	return item, r.err()
+}
+
+// decodeOrderItem reads an item's own record.
+//
+// Errors: ErrCorrupt.
+func (s *Store) decodeOrderItem(rec record) (*commerce.LineItem, error) {
+	r := reader{record: rec}
+	item, err := decodeLine(rec, r.currency(s.currency))
+	if err != nil {
+		return nil, err
+	}
+	item.CustomerID = commerce.CustomerID(r.text("customerId"))
+	if item.OrderID = commerce.OrderID(r.text("orderId")); item.OrderID == "" {
+		// The first tables kept the order's id in the key alone.
+		if values, ok := entityOrderItem.PK.Values(r.text(attrPK)); ok {
+			item.OrderID = commerce.OrderID(values[0])
+		}
+	}
+	return &item, nil
+}
+
+func eventRecord(b *keyBuilder, e commerce.Event) record {
+	k := keys{PK: b.key(entityOrderEvent.PK, string(e.OrderID)), SK: b.key(entityOrderEvent.SK, string(e.ID))}
+	r := k.attributes().with(record{
+		"entity": str(entityOrderEvent.Name), "eventId": str(string(e.ID)), "orderId": str(string(e.OrderID)),
+		"type": str(string(e.Type)), "createdAt": str(timestamp(e.At)), "actor": str(e.Actor),
+	})
+	if e.From != 0 {
+		r["from"] = str(e.From.String())
+	}
+	if e.To != 0 {
+		r["to"] = str(e.To.String())
+	}
+	if e.Note != "" {
+		r["note"] = str(e.Note)
+	}
+	return r
+}
+
+// decodeEvent reads an order event.
+//
+// Errors: ErrCorrupt.
+func decodeEvent(rec record) (*commerce.Event, error) {
+	r := reader{record: rec}
+	e := &commerce.Event{
+		ID:      commerce.EventID(r.mustText("eventId")),
+		OrderID: commerce.OrderID(r.mustText("orderId")),
+		Type:    commerce.EventType(r.mustText("type")),
+		At:      r.mustTime("createdAt"),
+		Actor:   r.text("actor"),
+		Note:    r.text("note"),
+	}
+	for name, status := range map[string]*commerce.Status{"from": &e.From, "to": &e.To} {
+		if !r.has(name) {
+			continue
+		}
+		parsed, err := commerce.ParseStatus(r.text(name))
+		if err != nil {
+			r.fail(name, err.Error())
+		}
+		*status = parsed
+	}
+	return e, r.err()
+}

@@ -1,0 +1,118 @@
+package dynamo
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// Page says which part of a list is wanted. Positions are places in a list, as Slice gives them: what stands in the
+// sort key behind its constant beginning. They hold no shard, so they outlive a change of the number of shards.
+type Page struct {
+	// Limit is how many records are wanted, at least 1.
+	Limit int
+	// FromEnd reads the last records of the list (or before Before) instead of the first; they come in the list's
+	// order all the same.
+	FromEnd bool
+	// After and Before are positions between which the page lies, both exclusive, empty for the list's ends.
+	After, Before string
+	// More asks whether there are records beyond the page, which costs reading one more.
+	More bool
+}
+
+// want is how many records must be read to fill the page and, if asked, to know whether there are more.
+func (p Page) want() int {
+	if p.More {
+		return p.Limit + 1
+	}
+	return p.Limit
+}
+
+// Slice is one page of a list.
+type Slice[T any] struct {
+	Items []T
+	// Positions are the items' places in the list.
+	Positions []string
+	// HasNext and HasPrevious tell whether more records stand behind and before the page. Towards the side that was not
+	// read it is true where the page was asked for from there; towards the side that was read it is known
+	// only where Page.More asked for it.
+	HasNext, HasPrevious bool
+}
+
+// slice makes a page of what was read for it, in reading order.
+func slice[T any](page Page, items []T, positions []string) Slice[T] {
+	more := len(items) > page.Limit
+	if more {
+		items, positions = items[:page.Limit], positions[:page.Limit]
+	}
+	s := Slice[T]{Items: items, Positions: positions, HasNext: more, HasPrevious: page.After != ""}
+	if page.FromEnd {
+		slices.Reverse(s.Items)
+		slices.Reverse(s.Positions)
+		s.HasNext, s.HasPrevious = page.Before != "", more
+	}
+	return s
+}
+
+// PageOf takes a page out of a whole list that is at hand, in ascending order of the positions that position tells. It
+// gives what a Query for that page would.
+func PageOf[T any](all []T, position func(T) string, page Page) Slice[T] {
+	items := make([]T, 0, min(len(all), page.want()))
+	positions := make([]string, 0, cap(items))
+	read := slices.All(all)
+	if page.FromEnd {
+		read = slices.Backward(all)
+	}
+	for _, item := range read {
+		at := position(item)
+		if page.After != "" && at <= page.After || page.Before != "" && at >= page.Before {
+			continue
+		}
+		if items, positions = append(items, item), append(positions, at); len(items) == page.want() {
+			break
+		}
+	}
+	return slice(page, items, positions)
+}
+
+// bounds are the positions of a Query, from inclusive to exclusive, in ascending order whatever the list's; empty for
+// none.
+type bounds struct{ from, to string }
+
+// narrowed returns the bounds that a page leaves of b, in a list that runs up or down.
+func (b bounds) narrowed(page Page, direction string) bounds {
+	low, high := page.After, page.Before
+	if direction == Descending {
+		low, high = high, low
+	}
+	if low != "" {
+		b.from = max(b.from, justAfter(low))
+	}
+	if high != "" && (b.to == "" || high < b.to) {
+		b.to = high
+	}
+	return b
+}
+
+// empty tells whether nothing can lie in b.
+func (b bounds) empty() bool { return b.to != "" && b.from >= b.to }
+
+// highest sorts behind every character that a key can hold.
+const highest = string(utf8.MaxRune)
+
+// justAfter is the smallest text above s.
+func justAfter(s string) string { return s + "\x00" }
+
+// justBefore is a text below s with no key between the two, as long as no key has the last character that Unicode has.
+// BETWEEN includes its ends, so an exclusive end is its upper end. s is not empty.
+func justBefore(s string) string {
+	last, size := utf8.DecodeLastRuneInString(s)
+	rest := s[:len(s)-size]
+	switch last {
+	case 0:
+		return rest
+	case '\uE000': // what is below it in number, the surrogates, is no text
+		return rest + "\uD7FF" + highest
+	default:
+		return rest + string(last-1) + highest
+	}
+}

@@ -1,0 +1,84 @@
+package dynamo
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// keyText is text as keys may hold it, few characters so that neighbours are common, and the awkward ones among them.
+func keyText() *rapid.Generator[string] {
+	return rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', '!', '-', '.', '0', '9', 'A', 'Z', 'a', 'z', '~', 'é', '\uD7FF', '\uE000', '\U0010FFFE'}), 1, 4, -1)
+}
+
+func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key, other := keyText().Draw(t, "key"), keyText().Draw(t, "other")
+		if before := justBefore(key); !(before < key) || other < key && other > before {
+			t.Fatalf("justBefore(%q) = %q, with %q", key, before, other)
+		}
+		if after := justAfter(key); !(after > key) || other > key && other < after {
+			t.Fatalf("justAfter(%q) = %q, with %q", key, after, other)
+		}
+	})
+}
+
+// The function that spreads records over shards must never change: records stand where it put them.
+func TestShardsNeverChange(t *testing.T) {
+	for id, want := range map[string]int{"01HVMK3P2Q0000000000000001": 5, "cust_01": 2, "emp_001": 5, "": 1} {
+		if got := shardOf(id, 10); got != want {
+			t.Errorf("shardOf(%q, 10) = %d, want %d", id, got, want)
+		}
+		if got := shardOf(id, 1); got != 0 || shardSuffix(got, 1) != "" {
+			t.Errorf("a table of one shard puts %q on shard %d%s", id, got, shardSuffix(got, 1))
+		}
+	}
+}
+
+// A page of a list at hand is what a Query for that page gives.
+func TestPageOfReadsLikeAQuery(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(keyText(), 0, 12).Draw(t, "all"))))
+		maybe := rapid.OneOf(rapid.Just(""), keyText())
+		page := Page{
+			Limit:   rapid.IntRange(1, 5).Draw(t, "limit"),
+			FromEnd: rapid.Bool().Draw(t, "fromEnd"),
+			More:    rapid.Bool().Draw(t, "more"),
+			After:   maybe.Draw(t, "after"),
+			Before:  maybe.Draw(t, "before"),
+		}
+		var within []string
+		for _, s := range all {
+			if (page.After == "" || s > page.After) && (page.Before == "" || s < page.Before) {
+				within = append(within, s)
+			}
+		}
+		want := within[:min(page.Limit, len(within))]
+		if page.FromEnd {
+			want = within[max(0, len(within)-page.Limit):]
+		}
+		got := PageOf(all, func(s string) string { return s }, page)
+		if !slices.Equal(got.Items, want) || !slices.Equal(got.Positions, want) {
+			t.Fatalf("PageOf(%q, %+v) = %q, want %q", all, page, got.Items, want)
+		}
+		if more := len(within) > page.Limit; page.More && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
+			t.Fatalf("PageOf(%q, %+v) says next %v, previous %v", all, page, got.HasNext, got.HasPrevious)
+		}
+	})
+}
+
+// Reading units by the documented rules: 4 kB for half a unit, and never nothing for a read.
+func TestReadUnits(t *testing.T) {
+	for bytes, want := range map[int]float64{0: 0.5, 1: 0.5, 4096: 0.5, 4097: 1, 8192: 1, 1 << 20: 128} {
+		if got := readUnits(bytes); got != want {
+			t.Errorf("readUnits(%d) = %v, want %v", bytes, got, want)
+		}
+	}
+	r := record{"id": str("abc"), "n": num(1234), "l": list(str("x"), num(7)), "price": amount(commerce.Money{})}
+	if got, want := sizeOf(r), 2+3+1+3+1+3+(1+1)+(1+2)+5+1; got != want {
+		t.Errorf("sizeOf = %d, want %d", got, want)
+	}
+}

@@ -1,0 +1,279 @@
+package dynamo
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// listing is a list to read: the partitions that hold it, what its sort keys begin with, and which part is wanted.
+type listing struct {
+	pattern    *AccessPattern
+	partitions []string
+	prefix     string
+	bounds     bounds
+	page       Page
+}
+
+// row is a record of a list and its place in it.
+type row struct {
+	position string
+	record   record
+}
+
+// stream is a list in one partition while it is merged with others.
+type stream struct {
+	partition string
+	bounds    bounds
+	// rows were read and not yet given out.
+	rows []row
+	// given is how many were given out.
+	given int
+	// done tells that nothing is left to read.
+	done bool
+	// need is how many rows to read in the next round.
+	need int
+}
+
+// read gives the rows of the page, in reading order, and one more where Page.More asks for it and there is one.
+//
+// It merges the partitions without reading a full page of each. The first round reads somewhat more than each
+// one's share of the page. Then rows are given out by position until a partition runs out of them;
+// from how much each has given so far follows how much to read of it in the next round. Never
+// are more than twice the page in hand and not given out (but one row of each partition), so that at most three
+// pages and one row a partition are read in all.
+//
+// Errors: those of failed.
+func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
+	b := l.bounds.narrowed(l.page, l.pattern.Direction)
+	if b.empty() {
+		return nil, nil
+	}
+	streams := make([]*stream, len(l.partitions))
+	for i, p := range l.partitions {
+		streams[i] = &stream{partition: p, bounds: b}
+	}
+	want := l.page.want()
+	forward := l.pattern.Direction == Ascending != l.page.FromEnd
+	rows := make([]row, 0, want)
+	for len(rows) < want && planRound(streams, want-len(rows), l.page.Limit) {
+		if err := s.readRound(ctx, l, streams, forward); err != nil {
+			return nil, err
+		}
+		rows = giveOut(rows, streams, want, forward)
+	}
+	return rows, nil
+}
+
+// planRound sets how many rows to read of each stream, when left rows are still to be given out; false where there is
+// nothing to read.
+func planRound(streams []*stream, left, limit int) bool {
+	if len(streams) == 1 {
+		streams[0].need = left
+		return !streams[0].done
+	}
+	n, given, inHand := len(streams), 0, 0
+	for _, st := range streams {
+		given += st.given
+		inHand += len(st.rows)
+	}
+	spare := 2*limit - 1 - inHand
+	share := func(st *stream) int {
+		if given == 0 {
+			return (left + n - 1) / n
+		}
+		return (left*(st.given+1) + given + n - 1) / (given + n)
+	}
+	reading := false
+	for _, st := range streams {
+		st.need = 0
+		expected := share(st)
+		// A stream with rows in hand is read ahead only where it will soon be out of them.
+		if st.done || len(st.rows) > 0 && 2*len(st.rows) >= expected {
+			continue
+		}
+		most := spare
+		if given == 0 {
+			most = (2*limit-1)/n + 1
+		}
+		need := min(expected+expected/2+1, left) - len(st.rows)
+		if need = min(need, most); need < 1 && len(st.rows) == 0 {
+			need = 1
+		}
+		if need > 0 {
+			st.need, spare, reading = need, spare-need, true
+		}
+	}
+	return reading
+}
+
+// readRound reads what planRound set, all streams at once.
+func (s *Store) readRound(ctx context.Context, l listing, streams []*stream, forward bool) error {
+	var wanted []*stream
+	for _, st := range streams {
+		if st.need > 0 {
+			wanted = append(wanted, st)
+		}
+	}
+	return parallel(ctx, len(wanted), func(ctx context.Context, i int) error {
+		return s.readStream(ctx, l, wanted[i], forward)
+	})
+}
+
+// readStream reads the rows that a stream needs, and the megabytes that it takes: a Query ends at one.
+func (s *Store) readStream(ctx context.Context, l listing, st *stream, forward bool) error {
+	for st.need > 0 && !st.done {
+		records, more, err := s.query(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
+		if err != nil {
+			return err
+		}
+		_, sk := l.pattern.keyAttributes()
+		for _, r := range records {
+			at := reader{record: r}
+			st.rows = append(st.rows, row{position: strings.TrimPrefix(at.text(sk), l.prefix), record: r})
+		}
+		st.need -= len(records)
+		st.done = !more
+		if len(records) > 0 {
+			if last := st.rows[len(st.rows)-1].position; forward {
+				st.bounds.from = justAfter(last)
+			} else {
+				st.bounds.to = last
+			}
+			st.done = st.done || st.bounds.empty()
+		}
+	}
+	return nil
+}
+
+// giveOut moves rows from the streams to the page as long as it is certain which one is next.
+func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
+	for len(rows) < want {
+		var next *stream
+		for _, st := range streams {
+			if len(st.rows) == 0 {
+				if st.done {
+					continue
+				}
+				return rows
+			}
+			if next == nil || (st.rows[0].position < next.rows[0].position) == forward {
+				next = st
+			}
+		}
+		if next == nil {
+			return rows
+		}
+		rows = append(rows, next.rows[0])
+		next.rows = next.rows[1:]
+		next.given++
+	}
+	return rows
+}
+
+// query is one Query. It tells whether there is more to read in the bounds.
+func (s *Store) query(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]map[string]types.AttributeValue, bool, error) {
+	t := startTimer(ctx)
+	condition, values := keyCondition(p, partition, prefix, b)
+	in := &dynamodb.QueryInput{
+		TableName:                 &s.table,
+		KeyConditionExpression:    &condition,
+		ExpressionAttributeValues: values,
+		ScanIndexForward:          &forward,
+		Limit:                     aws.Int32(int32(limit)),
+	}
+	if p.Index != "" {
+		in.IndexName = &p.Index
+	}
+	if t.on() {
+		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	}
+	out, err := s.db.Query(ctx, in)
+	if err != nil {
+		return nil, false, failed("Query", partition, err)
+	}
+	if t.on() {
+		t.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
+			Items: len(out.Items), ReadUnits: reported(queryUnits(out.Items), 1, out.ConsumedCapacity)})
+	}
+	return out.Items, len(out.LastEvaluatedKey) > 0, nil
+}
+
+// keyCondition is the condition for the sort keys of a partition that begin with prefix and lie in b. It names the
+// continuation by condition, never by ExclusiveStartKey, which would need a key whose record may have moved to another
+// partition since.
+func keyCondition(p *AccessPattern, partition, prefix string, b bounds) (string, map[string]types.AttributeValue) {
+	pk, sk := p.keyAttributes()
+	values := map[string]types.AttributeValue{":pk": str(partition)}
+	condition := pk + " = :pk"
+	from, to := prefix+b.from, ""
+	if b.to != "" {
+		to = justBefore(prefix + b.to)
+	} else if prefix != "" {
+		to = prefix + highest
+	}
+	switch {
+	case b == bounds{} && prefix == "":
+	case b == bounds{}:
+		condition += " AND begins_with(" + sk + ", :from)"
+		values[":from"] = str(from)
+	case from == "":
+		condition += " AND " + sk + " <= :to"
+		values[":to"] = str(to)
+	case to == "":
+		condition += " AND " + sk + " >= :from"
+		values[":from"] = str(from)
+	default:
+		condition += " AND " + sk + " BETWEEN :from AND :to"
+		values[":from"], values[":to"] = str(from), str(to)
+	}
+	return condition, values
+}
+
+// describeRange tells people which keys a Query reads.
+func describeRange(p *AccessPattern, partition, prefix string, b bounds) string {
+	_, sk := p.keyAttributes()
+	from, exclusive := strings.CutSuffix(b.from, justAfter(""))
+	relation := " <= "
+	if exclusive {
+		relation = " < "
+	}
+	switch {
+	case b == bounds{} && prefix == "":
+		return partition
+	case b == bounds{}:
+		return partition + " " + prefix + "*"
+	case b.to == "":
+		return partition + " " + prefix + from + relation + sk
+	case b.from == "":
+		return partition + " " + sk + " < " + prefix + b.to
+	default:
+		return partition + " " + prefix + from + relation + sk + " < " + prefix + b.to
+	}
+}
+
+// count is one Query that counts the records of a list instead of giving them, up to the megabyte at which a
+// Query ends.
+func (s *Store) count(ctx context.Context, l listing) (int, error) {
+	t := startTimer(ctx)
+	condition, values := keyCondition(l.pattern, l.partitions[0], l.prefix, l.bounds)
+	in := &dynamodb.QueryInput{
+		TableName: &s.table, KeyConditionExpression: &condition, ExpressionAttributeValues: values,
+		ScanIndexForward: aws.Bool(l.pattern.Direction == Ascending), Select: types.SelectCount,
+	}
+	if t.on() {
+		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	}
+	out, err := s.db.Query(ctx, in)
+	if err != nil {
+		return 0, failed("Query", l.partitions[0], err)
+	}
+	if t.on() {
+		t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, l.partitions[0], l.prefix, l.bounds),
+			Items: int(out.Count), ReadUnits: reported(queryUnits(out.Items), 1, out.ConsumedCapacity)})
+	}
+	return int(out.Count), nil
+}

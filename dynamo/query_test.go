@@ -1,0 +1,185 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// orderAt makes the n-th order of a test, placed n milliseconds after start.
+func orderAt(start time.Time, n int, customer commerce.CustomerID, status commerce.Status) commerce.OrderWithItems {
+	hash := sha256.Sum256([]byte(fmt.Sprint(n)))
+	var id ulid.ULID
+	copy(id[6:], hash[:])
+	at := start.Add(time.Duration(n) * time.Millisecond)
+	if err := id.SetTime(uint64(at.UnixMilli())); err != nil {
+		panic(err)
+	}
+	line := commerce.LineItem{SKU: "sku", Name: "Thing", Quantity: 1, UnitPrice: money("2.50")}
+	return commerce.OrderWithItems{
+		Order: commerce.Order{ID: commerce.OrderID(id.String()), CustomerID: customer, Status: status, PlacedAt: at, UpdatedAt: at},
+		Lines: []commerce.LineItem{line},
+	}
+}
+
+func money(amount string) commerce.Money {
+	m, err := commerce.ParseMoney(amount, "USD")
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bookOf makes a book of orders, one customer's, of these statuses in the order of placing.
+func bookOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commerce.Book {
+	book := commerce.Book{
+		Customers: []commerce.Customer{{ID: "c", Name: "C", Email: "c@example.com", CreatedAt: start, UpdatedAt: start}},
+		Products:  []commerce.Product{{SKU: "sku", Name: "Thing", Category: "Things", UnitPrice: money("2.50")}},
+	}
+	for i, status := range statuses {
+		book.Orders = append(book.Orders, orderAt(start, i, "c", status))
+	}
+	if err := book.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+func orderIDs(orders []*commerce.Order) []commerce.OrderID {
+	ids := make([]commerce.OrderID, len(orders))
+	for i, o := range orders {
+		ids[i] = o.ID
+	}
+	return ids
+}
+
+// Walking a merged list in pages of any size, in either direction, over any number of shards and statuses and any span of
+// time, gives each order once and in order; and no page reads more than three times its size and one order a partition.
+func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		shards := rapid.SampledFrom([]int{1, 2, 3, 7}).Draw(rt, "shards")
+		// Runs of one status are what merging is worst at, so draw runs.
+		var statuses []commerce.Status
+		for range rapid.IntRange(0, 6).Draw(rt, "runs") {
+			status := rapid.SampledFrom(commerce.Statuses()).Draw(rt, "status")
+			statuses = append(statuses, slices.Repeat([]commerce.Status{status}, rapid.IntRange(1, 12).Draw(rt, "length"))...)
+		}
+		book := bookOf(rt, statuses...)
+		store := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
+		storetest.Load(t, store, book)
+
+		chosen := rapid.SliceOfNDistinct(rapid.SampledFrom(commerce.Statuses()), 0, 4, rapid.ID).Draw(rt, "chosen")
+		var placed commerce.TimeRange
+		if rapid.Bool().Draw(rt, "ranged") {
+			from := rapid.IntRange(0, len(statuses)).Draw(rt, "from")
+			placed.From = start.Add(time.Duration(from) * time.Millisecond)
+			placed.To = placed.From.Add(time.Duration(rapid.IntRange(0, 30).Draw(rt, "span")) * time.Millisecond)
+		}
+		var want []commerce.OrderID
+		for _, o := range slices.Backward(book.Orders) {
+			in := len(chosen) == 0 || slices.Contains(chosen, o.Status)
+			if in && (placed.From.IsZero() || !o.PlacedAt.Before(placed.From) && o.PlacedAt.Before(placed.To)) {
+				want = append(want, o.ID)
+			}
+		}
+		partitions := len(chosen) * shards
+		if len(chosen) == 0 {
+			partitions = 5 * shards
+		}
+		limit := rapid.IntRange(1, 15).Draw(rt, "limit")
+		fromEnd := rapid.Bool().Draw(rt, "fromEnd")
+
+		var got []commerce.OrderID
+		page := dynamo.Page{Limit: limit, FromEnd: fromEnd, More: true}
+		for {
+			trace := &dynamo.Trace{}
+			slice, err := store.Orders(trace.Begin(context.Background()), chosen, placed, page)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			read := 0
+			for _, r := range trace.Requests() {
+				read += r.Items
+			}
+			if read > 3*limit+partitions {
+				rt.Fatalf("a page of %d over %d partitions read %d orders, more than %d", limit, partitions, read, 3*limit+partitions)
+			}
+			ids := orderIDs(slice.Items)
+			more := slice.HasNext
+			if fromEnd {
+				more = slice.HasPrevious
+				got = append(ids, got...)
+			} else {
+				got = append(got, ids...)
+			}
+			if more && len(ids) != limit {
+				rt.Fatalf("a page of %d has %d orders though there are more", limit, len(ids))
+			}
+			if !more {
+				break
+			}
+			if fromEnd {
+				page.Before = slice.Positions[0]
+			} else {
+				page.After = slice.Positions[len(slice.Positions)-1]
+			}
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("walked %v, want %v", got, want)
+		}
+	})
+}
+
+// Orders that are placed while somebody walks neither repeat nor hide older ones, and a position works with another
+// number of shards than it came from.
+func TestPositionsOutliveInsertsAndShards(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	statuses := slices.Repeat(commerce.Statuses(), 4)
+	book := bookOf(t, statuses...)
+	one, many := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{Shards: 5})
+	storetest.Load(t, one, book)
+	storetest.Load(t, many, book)
+
+	var got []commerce.OrderID
+	page := dynamo.Page{Limit: 3, More: true}
+	for turn := 0; ; turn++ {
+		store := []*dynamo.Store{one, many}[turn%2]
+		slice, err := store.Orders(context.Background(), nil, commerce.TimeRange{}, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, orderIDs(slice.Items)...)
+		if !slice.HasNext {
+			break
+		}
+		page.After = slice.Positions[len(slice.Positions)-1]
+		newer := orderAt(start, 1000+turn, "c", commerce.Pending)
+		for _, s := range []*dynamo.Store{one, many} {
+			storetest.Load(t, s, commerce.Book{Orders: []commerce.OrderWithItems{newer}})
+		}
+	}
+	var want []commerce.OrderID
+	for _, o := range slices.Backward(book.Orders) {
+		want = append(want, o.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("walked %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,95 @@
+package dynamo
+
+import "github.com/ordergraph/ordergraph/commerce"
+
+func productKey(b *keyBuilder, sku commerce.SKU) keys {
+	return keys{PK: b.key(entityProduct.PK, string(sku)), SK: b.key(entityProduct.SK)}
+}
+
+func productRecord(b *keyBuilder, p commerce.Product) record {
+	k := productKey(b, p.SKU)
+	k.GSI1PK = b.key(entityProduct.GSI1PK, p.Category)
+	k.GSI1SK = b.key(entityProduct.GSI1SK, string(p.SKU))
+	return k.attributes().with(record{
+		"entity": str(entityProduct.Name), "sku": str(string(p.SKU)), "name": str(p.Name), "category": str(p.Category),
+		"unitPrice": amount(p.UnitPrice), "currency": str(string(p.UnitPrice.Currency)),
+		"totalInventory": num(p.TotalInventory), "available": num(p.Available), "version": num(p.Version),
+	})
+}
+
+// decodeProduct reads a product.
+//
+// Errors: ErrCorrupt.
+func (s *Store) decodeProduct(rec record) (*commerce.Product, error) {
+	r := reader{record: rec}
+	p := &commerce.Product{
+		SKU:            commerce.SKU(r.mustText("sku")),
+		Name:           r.mustText("name"),
+		Category:       r.text("category"),
+		UnitPrice:      r.mustMoney("unitPrice", r.currency(s.currency)),
+		TotalInventory: r.number("totalInventory"),
+		Available:      r.number("available"),
+		Version:        r.number("version"),
+	}
+	return p, r.err()
+}
+
+// InventoryLevelKey names the stock of a product in a warehouse.
+type InventoryLevelKey struct {
+	SKU       commerce.SKU
+	Warehouse commerce.WarehouseID
+}
+
+func inventoryLevelKey(b *keyBuilder, k InventoryLevelKey) keys {
+	return keys{PK: b.key(entityInventoryLevel.PK, string(k.SKU)), SK: b.key(entityInventoryLevel.SK, string(k.Warehouse))}
+}
+
+func inventoryLevelRecord(b *keyBuilder, l commerce.InventoryLevel) record {
+	k := inventoryLevelKey(b, InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID})
+	k.GSI1PK = b.key(entityInventoryLevel.GSI1PK, string(l.WarehouseID))
+	k.GSI1SK = b.key(entityInventoryLevel.GSI1SK, string(l.SKU))
+	return k.attributes().with(record{
+		"entity": str(entityInventoryLevel.Name), "sku": str(string(l.SKU)), "warehouseId": str(string(l.WarehouseID)),
+		"quantity": num(l.Quantity), "version": num(l.Version),
+	})
+}
+
+// decodeInventoryLevel reads an inventory level.
+//
+// Errors: ErrCorrupt.
+func decodeInventoryLevel(rec record) (*commerce.InventoryLevel, error) {
+	r := reader{record: rec}
+	l := &commerce.InventoryLevel{
+		SKU:         commerce.SKU(r.mustText("sku")),
+		WarehouseID: commerce.WarehouseID(r.mustText("warehouseId")),
+		Quantity:    r.mustNumber("quantity"),
+		Version:     r.number("version"),
+	}
+	return l, r.err()
+}
+
+func warehouseKey(b *keyBuilder, id commerce.WarehouseID) keys {
+	return keys{PK: b.key(entityWarehouse.PK, string(id)), SK: b.key(entityWarehouse.SK)}
+}
+
+func warehouseRecord(b *keyBuilder, w commerce.Warehouse) record {
+	k := warehouseKey(b, w.ID)
+	k.GSI1PK = b.key(entityWarehouse.GSI1PK)
+	k.GSI1SK = b.key(entityWarehouse.GSI1SK, string(w.ID))
+	return k.attributes().with(record{
+		"entity": str(entityWarehouse.Name), "warehouseId": str(string(w.ID)), "name": str(w.Name), "version": num(w.Version),
+	})
+}
+
+// decodeWarehouse reads a warehouse.
+//
+// Errors: ErrCorrupt.
+func decodeWarehouse(rec record) (*commerce.Warehouse, error) {
+	r := reader{record: rec}
+	w := &commerce.Warehouse{
+		ID:      commerce.WarehouseID(r.mustText("warehouseId")),
+		Name:    r.mustText("name"),
+		Version: r.number("version"),
+	}
+	return w, r.err()
+}

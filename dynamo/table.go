@@ -1,0 +1,115 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// CreateTable makes the table and its index, paid by request, and waits until it can be used.
+//
+// Errors: one that says so where it already exists, ErrUnavailable, ErrAccessDenied.
+func (s *Store) CreateTable(ctx context.Context) error {
+	var attributes []types.AttributeDefinition
+	for _, name := range []string{attrPK, attrSK, attrGSI1PK, attrGSI1SK} {
+		attributes = append(attributes, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
+	}
+	out, err := s.db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:            &s.table,
+		AttributeDefinitions: attributes,
+		KeySchema:            tableKeySchema(),
+		BillingMode:          types.BillingModePayPerRequest,
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName:  aws.String(indexGSI1),
+			KeySchema:  indexKeySchema(),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+	})
+	if err != nil {
+		return failed("CreateTable", s.table, err)
+	}
+	// Only Amazon's takes its time; the local engines answer when the table is there.
+	if out.TableDescription.TableStatus != types.TableStatusCreating {
+		return nil
+	}
+	if err := dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 5*time.Minute); err != nil {
+		return failed("CreateTable", s.table, err)
+	}
+	return nil
+}
+
+// TableDescription is what a table is like, beside the model.
+type TableDescription struct {
+	// Name and Status are DynamoDB's: ACTIVE is ready.
+	Name, Status string
+	// Records and Bytes are DynamoDB's estimates, some hours old.
+	Records, Bytes int64
+	// Differences are the ways in which the table does not fit the model, none where it fits.
+	Differences []string
+}
+
+// DescribeTable compares the table with the model.
+//
+// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
+	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+	if err != nil {
+		return TableDescription{}, failed("DescribeTable", s.table, err)
+	}
+	t := out.Table
+	d := TableDescription{Name: s.table, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes)}
+	differ := func(what, want, have string) {
+		if want != have {
+			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
+		}
+	}
+	differ("key", schemaText(tableKeySchema()), schemaText(t.KeySchema))
+	found := false
+	for _, index := range t.GlobalSecondaryIndexes {
+		if aws.ToString(index.IndexName) != indexGSI1 {
+			continue
+		}
+		found = true
+		differ("index "+indexGSI1+" key", schemaText(indexKeySchema()), schemaText(index.KeySchema))
+		if index.Projection != nil {
+			differ("index "+indexGSI1+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
+		}
+	}
+	if !found {
+		differ("index "+indexGSI1, schemaText(indexKeySchema()), "no such index")
+	}
+	for _, a := range t.AttributeDefinitions {
+		switch name := aws.ToString(a.AttributeName); name {
+		case attrPK, attrSK, attrGSI1PK, attrGSI1SK:
+			differ("type of "+name, string(types.ScalarAttributeTypeS), string(a.AttributeType))
+		}
+	}
+	return d, nil
+}
+
+// Check tells whether the table can be used.
+//
+// Errors: ErrTableMismatch, and those of DescribeTable.
+func (s *Store) Check(ctx context.Context) error {
+	d, err := s.DescribeTable(ctx)
+	if err != nil {
+		return err
+	}
+	if len(d.Differences) > 0 {
+		return fmt.Errorf("%w: %s", ErrTableMismatch, strings.Join(d.Differences, "; "))
+	}
+	return nil
+}
+
+func schemaText(schema []types.KeySchemaElement) string {
+	parts := make([]string, len(schema))
+	for i, k := range schema {
+		parts[i] = fmt.Sprintf("%s (%s)", aws.ToString(k.AttributeName), k.KeyType)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+
+import {
+  launchBrowser,
+  newVisit,
+  openEditor,
+  openEditorTool,
+  openExplain,
+  operations,
+  resultPane,
+  run,
+  total,
+} from './session.js'
+
+describe('the query editor', { timeout: 180_000 }, () => {
+  let browser
+  let visit
+
+  before(async () => {
+    browser = await launchBrowser()
+  })
+
+  after(async () => {
+    await browser?.close()
+  })
+
+  beforeEach(async () => {
+    visit = await newVisit(browser)
+    await openEditor(visit.page)
+  })
+
+  // Every test leaves the same demands behind, whatever else it looked at.
+  afterEach(async () => {
+    await visit.page.context().close()
+    assert.deepEqual(visit.foreign, [], 'requests to other origins')
+    assert.deepEqual(visit.complaints, [], 'errors and policy violations')
+  })
+
+  test('renders the examples as tabs, the first one selected', async () => {
+    const { page } = visit
+    const tabs = page.getByRole('tab')
+    assert.deepEqual(await tabs.allInnerTexts(), [
+      'AlicesOrders',
+      'PendingOrders',
+      'WholeOrder',
+      'Stock',
+      'AccountRep',
+    ])
+    assert.equal(await tabs.first().getAttribute('aria-selected'), 'true')
+  })
+
+  test('loads what it loads late from its own origin too', async () => {
+    const { page } = visit
+    const worker = (name) => page.workers().some((w) => w.url().includes(name))
+    // Prettifying loads the formatter; typing wakes the language workers.
+    await page.getByRole('button', { name: /^Prettify query/ }).click()
+    await page.locator('.graphiql-query-editor .view-lines').click()
+    await page.keyboard.press('ControlOrMeta+End')
+    await page.keyboard.type('query Typed { cus')
+    await page.getByRole('option', { name: 'customerByEmail' }).first().waitFor()
+    assert.ok(worker('graphql.worker'), 'the GraphQL worker runs')
+    await openEditorTool(page, 'Variables')
+    await page.keyboard.type('{ "a": }')
+    await page.locator('.squiggly-error').first().waitFor()
+    assert.ok(worker('json.worker'), 'the JSON worker runs')
+  })
+
+  test('runs the first example', async () => {
+    const { page } = visit
+    await run(page)
+    await resultPane(page).getByText('Alice Chen').waitFor()
+  })
+
+  test('explains the first example: two requests, one round trip', async () => {
+    const { page } = visit
+    const panel = await openExplain(page)
+    await panel.getByText('Run a query').waitFor()
+    await run(page)
+    await panel.getByText('AP6', { exact: true }).waitFor()
+    await panel.getByText('AP2', { exact: true }).waitFor()
+    assert.equal(await total(panel, 'Requests').innerText(), '2')
+    assert.equal(await total(panel, 'Round trips').innerText(), '1')
+    const keys = panel.locator('.explain-key')
+    assert.equal(await keys.count(), 2)
+    for (const key of await keys.all()) {
+      assert.ok(await key.isVisible())
+      assert.match(await key.innerText(), /cust_01/)
+    }
+  })
+
+  test('shows the response as the server sent it, explain included', async () => {
+    const { page } = visit
+    const sent = JSON.parse(await run(page))
+    assert.ok(sent.extensions?.explain, 'the server sent an explain')
+    await resultPane(page).getByText('Alice Chen').waitFor()
+    const shown = await page.evaluate(() =>
+      globalThis.__MONACO.editor
+        .getModels()
+        .find((model) => model.uri.path.endsWith('response.json'))
+        .getValue(),
+    )
+    assert.deepEqual(JSON.parse(shown), sent)
+  })
+
+  test('asks for an explain only while it is switched on, and never for the schema', async () => {
+    const { page } = visit
+    const panel = await openExplain(page)
+    const toggle = panel.getByRole('switch', { name: 'Explain queries' })
+    assert.ok(await toggle.isChecked(), 'on at first')
+    await run(page)
+    await panel.getByText('AP6', { exact: true }).waitFor()
+    await toggle.uncheck()
+    await run(page)
+    await panel.getByText('This query ran with explain off.').waitFor()
+
+    const sent = operations(visit)
+    const header = (operation) => operation.headers['x-ordergraph-explain']
+    const schema = sent.filter((o) => o.body.operationName === 'IntrospectionQuery')
+    const own = sent.filter((o) => o.body.operationName === 'AlicesOrders')
+    assert.ok(schema.length > 0, 'the page asked for the schema')
+    assert.ok(schema.every((o) => header(o) === undefined))
+    assert.deepEqual(own.map(header), ['true', undefined])
+  })
+
+  test('says so when the server sends no explain', async () => {
+    const { page } = visit
+    await page.route('**/graphql', async (route) => {
+      const response = await route.fetch()
+      const body = await response.json()
+      delete body.extensions
+      await route.fulfill({ response, json: body })
+    })
+    const panel = await openExplain(page)
+    await run(page)
+    await panel.getByText('The server sent no explain').waitFor()
+  })
+
+  test('groups requests by round trip, and does without where it is not told', async () => {
+    const { page } = visit
+    const request = {
+      accessPattern: 'AP2',
+      operation: 'Query',
+      index: 'GSI1',
+      key: 'a key',
+      path: 'customer.orders',
+      items: 1,
+      readUnits: 0.5,
+      writeUnits: 0,
+      durationMs: 1,
+    }
+    let requests
+    await page.route('**/graphql', (route) => {
+      const totals = { requests: requests.length, roundTrips: 2, readUnits: 1.5, writeUnits: 0 }
+      return route.fulfill({ json: { data: null, extensions: { explain: { requests, totals } } } })
+    })
+    const panel = await openExplain(page)
+    const headings = panel.locator('th[scope=rowgroup]')
+    const rows = panel.locator('th[scope=row]')
+
+    requests = [1, 1, 2].map((wave) => ({ ...request, wave }))
+    await run(page)
+    await rows.nth(2).waitFor()
+    assert.deepEqual(await headings.allInnerTexts(), [
+      'Round trip 1: 2 requests at once',
+      'Round trip 2: 1 request',
+    ])
+
+    requests = [request, request]
+    await run(page)
+    await rows.nth(2).waitFor({ state: 'detached' })
+    assert.equal(await rows.count(), 2)
+    assert.equal(await headings.count(), 0)
+  })
+
+  test('documents the schema', async () => {
+    const { page } = visit
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+    const docs = page.getByRole('region', { name: 'Documentation Explorer' })
+    await docs.getByRole('link', { name: 'Query', exact: true }).click()
+    await docs.getByRole('link', { name: 'customer', exact: true }).waitFor()
+  })
+
+  test("keeps the visitor's own tabs, but not their headers", async () => {
+    const { page } = visit
+    await openEditorTool(page, 'Headers')
+    await page.keyboard.type('{ "X-Secret": "xyzzy" }')
+    await page.getByRole('tab', { name: 'Stock' }).click()
+    await page.getByRole('button', { name: 'Close Tab' }).click()
+    // GraphiQL stores tabs half a second after they last changed.
+    await page.waitForFunction(() => !localStorage['graphiql:tabState']?.includes('query Stock'))
+    await page.reload()
+    await page.locator('.graphiql-query-editor .view-line').first().waitFor()
+    assert.deepEqual(await page.getByRole('tab').allInnerTexts(), [
+      'AlicesOrders',
+      'PendingOrders',
+      'WholeOrder',
+      'AccountRep',
+    ])
+    const stored = await page.evaluate(() => JSON.stringify(localStorage))
+    assert.ok(!stored.includes('xyzzy'), 'the header is not in local storage')
+  })
+})

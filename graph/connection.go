@@ -1,0 +1,88 @@
+package graph
+
+import (
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// Connection is one page of a list. Cursors are made only where they are asked for.
+type Connection[T any] struct {
+	slice dynamo.Slice[T]
+	list  cursorScope
+}
+
+// Edge is one record of a page and its place in the list.
+type Edge[T any] struct {
+	node     T
+	position string
+	list     cursorScope
+}
+
+// PageInfo is where a page stands in its list.
+type PageInfo struct {
+	HasNextPage, HasPreviousPage bool
+	positions                    []string
+	list                         cursorScope
+}
+
+// The connections of the schema.
+type (
+	CustomerConnection       = Connection[*commerce.Customer]
+	OrderConnection          = Connection[*commerce.Order]
+	OrderItemConnection      = Connection[*commerce.LineItem]
+	OrderEventConnection     = Connection[*commerce.Event]
+	ProductConnection        = Connection[*commerce.Product]
+	InventoryLevelConnection = Connection[*commerce.InventoryLevel]
+	EmployeeConnection       = Connection[*commerce.Employee]
+	WarehouseConnection      = Connection[*commerce.Warehouse]
+
+	CustomerEdge       = Edge[*commerce.Customer]
+	OrderEdge          = Edge[*commerce.Order]
+	OrderItemEdge      = Edge[*commerce.LineItem]
+	OrderEventEdge     = Edge[*commerce.Event]
+	ProductEdge        = Edge[*commerce.Product]
+	InventoryLevelEdge = Edge[*commerce.InventoryLevel]
+	EmployeeEdge       = Edge[*commerce.Employee]
+	WarehouseEdge      = Edge[*commerce.Warehouse]
+)
+
+// Nodes are the records of the page.
+func (c *Connection[T]) Nodes() []T { return c.slice.Items }
+
+// Edges are the records of the page with their cursors.
+func (c *Connection[T]) Edges() []*Edge[T] {
+	edges := make([]*Edge[T], len(c.slice.Items))
+	for i, node := range c.slice.Items {
+		edges[i] = &Edge[T]{node: node, position: c.slice.Positions[i], list: c.list}
+	}
+	return edges
+}
+
+// PageInfo tells where the page stands in the list.
+func (c *Connection[T]) PageInfo() *PageInfo {
+	return &PageInfo{HasNextPage: c.slice.HasNext, HasPreviousPage: c.slice.HasPrevious, positions: c.slice.Positions, list: c.list}
+}
+
+// Node is the record.
+func (e *Edge[T]) Node() T { return e.node }
+
+// Cursor is the record's place in the list.
+func (e *Edge[T]) Cursor() string { return e.list.seal(e.position) }
+
+// StartCursor is the first record's cursor, nil on an empty page.
+func (p *PageInfo) StartCursor() *string {
+	if len(p.positions) == 0 {
+		return nil
+	}
+	cursor := p.list.seal(p.positions[0])
+	return &cursor
+}
+
+// EndCursor is the last record's cursor, nil on an empty page.
+func (p *PageInfo) EndCursor() *string {
+	if len(p.positions) == 0 {
+		return nil
+	}
+	cursor := p.list.seal(p.positions[len(p.positions)-1])
+	return &cursor
+}

@@ -1,0 +1,84 @@
+package graph
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// A cursor is base64url(version, signature, position): the place of a record in its list, signed together with the name and
+// the arguments of the list. It holds no key of the table and no number of shards, so it outlives a change of either.
+
+const (
+	cursorVersion = 1
+	// signatureSize is how many bytes of the HMAC-SHA-256 a cursor carries.
+	signatureSize = 12
+	// maxCursorSize is longer than any cursor that seal makes.
+	maxCursorSize = 512
+)
+
+// Cursors signs and reads the cursors of all lists.
+type Cursors struct{ key []byte }
+
+// NewCursors returns cursors signed with key. Servers that share a key read one another's cursors.
+func NewCursors(key []byte) Cursors { return Cursors{key: key} }
+
+// cursorScope is the list that a cursor belongs to: its field and its arguments, but those that choose the page.
+type cursorScope struct {
+	cursors Cursors
+	list    string
+}
+
+// of returns the list of a field with arguments, each of them as text.
+func (c Cursors) of(field string, arguments ...string) cursorScope {
+	var list strings.Builder
+	list.WriteString(field)
+	for _, argument := range arguments {
+		list.WriteByte(0)
+		list.WriteString(argument)
+	}
+	return cursorScope{cursors: c, list: list.String()}
+}
+
+func (s cursorScope) sign(position string) []byte {
+	mac := hmac.New(sha256.New, s.cursors.key)
+	mac.Write([]byte{cursorVersion})
+	mac.Write([]byte(s.list))
+	mac.Write([]byte{0, 0})
+	mac.Write([]byte(position))
+	return mac.Sum(nil)[:signatureSize]
+}
+
+// seal makes the cursor of a position.
+func (s cursorScope) seal(position string) string {
+	b := make([]byte, 0, 1+signatureSize+len(position))
+	b = append(b, cursorVersion)
+	b = append(b, s.sign(position)...)
+	b = append(b, position...)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// open returns the position that a cursor holds.
+//
+// Errors: commerce.InvalidError for what seal did not make for this list, under this key.
+func (s cursorScope) open(cursor string) (string, error) {
+	if len(cursor) > maxCursorSize {
+		return "", commerce.Invalid("is no cursor: it is too long")
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
+		return "", commerce.Invalid("is no cursor: give the one from an edge or from pageInfo, unchanged")
+	}
+	if b[0] != cursorVersion {
+		return "", commerce.Invalid("is a cursor of another version of this server: begin again without it")
+	}
+	position := string(b[1+signatureSize:])
+	if !hmac.Equal(b[1:1+signatureSize], s.sign(position)) {
+		return "", commerce.Invalid("is a cursor of another list: use it with the field and the arguments that it came from")
+	}
+	return position, nil
+}

@@ -1,0 +1,74 @@
+package graph
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func position() *rapid.Generator[string] { return rapid.StringN(1, 80, -1) }
+
+// A cursor opens in the list that it came from, under the key that it was made with, and nowhere else.
+func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := []byte(rapid.StringN(16, 32, -1).Draw(t, "key"))
+		field, argument := rapid.StringN(1, 10, -1).Draw(t, "field"), rapid.StringN(0, 10, -1).Draw(t, "argument")
+		at := position().Draw(t, "position")
+		list := NewCursors(key).of(field, argument)
+		cursor := list.seal(at)
+		if got, err := list.open(cursor); err != nil || got != at {
+			t.Fatalf("open gives %q, %v, want %q", got, err, at)
+		}
+		for name, other := range map[string]cursorScope{
+			"another field":      NewCursors(key).of(field+"x", argument),
+			"another argument":   NewCursors(key).of(field, argument+"x"),
+			"one argument more":  NewCursors(key).of(field, argument, ""),
+			"one argument fewer": NewCursors(key).of(field),
+			"another key":        NewCursors(append([]byte("x"), key...)).of(field, argument),
+		} {
+			if got, err := other.open(cursor); err == nil {
+				t.Fatalf("%s opens the cursor: %q", name, got)
+			}
+		}
+		// Every change of a byte shows.
+		changed := []byte(cursor)
+		i := rapid.IntRange(0, len(changed)-1).Draw(t, "changed")
+		changed[i] = rapid.SampledFrom([]byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")).Draw(t, "to")
+		if got, err := list.open(string(changed)); string(changed) != cursor && err == nil {
+			t.Fatalf("a changed cursor opens: %q", got)
+		}
+	})
+}
+
+func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
+	list := NewCursors([]byte("a key for tests")).of("Query.customers")
+	for name, cursor := range map[string]string{
+		"empty": "", "text": "hello world", "standard base64": "AQ/+", "too short": "AQAA", "padded": list.seal("x") + "=",
+		"too long": strings.Repeat("A", 10_000), "another version": "Ag" + list.seal("x")[2:],
+	} {
+		_, err := list.open(cursor)
+		var invalid *commerce.InvalidError
+		if !errors.As(err, &invalid) {
+			t.Errorf("%s: error is %v, want an InvalidError", name, err)
+		}
+	}
+}
+
+// No text makes a cursor panic or open, unless it is one.
+func FuzzCursorOpen(f *testing.F) {
+	list := NewCursors([]byte("a key for tests")).of("Query.customers")
+	f.Add(list.seal("01HVMK3P2Q0000000000000001"))
+	f.Add("")
+	f.Add("AQ")
+	f.Add("AQ0PD55g_Ii_nyDhbDIwMjUtMDEtMDFUMDk6MDA6MDAuMDAwWiNjdXN0XzAwMQ")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		position, err := list.open(cursor)
+		if err == nil && list.seal(position) != cursor {
+			t.Errorf("%q opens to %q, whose cursor is %q", cursor, position, list.seal(position))
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// Codes that top-level errors carry in extensions.code.
+const (
+	codeBadUserInput = "BAD_USER_INPUT"
+	codeUnavailable  = "UNAVAILABLE"
+	codeInternal     = "INTERNAL"
+)
+
+// present makes what a client sees of an error. It is a list of what may be seen: all else is INTERNAL, and told to report
+// only.
+func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
+	shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
+	var located *gqlerror.Error
+	if errors.As(err, &located) {
+		shown.Locations = located.Locations
+		if len(located.Path) > 0 {
+			shown.Path = located.Path
+		}
+	}
+	var invalid *commerce.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		shown.Message = sentence(invalid, shown.Path)
+		return withCode(shown, codeBadUserInput)
+	case located != nil && located.Err == nil:
+		// The parser's and the validator's own words: they tell what is wrong with the query.
+		shown.Message = located.Message
+		return withCode(shown, codeBadUserInput)
+	case len(shown.Path) > len(graphql.GetPath(ctx)):
+		// An argument that the generated code cannot read: its path reaches behind the field's.
+		shown.Message = fmt.Sprintf("argument %q is not of its type", lastName(shown.Path))
+		return withCode(shown, codeBadUserInput)
+	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
+		r.report(ctx, err)
+		shown.Message = "The order book cannot be reached right now. Try again."
+		return withCode(shown, codeUnavailable)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		shown.Message = "The request took too long, or its caller went away. Ask for less, or try again."
+		return withCode(shown, codeUnavailable)
+	default:
+		r.report(ctx, err)
+		shown.Message = "Something went wrong on the server."
+		return withCode(shown, codeInternal)
+	}
+}
+
+// sentence makes a sentence of what is wrong with a value; the path's end names an argument that the error does not name.
+func sentence(e *commerce.InvalidError, path ast.Path) string {
+	if e.Argument == "" && len(path) > 0 {
+		return fmt.Sprintf("argument %q: %s", lastName(path), e.Reason)
+	}
+	return e.Error()
+}
+
+func lastName(path ast.Path) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if name, ok := path[i].(ast.PathName); ok {
+			return string(name)
+		}
+	}
+	return ""
+}
+
+func withCode(e *gqlerror.Error, code string) *gqlerror.Error {
+	e.Extensions = map[string]any{"code": code}
+	return e
+}
+
+// recovered makes an error of a panic in a resolver; report has the stack.
+func (r *Resolver) recovered(ctx context.Context, panicked any) error {
+	return fmt.Errorf("panic: %v", panicked)
+}

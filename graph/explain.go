@@ -1,0 +1,53 @@
+package graph
+
+import (
+	"math"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// explanation is what extensions.explain holds: what a query read of the table, and what it cost.
+type explanation struct {
+	Requests []explainedRequest `json:"requests"`
+	Totals   explainedTotals    `json:"totals"`
+}
+
+// explainedRequest is one request to DynamoDB.
+type explainedRequest struct {
+	AccessPattern string  `json:"accessPattern"`
+	Operation     string  `json:"operation"`
+	Index         string  `json:"index"`
+	Key           string  `json:"key"`
+	Path          string  `json:"path"`
+	Items         int     `json:"items"`
+	ReadUnits     float64 `json:"readUnits"`
+	WriteUnits    float64 `json:"writeUnits"`
+	DurationMs    float64 `json:"durationMs"`
+	// Wave is the round trip that the request belongs to, from 1.
+	Wave int `json:"wave"`
+}
+
+// explainedTotals sum the requests up. RoundTrips is the longest chain of requests that had to wait for one another.
+type explainedTotals struct {
+	Requests   int     `json:"requests"`
+	RoundTrips int     `json:"roundTrips"`
+	ReadUnits  float64 `json:"readUnits"`
+	WriteUnits float64 `json:"writeUnits"`
+}
+
+func explain(t *dynamo.Trace) explanation {
+	requests := t.Requests()
+	e := explanation{Requests: make([]explainedRequest, len(requests))}
+	for i, r := range requests {
+		e.Requests[i] = explainedRequest{
+			AccessPattern: r.AccessPattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
+			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, Wave: r.Wave,
+			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
+		}
+		e.Totals.RoundTrips = max(e.Totals.RoundTrips, r.Wave)
+		e.Totals.ReadUnits += r.ReadUnits
+		e.Totals.WriteUnits += r.WriteUnits
+	}
+	e.Totals.Requests = len(requests)
+	return e
+}

@@ -1,0 +1,152 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// orNull makes GraphQL's null of a record that does not exist.
+func orNull[T any](v *T, err error) (*T, error) {
+	if errors.Is(err, commerce.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// byID looks up what a client named in an argument.
+func byID[ID ~string, T any](ctx context.Context, argument, id string, load func(context.Context, ID) (*T, error)) (*T, error) {
+	parsed, err := commerce.ParseID[ID](id)
+	if err != nil {
+		return nil, commerce.For(argument, err)
+	}
+	return orNull(load(ctx, parsed))
+}
+
+// byOrderID is byID for orders.
+func byOrderID[T any](ctx context.Context, argument, id string, load func(context.Context, commerce.OrderID) (*T, error)) (*T, error) {
+	parsed, err := commerce.ParseOrderID(id)
+	if err != nil {
+		return nil, commerce.For(argument, err)
+	}
+	return orNull(load(ctx, parsed))
+}
+
+// reference looks up what a record refers to; an empty id refers to nothing.
+func reference[ID ~string, T any](ctx context.Context, id ID, load func(context.Context, ID) (*T, error)) (*T, error) {
+	if id == "" {
+		return nil, nil
+	}
+	return orNull(load(ctx, id))
+}
+
+func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
+	address, err := commerce.ParseEmail(email)
+	if err != nil {
+		return nil, commerce.For("email", err)
+	}
+	id, err := of(ctx).CustomerIDByEmail.Load(ctx, address)
+	if err != nil {
+		return orNull[commerce.Customer](nil, err)
+	}
+	return orNull(of(ctx).Customer.Load(ctx, id))
+}
+
+func (r *Resolver) customerOrder(ctx context.Context, customer commerce.CustomerID, id string) (*commerce.Order, error) {
+	return byOrderID(ctx, "id", id, func(ctx context.Context, order commerce.OrderID) (*commerce.Order, error) {
+		return of(ctx).CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: customer, Order: order})
+	})
+}
+
+func (r *Resolver) orderItem(ctx context.Context, orderID, productID string) (*commerce.LineItem, error) {
+	return byOrderID(ctx, "orderId", orderID, func(ctx context.Context, order commerce.OrderID) (*commerce.LineItem, error) {
+		return byID(ctx, "productId", productID, func(ctx context.Context, sku commerce.SKU) (*commerce.LineItem, error) {
+			return of(ctx).OrderItem.Load(ctx, dynamo.OrderItemKey{Order: order, SKU: sku})
+		})
+	})
+}
+
+func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
+	return byID(ctx, "productId", productID, func(ctx context.Context, sku commerce.SKU) (*commerce.LineItem, error) {
+		return of(ctx).Item(ctx, order, sku)
+	})
+}
+
+func (r *Resolver) inventoryLevel(ctx context.Context, sku, warehouseID string) (*commerce.InventoryLevel, error) {
+	return byID(ctx, "sku", sku, func(ctx context.Context, sku commerce.SKU) (*commerce.InventoryLevel, error) {
+		return byID(ctx, "warehouseId", warehouseID, func(ctx context.Context, warehouse commerce.WarehouseID) (*commerce.InventoryLevel, error) {
+			return of(ctx).InventoryLevel.Load(ctx, dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse})
+		})
+	})
+}
+
+func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, p paging) (*OrderItemConnection, error) {
+	asked := r.orderItems(order.ID, p)
+	if asked.err != nil {
+		return nil, asked.err
+	}
+	slice, err := of(ctx).OrderItems(ctx, order, asked.key.Page)
+	return connected(asked.scope, slice, err)
+}
+
+func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, p paging) (*OrderEventConnection, error) {
+	asked := r.timeline(order.ID, p)
+	if asked.err != nil {
+		return nil, asked.err
+	}
+	slice, err := of(ctx).Timeline(ctx, order.ID, asked.key.Page)
+	return connected(asked.scope, slice, err)
+}
+
+func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, p paging) (*InventoryLevelConnection, error) {
+	asked := r.productInventory(product.SKU, p)
+	if asked.err != nil {
+		return nil, asked.err
+	}
+	slice, err := of(ctx).ProductInventory(ctx, product.SKU, asked.key.Page)
+	return connected(asked.scope, slice, err)
+}
+
+// uncountedItems is the page that tells how many items an order without a count has: more than any order holds.
+var uncountedItems = dynamo.Page{Limit: 1000}
+
+// itemCount is what the order's record says, else how many items a Query finds.
+func (r *Resolver) itemCount(ctx context.Context, order *commerce.Order) (int32, error) {
+	if order.ItemCount != nil {
+		return int32(*order.ItemCount), nil
+	}
+	slice, err := of(ctx).OrderItems(ctx, order, uncountedItems)
+	return int32(len(slice.Items)), err
+}
+
+func (r *Resolver) orderCount(ctx context.Context, customer *commerce.Customer) (int32, error) {
+	n, err := of(ctx).OrderCount(ctx, customer)
+	return int32(n), err
+}
+
+// statusOrNull makes GraphQL's null of no status.
+func statusOrNull(s commerce.Status) *commerce.Status {
+	if s == 0 {
+		return nil
+	}
+	return &s
+}
+
+// textOrNull makes GraphQL's null of no text.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// of returns the loaders of the request that is being resolved.
+func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
+
+type loadersKey struct{}

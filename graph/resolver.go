@@ -1,0 +1,125 @@
+// Package graph is the GraphQL face of the order book: resolvers, connections and cursors, look-ahead, errors, and the
+// explain output. It knows no HTTP and no AWS SDK.
+//
+// A request runs so: scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
+// resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error.
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// Options are what the GraphQL face needs.
+type Options struct {
+	Store *dynamo.Store
+	// Cursors sign the cursors of lists.
+	Cursors Cursors
+	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's context.
+	Report func(ctx context.Context, err error)
+}
+
+// Resolver is the root of the resolvers.
+type Resolver struct {
+	store   *dynamo.Store
+	cursors Cursors
+	report  func(ctx context.Context, err error)
+}
+
+// Limits that no query of a client comes near.
+const (
+	// maxTokens is how many tokens a query can have; the introspection query has 184.
+	maxTokens = 2000
+	// parsedQueries is how many parsed queries are kept.
+	parsedQueries = 1000
+)
+
+// NewHandler returns an http.Handler of GraphQL over GET and POST.
+func NewHandler(opts Options) *handler.Server {
+	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report}
+	srv := handler.New(NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()}))
+	srv.AddTransport(transport.GET{})
+	srv.AddTransport(transport.POST{})
+	srv.SetQueryCache(lru.New[*ast.QueryDocument](parsedQueries))
+	srv.SetParserTokenLimit(maxTokens)
+	srv.SetErrorPresenter(r.present)
+	srv.SetRecoverFunc(r.recovered)
+	srv.Use(extension.Introspection{})
+	srv.Use(scope{r})
+	return srv
+}
+
+// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain POST.
+func newSchema() *ast.Schema {
+	schema := gqlparser.MustLoadSchema(sources...)
+	delete(schema.Directives, "defer")
+	return schema
+}
+
+type explainKey struct{}
+
+// WithExplain returns a context in which a query's response explains what it read.
+func WithExplain(ctx context.Context) context.Context {
+	return context.WithValue(ctx, explainKey{}, true)
+}
+
+// scope gives every operation its loaders, its plan and, where it is asked for, its explanation.
+type scope struct{ resolver *Resolver }
+
+var _ interface {
+	graphql.HandlerExtension
+	graphql.ResponseInterceptor
+} = scope{}
+
+// ExtensionName is for gqlgen's messages.
+func (scope) ExtensionName() string { return "scope" }
+
+// Validate does nothing: scope fits every schema.
+func (scope) Validate(graphql.ExecutableSchema) error { return nil }
+
+// InterceptResponse wraps the execution of an operation.
+func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	var trace *dynamo.Trace
+	if ctx.Value(explainKey{}) != nil {
+		trace = &dynamo.Trace{}
+		ctx = trace.Begin(ctx)
+	}
+	l := loaders.New(ctx, s.resolver.store, func(panicked any) { s.resolver.report(ctx, s.resolver.recovered(ctx, panicked)) })
+	s.plan(ctx, l)
+	ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, ""), loadersKey{}, l)
+	response := next(ctx)
+	if trace != nil && response != nil {
+		l.Wait()
+		if response.Extensions == nil {
+			response.Extensions = map[string]any{}
+		}
+		response.Extensions["explain"] = explain(trace)
+	}
+	return response
+}
+
+// plan starts what the operation will read. A panic here costs requests, not the answer.
+func (s scope) plan(ctx context.Context, l *loaders.Loaders) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			s.resolver.report(ctx, fmt.Errorf("plan: %w", s.resolver.recovered(ctx, panicked)))
+		}
+	}()
+	operation := graphql.GetOperationContext(ctx)
+	if operation.Operation == nil || operation.Operation.Operation != ast.Query {
+		return
+	}
+	p := &plan{resolver: s.resolver, loaders: l, operation: operation, generated: &executionContext{}}
+	p.query(ctx, p.selection("Query", operation.Operation.SelectionSet, ""))
+}

@@ -1,0 +1,54 @@
+package graph
+
+import (
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// dateTimeLayout is RFC 3339 in UTC with milliseconds, which is what order ids can tell.
+const dateTimeLayout = "2006-01-02T15:04:05.000Z"
+
+// MarshalDateTime writes a DateTime.
+func MarshalDateTime(t time.Time) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) {
+		_, _ = io.WriteString(w, strconv.Quote(t.UTC().Format(dateTimeLayout)))
+	})
+}
+
+// UnmarshalDateTime reads a DateTime.
+//
+// Errors: commerce.InvalidError for anything but a string of RFC 3339.
+func UnmarshalDateTime(v any) (time.Time, error) {
+	s, ok := v.(string)
+	if !ok {
+		return time.Time{}, commerce.Invalid("a DateTime is a string")
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}, commerce.Invalid("a DateTime has the form 2026-02-01T09:30:00Z")
+	}
+	return t.UTC(), nil
+}
+
+// MarshalDate writes a Date.
+func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalString(string(d)) }
+
+// UnmarshalDate reads a Date.
+//
+// Errors: commerce.InvalidError for anything but a string of a day.
+func UnmarshalDate(v any) (commerce.Date, error) {
+	s, ok := v.(string)
+	if !ok {
+		return "", commerce.Invalid("a Date is a string")
+	}
+	d, err := commerce.ParseDate(s)
+	if err != nil {
+		return "", commerce.Invalid("a Date has the form 2026-02-01")
+	}
+	return d, nil
+}

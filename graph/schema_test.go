@@ -1,0 +1,153 @@
+package graph
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// own are the types that this schema defines, by name.
+func own(t *testing.T) []*ast.Definition {
+	t.Helper()
+	var types []*ast.Definition
+	for name, d := range parsedSchema.Types {
+		if !d.BuiltIn && !strings.HasPrefix(name, "__") {
+			types = append(types, d)
+		}
+	}
+	slices.SortFunc(types, func(a, b *ast.Definition) int { return strings.Compare(a.Name, b.Name) })
+	return types
+}
+
+func TestEveryElementIsDescribed(t *testing.T) {
+	for _, d := range own(t) {
+		if d.Description == "" {
+			t.Errorf("%s has no description", d.Name)
+		}
+		for _, f := range d.Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			if f.Description == "" {
+				t.Errorf("%s.%s has no description", d.Name, f.Name)
+			}
+			for _, a := range f.Arguments {
+				if a.Description == "" {
+					t.Errorf("%s.%s(%s) has no description", d.Name, f.Name, a.Name)
+				}
+			}
+		}
+		for _, v := range d.EnumValues {
+			if v.Description == "" {
+				t.Errorf("%s.%s has no description", d.Name, v.Name)
+			}
+		}
+	}
+}
+
+// A reference to another record may be null; lists and scalars may not, but for what a record can do without.
+func TestNullability(t *testing.T) {
+	records := []string{"Customer", "Order", "OrderItem", "OrderEvent", "Product", "InventoryLevel", "Warehouse", "Employee"}
+	optional := []string{
+		"Order.shippingAddress", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "Address.line2", "Address.region",
+		"PageInfo.startCursor", "PageInfo.endCursor",
+	}
+	for _, d := range own(t) {
+		if d.Kind != ast.Object {
+			continue
+		}
+		for _, f := range d.Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			name := d.Name + "." + f.Name
+			want := !slices.Contains(optional, name)
+			if slices.Contains(records, f.Type.NamedType) && f.Name != "node" {
+				want = false
+			}
+			if f.Type.NonNull != want {
+				t.Errorf("%s is of type %s", name, f.Type)
+			}
+			if f.Type.Elem != nil && !f.Type.Elem.NonNull {
+				t.Errorf("%s is of type %s: its elements may be null", name, f.Type)
+			}
+		}
+	}
+}
+
+// Every list of records is a connection with the four arguments that choose a page.
+func TestListsOfRecordsAreConnections(t *testing.T) {
+	for _, d := range own(t) {
+		for _, f := range d.Fields {
+			if strings.HasSuffix(f.Type.Name(), "Connection") {
+				for _, a := range []string{"first", "after", "last", "before"} {
+					if f.Arguments.ForName(a) == nil {
+						t.Errorf("%s.%s has no argument %q", d.Name, f.Name, a)
+					}
+				}
+				continue
+			}
+			element := parsedSchema.Types[f.Type.Name()]
+			if f.Type.Elem != nil && element.Kind == ast.Object && !strings.HasSuffix(d.Name, "Connection") && !strings.HasPrefix(f.Name, "__") {
+				t.Errorf("%s.%s is a list of %s, not a connection", d.Name, f.Name, element.Name)
+			}
+		}
+	}
+}
+
+// The fields that an access pattern says it serves exist, and what descriptions say of patterns is what the model says.
+func TestSchemaAndModelNameTheSamePatterns(t *testing.T) {
+	field := regexp.MustCompile(`^(\w+)\.(\w+)(?:\((\w+(?:, \w+)*)\))?(?: \{ (\w+) \})?$`)
+	patterns := map[string]dynamo.AccessPattern{}
+	for _, p := range dynamo.AccessPatterns() {
+		patterns[p.ID] = p
+		for _, name := range p.GraphQL {
+			m := field.FindStringSubmatch(name)
+			if m == nil {
+				t.Errorf("%s: %q is no field", p.ID, name)
+				continue
+			}
+			f := parsedSchema.Types[m[1]].Fields.ForName(m[2])
+			if f == nil {
+				t.Errorf("%s: there is no field %s", p.ID, name)
+				continue
+			}
+			for argument := range strings.SplitSeq(m[3], ", ") {
+				if argument != "" && f.Arguments.ForName(argument) == nil {
+					t.Errorf("%s: there is no argument %q in %s", p.ID, argument, name)
+				}
+			}
+			if m[4] != "" && parsedSchema.Types[f.Type.Name()].Fields.ForName(m[4]) == nil {
+				t.Errorf("%s: there is no field %q behind %s", p.ID, m[4], name)
+			}
+		}
+	}
+	mentioned := regexp.MustCompile(`AP\d+`)
+	for _, d := range own(t) {
+		for _, f := range d.Fields {
+			for _, id := range mentioned.FindAllString(f.Description, -1) {
+				p, ok := patterns[id]
+				serves := slices.ContainsFunc(p.GraphQL, func(name string) bool {
+					return name == d.Name+"."+f.Name || strings.HasPrefix(name, d.Name+"."+f.Name+"(") || strings.HasPrefix(name, d.Name+"."+f.Name+" ")
+				})
+				if !ok || !serves {
+					t.Errorf("%s.%s says that %s serves it; the model says %v", d.Name, f.Name, id, p.GraphQL)
+				}
+			}
+		}
+	}
+}
+
+func TestDeferIsNotPromised(t *testing.T) {
+	if parsedSchema.Directives["defer"] == nil {
+		t.Fatal("the parser adds no @defer any more: newSchema need not take it out")
+	}
+	if newSchema().Directives["defer"] != nil {
+		t.Error("the schema has @defer, which nothing serves")
+	}
+}

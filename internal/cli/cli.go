@@ -1,0 +1,331 @@
+// Package cli is the command line: it puts the parts together and runs them.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// Environment is what a command has of the world.
+type Environment struct {
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	// Listening, where it is set, is told the address that a server listens on.
+	Listening func(net.Addr)
+}
+
+// Exit statuses.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+)
+
+const usage = `Ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.
+
+  ordergraph [serve] [-addr HOST:PORT]   serve it (the default)
+  ordergraph table create                make the table and its index
+  ordergraph table describe              tell whether the table fits the model, and what differs
+  ordergraph seed [FILE]                 load an order book, the sample one without FILE
+  ordergraph patterns [-markdown]        print the access patterns and their keys
+
+Environment:
+`
+
+// usageError says what is wrong with the command's words.
+type usageError struct{ problem string }
+
+func (e usageError) Error() string { return e.problem }
+
+// Run runs the command that args are, without the program's name, until it is done or ctx ends. It returns the exit
+// status: 0, 1 where it failed, 2 where args are wrong.
+func Run(ctx context.Context, args []string, env Environment) int {
+	err := run(ctx, args, env)
+	var wrong usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, flag.ErrHelp):
+		printUsage(env.Stdout)
+		return exitOK
+	case errors.As(err, &wrong):
+		fmt.Fprintf(env.Stderr, "ordergraph: %s; see ordergraph help\n", wrong.problem)
+		return exitUsage
+	default:
+		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(err))
+		return exitFailed
+	}
+}
+
+func printUsage(w io.Writer) {
+	fmt.Fprint(w, usage)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, v := range config.Variables() {
+		fmt.Fprintf(tab, "  %s\t%s\t%s\n", v.Name, v.Default, strings.ReplaceAll(v.Meaning, "`", ""))
+	}
+	_ = tab.Flush()
+	fmt.Fprint(w, "  AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and the rest of the AWS SDK's\n")
+}
+
+func run(ctx context.Context, args []string, env Environment) error {
+	command := "serve"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "serve":
+		return serve(ctx, args, env)
+	case "table":
+		return table(ctx, args, env)
+	case "seed":
+		return seed(ctx, args, env)
+	case "patterns":
+		return patterns(args, env)
+	case "help":
+		return flag.ErrHelp
+	default:
+		return usageError{fmt.Sprintf("there is no command %q", command)}
+	}
+}
+
+// flags parses the flags of a command and gives what stands behind them.
+func flags(command string, args []string, define func(*flag.FlagSet)) ([]string, error) {
+	set := flag.NewFlagSet(command, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	define(set)
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, err
+		}
+		return nil, usageError{fmt.Sprintf("%s: %v", command, err)}
+	}
+	return set.Args(), nil
+}
+
+// explainFailure is what to tell people of an error: a clear sentence where there is one, else the error.
+func explainFailure(err error) string {
+	switch {
+	case errors.Is(err, dynamo.ErrNoTable):
+		return "the table does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE"
+	case errors.Is(err, dynamo.ErrAccessDenied):
+		return fmt.Sprintf("DynamoDB refuses the credentials, or there are none: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%v)", err)
+	case errors.Is(err, dynamo.ErrUnavailable):
+		return fmt.Sprintf("DynamoDB cannot be reached: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%v)", err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Sprintf("%v: something else listens there; choose another port with -addr or PORT", err)
+	default:
+		return err.Error()
+	}
+}
+
+// open returns the order book on DynamoDB; the embedded store has nothing that outlives the command.
+func open(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
+	cfg, err := config.Read(env.Getenv)
+	if err != nil {
+		return nil, cfg, err
+	}
+	if cfg.Store == config.Embedded {
+		return nil, cfg, fmt.Errorf("%s works on DynamoDB, the embedded store lives only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
+	}
+	db, err := config.OpenDynamoDB(ctx)
+	if err != nil {
+		return nil, cfg, err
+	}
+	store, err := dynamo.New(db, cfg.Table)
+	return store, cfg, err
+}
+
+// startTimeout is how long the checks at the start may take.
+const startTimeout = 30 * time.Second
+
+func serve(ctx context.Context, args []string, env Environment) error {
+	cfg, err := config.Read(env.Getenv)
+	if err != nil {
+		return err
+	}
+	rest, err := flags("serve", args, func(set *flag.FlagSet) { set.StringVar(&cfg.Addr, "addr", cfg.Addr, "") })
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return usageError{fmt.Sprintf("serve: %q is too much", rest[0])}
+	}
+	store, err := openForServing(ctx, cfg, env)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	handler, err := server.New(server.Options{
+		Graph:   graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey)},
+		Origins: cfg.Origins,
+		Log:     log,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
+	}
+	welcome(env.Stdout, cfg, listener.Addr())
+	if env.Listening != nil {
+		env.Listening(listener.Addr())
+	}
+	return server.Serve(ctx, listener, handler, log)
+}
+
+// openForServing returns an order book that can be served: the table is there and fits.
+func openForServing(ctx context.Context, cfg config.Config, env Environment) (*dynamo.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if cfg.Store == config.DynamoDB {
+		store, _, err := open(ctx, "serve", env)
+		if err != nil {
+			return nil, err
+		}
+		return store, store.Check(ctx)
+	}
+	book, err := sampledata.Sample()
+	if err != nil {
+		return nil, err
+	}
+	store, err := dynamo.New(embedded.New().Client(), cfg.Table)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.CreateTable(ctx); err != nil {
+		return nil, err
+	}
+	_, err = store.Load(ctx, book)
+	return store, err
+}
+
+// welcome says where the server is and what to try.
+func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
+	base := "http://" + reachable(addr)
+	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
+	if cfg.Store == config.Embedded {
+		fmt.Fprint(w, "  Store     in memory, with sample data; it is gone when the server stops\n")
+	} else {
+		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)
+	}
+	fmt.Fprintf(w, `
+Try:
+
+  curl -s %s%s -H 'Content-Type: application/json' -H '%s: true' \
+    -d '{"query":"{ customer(id: \"cust_01\") { name orders(first: 10) { nodes { id status total { amount } items { nodes { name quantity } } } } } }"}'
+`, base, server.PathGraphQL, server.ExplainHeader)
+}
+
+// reachable is an address that a browser on this machine can use.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return fmt.Sprintf("localhost:%d", tcp.Port)
+}
+
+func table(ctx context.Context, args []string, env Environment) error {
+	if len(args) != 1 || args[0] != "create" && args[0] != "describe" {
+		return usageError{"table: say create or describe"}
+	}
+	store, cfg, err := open(ctx, "table "+args[0], env)
+	if err != nil {
+		return err
+	}
+	if args[0] == "create" {
+		if err := store.CreateTable(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintf(env.Stdout, "Table %s is ready. Load the sample data with `ordergraph seed`.\n", cfg.Table.Table)
+		return nil
+	}
+	d, err := store.DescribeTable(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Stdout, "table    %s\nstatus   %s\nrecords  %d (DynamoDB's estimate)\nbytes    %d (DynamoDB's estimate)\n", d.Name, d.Status, d.Records, d.Bytes)
+	if len(d.Differences) == 0 {
+		fmt.Fprint(env.Stdout, "fits     yes\n")
+		return nil
+	}
+	fmt.Fprint(env.Stdout, "fits     no\n")
+	return fmt.Errorf("%w: %s", dynamo.ErrTableMismatch, strings.Join(d.Differences, "; "))
+}
+
+func seed(ctx context.Context, args []string, env Environment) error {
+	var book commerce.Book
+	var err error
+	switch len(args) {
+	case 0:
+		book, err = sampledata.Sample()
+	case 1:
+		book, err = readBook(args[0])
+	default:
+		return usageError{"seed: give one file"}
+	}
+	if err != nil {
+		return err
+	}
+	store, cfg, err := open(ctx, "seed", env)
+	if err != nil {
+		return err
+	}
+	if err := store.Check(ctx); err != nil {
+		return err
+	}
+	n, err := store.Load(ctx, book)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Stdout, "Loaded %d orders of %d customers into table %s: %d records.\n", len(book.Orders), len(book.Customers), cfg.Table.Table, n)
+	return nil
+}
+
+func readBook(name string) (commerce.Book, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return commerce.Book{}, err
+	}
+	defer f.Close()
+	return sampledata.Read(f)
+}
+
+func patterns(args []string, env Environment) error {
+	asMarkdown := false
+	rest, err := flags("patterns", args, func(set *flag.FlagSet) { set.BoolVar(&asMarkdown, "markdown", false, "") })
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return usageError{fmt.Sprintf("patterns: %q is too much", rest[0])}
+	}
+	if asMarkdown {
+		fmt.Fprint(env.Stdout, dynamo.PatternsMarkdown())
+		return nil
+	}
+	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	for _, p := range dynamo.AccessPatterns() {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.What, p.Request(), p.Keys())
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,157 @@
+package config_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/config"
+)
+
+// environment is an environment of these variables, NAME=value.
+func environment(variables ...string) func(string) string {
+	return func(name string) string {
+		for _, v := range variables {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}
+
+func read(t *testing.T, variables ...string) config.Config {
+	t.Helper()
+	c, err := config.Read(environment(variables...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDefaults(t *testing.T) {
+	got := read(t)
+	if len(got.CursorKey) != 32 {
+		t.Errorf("the cursor key has %d bytes, want 32", len(got.CursorKey))
+	}
+	got.CursorKey = nil
+	want := config.Config{Addr: ":8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("defaults are %+v, want %+v", got, want)
+	}
+}
+
+func TestEveryVariableCounts(t *testing.T) {
+	got := read(t, "PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
+		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_LOG=debug")
+	want := config.Config{
+		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
+		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, LogLevel: slog.LevelDebug,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("configuration is %+v, want %+v", got, want)
+	}
+}
+
+// The documentation is made of Variables, so it must name what Read reads, with the values that it falls back to.
+func TestVariablesAreThoseThatAreRead(t *testing.T) {
+	asked := map[string]bool{}
+	if _, err := config.Read(func(name string) string { asked[name] = true; return "" }); err != nil {
+		t.Fatal(err)
+	}
+	var defaults []string
+	for _, v := range config.Variables() {
+		if !asked[v.Name] {
+			t.Errorf("%s is listed and not read", v.Name)
+		}
+		if v.Meaning == "" {
+			t.Errorf("%s has no meaning", v.Name)
+		}
+		delete(asked, v.Name)
+		defaults = append(defaults, v.Name+"="+v.Default)
+	}
+	if len(asked) > 0 {
+		t.Errorf("%v are read and not listed", asked)
+	}
+	if got, want := read(t, defaults...), read(t); !reflect.DeepEqual(got, want) {
+		t.Errorf("with every default set: %+v, with nothing set: %+v", got, want)
+	}
+}
+
+// A message names the variable, what stands in it, and what to put there.
+func TestBadVariables(t *testing.T) {
+	for _, c := range []struct {
+		variable string
+		says     []string
+	}{
+		{"ORDERGRAPH_STORE=mysql", []string{`"mysql"`, "embedded or dynamodb"}},
+		{"ORDERGRAPH_STORE=DynamoDB", []string{`"DynamoDB"`, "embedded or dynamodb"}},
+		{"PORT=http", []string{`"http"`, "0 to 65535"}},
+		{"PORT=-1", []string{`"-1"`, "0 to 65535"}},
+		{"PORT=65536", []string{`"65536"`, "0 to 65535"}},
+		{"PORT=:8080", []string{`":8080"`, "0 to 65535"}},
+		{"ORDERGRAPH_SHARDS=0", []string{`"0"`, "1 to 64"}},
+		{"ORDERGRAPH_SHARDS=65", []string{`"65"`, "1 to 64"}},
+		{"ORDERGRAPH_SHARDS=four", []string{`"four"`, "1 to 64"}},
+		{"ORDERGRAPH_CURRENCY=usd", []string{`"usd"`, "three upper-case letters"}},
+		{"ORDERGRAPH_CURRENCY=QQQ", []string{`"QQQ"`, "ISO 4217"}},
+		{"ORDERGRAPH_CURSOR_KEY=fifteen letters", []string{"15", "at least 16"}},
+		{"ORDERGRAPH_LOG=loud", []string{`"loud"`, "debug, info, warn or error"}},
+	} {
+		name, value, _ := strings.Cut(c.variable, "=")
+		_, err := config.Read(environment(c.variable))
+		if err == nil {
+			t.Errorf("%s: no error", c.variable)
+			continue
+		}
+		for _, part := range append(c.says, name) {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: error %q does not say %s", c.variable, err, part)
+			}
+		}
+		if name == "ORDERGRAPH_CURSOR_KEY" && strings.Contains(err.Error(), value) {
+			t.Errorf("error %q tells the secret", err)
+		}
+	}
+}
+
+// Cursors outlive a restart and work behind several servers of one table, and not on another table.
+func TestCursorKeyOfTheTable(t *testing.T) {
+	key := func(variables ...string) []byte { return read(t, variables...).CursorKey }
+	if first, second := key("ORDERGRAPH_TABLE=orders", "PORT=1"), key("ORDERGRAPH_TABLE=orders", "PORT=2"); !bytes.Equal(first, second) {
+		t.Error("two servers of one table have different keys")
+	}
+	if bytes.Equal(key("ORDERGRAPH_TABLE=orders"), key("ORDERGRAPH_TABLE=orders2")) {
+		t.Error("two tables have the same key")
+	}
+	secret := "ORDERGRAPH_CURSOR_KEY=sixteen letters!"
+	if got := key(secret, "ORDERGRAPH_TABLE=orders"); string(got) != "sixteen letters!" {
+		t.Errorf("the key is %q, want the secret", got)
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	for value, want := range map[string][]string{
+		"":                                     nil,
+		" , ,":                                 nil,
+		"https://a.example":                    {"https://a.example"},
+		"https://a.example ,https://b.example": {"https://a.example", "https://b.example"},
+		"*":                                    {"*"},
+	} {
+		if got := read(t, "ORDERGRAPH_CORS_ORIGINS="+value).Origins; !slices.Equal(got, want) {
+			t.Errorf("%q gives the origins %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestGetenvReadsTheProcess(t *testing.T) {
+	t.Setenv("ORDERGRAPH_TABLE", "from-the-process")
+	if got := config.Getenv("ORDERGRAPH_TABLE"); got != "from-the-process" || got != os.Getenv("ORDERGRAPH_TABLE") {
+		t.Errorf("Getenv gives %q", got)
+	}
+}

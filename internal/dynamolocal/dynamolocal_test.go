@@ -1,0 +1,300 @@
+//go:build !windows
+
+package dynamolocal
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// victimEnv makes the test binary play the process that is killed, in the way its value names.
+const victimEnv = "ORDERGRAPH_DYNAMOLOCAL_VICTIM"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(victimEnv); how != "" {
+		victim(how)
+		return
+	}
+	os.Exit(Main(m))
+}
+
+// victim starts a child, tells its process id and waits to be killed.
+func victim(how string) {
+	var pid int
+	switch how {
+	case "instance":
+		inst, err := Start(context.Background())
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		defer inst.Stop()
+		pid = inst.cmd.Process.Pid
+	case "shell", "panic":
+		cmd := exec.Command("sleep", "600")
+		start := startWithShell
+		if how == "panic" {
+			start = startGuarded
+		}
+		if _, err := start(cmd); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		pid = cmd.Process.Pid
+	}
+	fmt.Println(pid)
+	if how == "panic" {
+		// Wait for the parent to have read the line: it closes our standard input then.
+		_, _ = bufio.NewReader(os.Stdin).ReadByte()
+		panic("as a failing test would")
+	}
+	select {} // with timers or signals pending this would be a deadlock error; the child's waiter prevents it
+}
+
+func TestChildEndsWithThisProcess(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"instance", "shell", "panic"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			if how == "instance" {
+				Shared(t) // skips or fails where there is none
+			}
+			cmd := exec.Command(os.Args[0])
+			// What is killed leaves its log behind; let it be where the test cleans up.
+			cmd.Env = append(os.Environ(), victimEnv+"="+how, "TMPDIR="+t.TempDir())
+			stderr := new(strings.Builder)
+			cmd.Stderr = stderr
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, readErr := bufio.NewReader(stdout).ReadString('\n')
+			if how == "panic" {
+				stdin.Close()
+			} else if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			waitErr := cmd.Wait()
+			var pid int
+			if _, err := fmt.Sscan(line, &pid); err != nil {
+				t.Fatalf("the victim said %q (%v, %v): %s", line, readErr, waitErr, stderr)
+			}
+			if waitErr == nil {
+				t.Fatal("the victim ended without an error")
+			}
+			waitUntilGone(t, pid)
+		})
+	}
+}
+
+// waitUntilGone waits for a process that is not our child, for which there is no call but to ask again.
+func waitUntilGone(t *testing.T, pid int) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || isZombie(pid) {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("process %d still runs", pid)
+		case <-tick.C:
+		}
+	}
+}
+
+// isZombie reports whether a process has ended and only waits to be reaped. In a container without an init
+// nobody does that for orphans.
+func isZombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, ok := strings.Cut(string(stat), ") ")
+	return ok && strings.HasPrefix(after, "Z")
+}
+
+func TestSharedIsOneInstance(t *testing.T) {
+	t.Parallel()
+	a, b := Shared(t), Shared(t)
+	if a != b {
+		t.Errorf("two instances: %s and %s", a.Endpoint(), b.Endpoint())
+	}
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	Shared(t) // skips or fails where there is none
+	inst, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := inst.Client(func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+		t.Fatal(err)
+	}
+	inst.Stop()
+	inst.Stop()
+	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
+		t.Error("it answers after Stop")
+	}
+	if _, err := os.Stat(inst.logPath); err == nil {
+		t.Error("the log is still there after Stop")
+	}
+}
+
+func TestStartShowsTheLog(t *testing.T) {
+	t.Parallel()
+	java, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip("no java")
+	}
+	_, err = startOnce(t.Context(), java, t.TempDir()) // no jars there
+	if !errors.Is(err, errEnded) {
+		t.Fatalf("want errEnded, got %v", err)
+	}
+	if !strings.Contains(err.Error(), "ServerRunner") {
+		t.Errorf("the JVM's complaint is not in the error: %v", err)
+	}
+}
+
+func TestStartHonoursItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	Shared(t)
+	if inst, err := Start(ctx); !errors.Is(err, context.Canceled) {
+		if err == nil {
+			inst.Stop()
+		}
+		t.Errorf("want context.Canceled, got %v", err)
+	}
+}
+
+func TestMissingPrograms(t *testing.T) { // not parallel: it changes the environment
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir()) // where macOS looks
+	_, err := Start(t.Context())
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "java" || !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("Start without java: %v", err)
+	}
+	_, err = Fetch(t.Context())
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "mvn" || !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("Fetch without mvn: %v", err)
+	}
+}
+
+func TestFailedFetchLeavesNothing(t *testing.T) { // not parallel: it changes the environment
+	bin, cache := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "mvn"), []byte("#!/bin/sh\necho no such artifact\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("HOME", cache)
+	_, err := Fetch(t.Context())
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "download" || !strings.Contains(err.Error(), "no such artifact") {
+		t.Errorf("got %v", err)
+	}
+	dir, err := CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory is there after a failed fetch")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".fetch-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestVersionIsThePoms(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(string(pom), "<artifactId>DynamoDBLocal</artifactId>\n      <version>"+Version+"</version>") {
+		t.Errorf("pom.xml does not name version %s", Version)
+	}
+}
+
+// TestSixtyThousandRecords shows that the heap limit is enough for the largest data a test here may hold. It
+// takes a while and says nothing about Ordergraph, so it runs on request only. Measured with one writer on two
+// cores: 14 s, and the JVM's resident memory never above 256 MB.
+func TestSixtyThousandRecords(t *testing.T) {
+	if os.Getenv("ORDERGRAPH_MEASURE") == "" {
+		t.Skip("set ORDERGRAPH_MEASURE=1 to run: it takes a minute and measures DynamoDB Local, not Ordergraph")
+	}
+	inst := Shared(t)
+	client := inst.Client()
+	key := func(name string, typ types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: aws.String(name), KeyType: typ}
+	}
+	var defs []types.AttributeDefinition
+	for _, name := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {
+		defs = append(defs, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
+	}
+	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName:            aws.String("sixty-thousand"),
+		BillingMode:          types.BillingModePayPerRequest,
+		AttributeDefinitions: defs,
+		KeySchema:            []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName:  aws.String("GSI1"),
+			KeySchema:  []types.KeySchemaElement{key("gsi1pk", types.KeyTypeHash), key("gsi1sk", types.KeyTypeRange)},
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for n := 0; n < 60_000; n += 25 {
+		var reqs []types.WriteRequest
+		for m := n; m < n+25; m++ {
+			s := func(format string, args ...any) types.AttributeValue {
+				return &types.AttributeValueMemberS{Value: fmt.Sprintf(format, args...)}
+			}
+			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{
+				"pk": s("ORDER#%06d", m/3), "sk": s("LINE#%06d", m), "gsi1pk": s("STATUS#%d", m%7), "gsi1sk": s("%06d", m),
+				"text": s("%0100d", m),
+			}}})
+		}
+		out, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{
+			RequestItems: map[string][]types.WriteRequest{"sixty-thousand": reqs},
+		})
+		if err != nil || len(out.UnprocessedItems) > 0 {
+			t.Fatal(err, len(out.UnprocessedItems))
+		}
+	}
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", inst.cmd.Process.Pid))
+	var rss string
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "VmHWM") {
+			rss = strings.TrimSpace(line)
+		}
+	}
+	report, _ := json.Marshal(map[string]string{"wrote": time.Since(begin).String(), "memory": rss})
+	t.Logf("%s", report)
+}

@@ -1,0 +1,78 @@
+package dynamolocal
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fetchTimeout limits the first start on a machine, download included.
+const fetchTimeout = 10 * time.Minute
+
+// shared is the one instance of this test process. A package variable cannot be avoided: tests of one package
+// have nothing else in common in which to keep something that each of them would otherwise pay a second and
+// 200 MB for. It is written once, under its own lock.
+var shared sharedInstance
+
+type sharedInstance struct {
+	once sync.Once
+	mu   sync.Mutex
+	inst *Instance
+	err  error
+}
+
+// get starts the instance when it is first called, and returns the same answer ever after.
+func (s *sharedInstance) get() (*Instance, error) {
+	s.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
+		defer cancel()
+		inst, err := Start(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inst, s.err = inst, err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inst, s.err
+}
+
+// stop ends the instance, if one was started.
+func (s *sharedInstance) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inst != nil {
+		s.inst.Stop()
+	}
+}
+
+// Shared returns the test process's instance, started by the first call. Tests that use it keep apart by
+// their tables' names.
+//
+// Where DynamoDB Local is not available (see [UnavailableError]) the test is skipped, with the reason. That
+// must not happen unnoticed where it counts, so if the environment has CI=true the test fails instead. Any
+// other failure fails the test everywhere.
+//
+// The instance ends with the process; [Main] ends it a moment earlier and removes its log.
+func Shared(t testing.TB) *Instance {
+	t.Helper()
+	inst, err := shared.get()
+	if err == nil {
+		return inst
+	}
+	if _, ok := errors.AsType[*UnavailableError](err); ok && os.Getenv("CI") != "true" {
+		t.Skipf("skipped: this test needs DynamoDB Local: %v", err)
+	}
+	t.Fatalf("this test needs DynamoDB Local: %v", err)
+	return nil
+}
+
+// Main is for TestMain: it runs the tests, stops what [Shared] started, and returns what to exit with.
+//
+//	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func Main(m *testing.M) int {
+	defer shared.stop()
+	return m.Run()
+}

@@ -1,0 +1,219 @@
+// Package graphiql serves GraphiQL, the query editor in the browser, from the
+// binary itself: no request of the page leaves the server's origin.
+//
+// The page is built from the ui directory and carried in the repository as
+// ui.zip, so that building the server needs no Node. ui/README.md says how to
+// rebuild it.
+package graphiql
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed ui.zip
+var bundle []byte
+
+// ContentSecurityPolicy is sent with every response of [Handler]. The page runs
+// only its own scripts and talks only to its own origin. Styles must allow
+// inline ones, because the Monaco editor writes its theme into style elements;
+// images allow data URLs, because its stylesheet draws icons with them.
+const ContentSecurityPolicy = "default-src 'none'; " +
+	"script-src 'self'; " +
+	"style-src 'self' 'unsafe-inline'; " +
+	"img-src 'self' data:; " +
+	"font-src 'self'; " +
+	"connect-src 'self'; " +
+	"worker-src 'self'; " +
+	"base-uri 'none'; " +
+	"form-action 'none'; " +
+	"frame-ancestors 'none'"
+
+// contentTypes has the type of every kind of file in the bundle. The mime
+// package is not asked: its answers depend on the tables of the host.
+var contentTypes = map[string]string{
+	".css":   "text/css; charset=utf-8",
+	".html":  "text/html; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".json":  "application/json",
+	".md":    "text/plain; charset=utf-8", // as Markdown, browsers only download it
+	".png":   "image/png",
+	".svg":   "image/svg+xml",
+	".ttf":   "font/ttf",
+	".wasm":  "application/wasm",
+	".woff":  "font/woff",
+	".woff2": "font/woff2",
+}
+
+// Handler returns a handler that serves the page at "/" and its assets at the
+// paths below that the page refers to. It fails if the embedded bundle is not
+// usable, which a test of this package rules out for a committed one.
+//
+// The page sends its queries to /graphql of the same origin.
+func Handler() (http.Handler, error) {
+	return newHandler(bundle)
+}
+
+// handler maps request paths to what they serve.
+type handler map[string]*asset
+
+// asset is one file of the bundle, ready to be sent.
+type asset struct {
+	file         *zip.File
+	deflated     []byte // aliases the bundle
+	contentType  string
+	cacheControl string
+	tag          string // the part of the entity tag that all encodings share
+}
+
+func newHandler(bundle []byte) (handler, error) {
+	archive, err := zip.NewReader(bytes.NewReader(bundle), int64(len(bundle)))
+	if err != nil {
+		return nil, fmt.Errorf("graphiql: bundle: %w", err)
+	}
+	h := make(handler, len(archive.File))
+	for _, file := range archive.File {
+		a, err := newAsset(file, bundle)
+		if err != nil {
+			return nil, fmt.Errorf("graphiql: bundle: %s: %w", file.Name, err)
+		}
+		if file.Name == "index.html" {
+			h["/"] = a
+		} else {
+			h["/"+file.Name] = a
+		}
+	}
+	if h["/"] == nil {
+		return nil, errors.New("graphiql: bundle: no index.html")
+	}
+	return h, nil
+}
+
+func newAsset(file *zip.File, bundle []byte) (*asset, error) {
+	if file.Method != zip.Deflate {
+		return nil, fmt.Errorf("stored with method %d, want deflate", file.Method)
+	}
+	contentType, ok := contentTypes[path.Ext(file.Name)]
+	if !ok {
+		return nil, errors.New("no content type known for this kind of file")
+	}
+	offset, err := file.DataOffset()
+	if err != nil {
+		return nil, err
+	}
+	end := offset + int64(file.CompressedSize64)
+	if end > int64(len(bundle)) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	deflated := bundle[offset:end]
+	sum := sha256.Sum256(deflated)
+	a := &asset{
+		file:         file,
+		deflated:     deflated,
+		contentType:  contentType,
+		cacheControl: "no-cache",
+		tag:          hex.EncodeToString(sum[:16]),
+	}
+	// Vite puts a hash of the content into every name below assets, and only
+	// there; such a file can never change.
+	if strings.HasPrefix(file.Name, "assets/") {
+		a.cacheControl = "public, max-age=31536000, immutable"
+	}
+	return a, nil
+}
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", ContentSecurityPolicy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	a, ok := h[r.URL.Path]
+	switch {
+	case !ok:
+		http.NotFound(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	default:
+		a.serve(w, r)
+	}
+}
+
+func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
+	// The two encodings are different bytes, so they need different tags.
+	gzip := acceptsGzip(r.Header.Values("Accept-Encoding"))
+	tag := `"` + a.tag + `"`
+	if gzip {
+		tag = `"` + a.tag + `-gzip"`
+	}
+	header := w.Header()
+	header.Set("Cache-Control", a.cacheControl)
+	header.Set("ETag", tag)
+	header.Set("Vary", "Accept-Encoding")
+	if matches(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	header.Set("Content-Type", a.contentType)
+	if gzip {
+		header.Set("Content-Encoding", "gzip")
+		header.Set("Content-Length", strconv.Itoa(len(gzipHeader)+len(a.deflated)+gzipTrailerSize))
+	} else {
+		header.Set("Content-Length", strconv.FormatUint(a.file.UncompressedSize64, 10))
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	// An error here is a client that went away, or a bundle damaged in memory.
+	// The Content-Length is out already, so the server ends the connection and
+	// the client knows its copy is incomplete.
+	if gzip {
+		_ = a.writeGzip(w)
+	} else {
+		_ = a.writePlain(w)
+	}
+}
+
+// gzipHeader opens a gzip member that uses deflate, has no optional fields and
+// no modification time, and does not say which system made it.
+const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+
+// gzipTrailerSize is the size of the checksum and length that end a member.
+const gzipTrailerSize = 8
+
+// writeGzip sends the file as gzip without compressing anything: zip and gzip
+// are both frames around the same deflate stream, with the same checksum.
+func (a *asset) writeGzip(w io.Writer) error {
+	if _, err := io.WriteString(w, gzipHeader); err != nil {
+		return err
+	}
+	if _, err := w.Write(a.deflated); err != nil {
+		return err
+	}
+	trailer := make([]byte, 0, gzipTrailerSize)
+	trailer = binary.LittleEndian.AppendUint32(trailer, a.file.CRC32)
+	trailer = binary.LittleEndian.AppendUint32(trailer, uint32(a.file.UncompressedSize64))
+	_, err := w.Write(trailer)
+	return err
+}
+
+func (a *asset) writePlain(w io.Writer) error {
+	content, err := a.file.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = io.Copy(w, content)
+	return err
+}

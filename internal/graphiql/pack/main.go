@@ -1,0 +1,86 @@
+// Command pack puts a built user interface into one zip file, the form in which
+// the repository carries it:
+//
+//	pack <build directory> <zip file>
+//
+// The same input gives the same bytes on every machine: names are sorted, times
+// and modes fixed. Only a new release of Go's compressor can change them.
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// modified is the earliest time that a zip file can express.
+var modified = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: pack <build directory> <zip file>")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "pack:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, target string) error {
+	packed, err := pack(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, packed, 0o644)
+}
+
+// pack returns a zip of all regular files of a build. It works in memory, so a
+// build that cannot be packed leaves the previous zip file as it was.
+func pack(build fs.FS) ([]byte, error) {
+	if _, err := fs.Stat(build, "index.html"); err != nil {
+		return nil, fmt.Errorf("not a build: %w", err)
+	}
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestCompression)
+	})
+	// WalkDir visits in lexical order, which is what sorts the entries.
+	err := fs.WalkDir(build, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", name)
+		}
+		return add(archive, build, name)
+	})
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+func add(archive *zip.Writer, build fs.FS, name string) error {
+	content, err := fs.ReadFile(build, name)
+	if err != nil {
+		return err
+	}
+	entry, err := archive.CreateHeader(&zip.FileHeader{
+		Name:     name,
+		Method:   zip.Deflate,
+		Modified: modified,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = entry.Write(content)
+	return err
+}

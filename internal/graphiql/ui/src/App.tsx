@@ -1,0 +1,35 @@
+import { HISTORY_PLUGIN } from '@graphiql/plugin-history'
+import { GraphiQL } from 'graphiql'
+import { useState } from 'react'
+
+import { exampleQueries } from './examples'
+import { createExplainPlugin } from './explain/plugin'
+import { ExplainStore } from './explain/store'
+import { createFetcher } from './fetcher'
+
+const exampleTabs = exampleQueries.map((query) => ({ query }))
+
+export function App({ endpoint }: { endpoint: URL }) {
+  // GraphiQL introspects again whenever it is given a new fetcher, and resets
+  // its panels for a new plugin list: both are made once.
+  const [wiring] = useState(() => {
+    const explain = new ExplainStore()
+    return {
+      fetcher: createFetcher(endpoint, explain),
+      plugins: [HISTORY_PLUGIN, createExplainPlugin(explain)],
+    }
+  })
+  return (
+    <GraphiQL
+      fetcher={wiring.fetcher}
+      plugins={wiring.plugins}
+      // Used only while local storage holds no tabs of the user's own.
+      defaultTabs={exampleTabs}
+      defaultQuery=""
+      // Headers can carry credentials; they live as long as the page.
+      shouldPersistHeaders={false}
+    >
+      <GraphiQL.Logo>Ordergraph</GraphiQL.Logo>
+    </GraphiQL>
+  )
+}

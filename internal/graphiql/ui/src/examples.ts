@@ -1,0 +1,111 @@
+/**
+ * The tabs of a first visit. Operations are named because GraphiQL titles a tab
+ * with its operation's name.
+ */
+export const exampleQueries = [
+  `# A customer and her newest orders.
+query AlicesOrders {
+  customer(id: "cust_01") {
+    name
+    orders(first: 10) {
+      nodes {
+        id
+        status
+        total {
+          amount
+          currencyCode
+        }
+        items {
+          nodes {
+            name
+            quantity
+          }
+        }
+      }
+    }
+  }
+}
+`,
+  `# Orders that wait to be handled.
+query PendingOrders {
+  ordersByStatus(status: PENDING, first: 10) {
+    nodes {
+      id
+      placedAt
+      customer {
+        name
+      }
+      total {
+        amount
+        currencyCode
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+`,
+  `# One order, its items and history.
+query WholeOrder {
+  order(id: "01HVMK3P2Q0000000000000001") {
+    status
+    items {
+      nodes {
+        name
+        quantity
+        unitPrice {
+          amount
+        }
+      }
+    }
+    timeline {
+      nodes {
+        type
+        at
+      }
+    }
+  }
+}
+`,
+  `# A product's stock by warehouse.
+query Stock {
+  product(sku: "prod_100") {
+    name
+    totalInventory
+    available
+    inventory {
+      nodes {
+        warehouse {
+          name
+        }
+        quantity
+      }
+    }
+  }
+}
+`,
+  `# Whom an account rep looks after.
+query AccountRep {
+  employee(id: "rep_001") {
+    name
+    customers {
+      nodes {
+        name
+      }
+    }
+    orders {
+      nodes {
+        id
+        status
+        total {
+          amount
+          currencyCode
+        }
+      }
+    }
+  }
+}
+`,
+]

@@ -1,0 +1,19 @@
+// Units come in halves and, inside transactions, sums of them; two digits show
+// them exactly. The locale is fixed because the whole page is in English.
+const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+const milliseconds = new Intl.NumberFormat('en', {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+})
+
+export function formatNumber(value: number): string {
+  return plain.format(value)
+}
+
+export function formatMilliseconds(value: number): string {
+  return `${milliseconds.format(value)} ms`
+}
+
+export function count(n: number, noun: string): string {
+  return `${plain.format(n)} ${noun}${n === 1 ? '' : 's'}`
+}

@@ -1,0 +1,103 @@
+/** One request to DynamoDB, as the server reports it. */
+export interface ExplainRequest {
+  accessPattern: string
+  operation: string
+  /** The index that was read; empty for the table itself. */
+  index: string
+  key: string
+  /** The GraphQL path that needed the data, such as `customer.orders`. */
+  path: string
+  items: number
+  readUnits: number
+  writeUnits: number
+  durationMs: number
+  /** Which round trip the request was part of, counted from 1. */
+  wave: number | null
+}
+
+export interface ExplainTotals {
+  requests: number
+  roundTrips: number
+  readUnits: number
+  writeUnits: number
+}
+
+export interface Explain {
+  requests: ExplainRequest[]
+  totals: ExplainTotals
+}
+
+/** Requests that travelled together. */
+export interface Wave {
+  number: number | null
+  requests: ExplainRequest[]
+}
+
+/**
+ * Reads `extensions.explain`. The value crosses the network, so its shape is
+ * checked: anything that is not an explain gives null, and a field that is
+ * missing or of the wrong type reads as its empty value.
+ */
+export function readExplain(extensions: unknown): Explain | null {
+  const explain = record(extensions)?.['explain']
+  const fields = record(explain)
+  const requests = fields?.['requests']
+  const totals = record(fields?.['totals'])
+  if (!Array.isArray(requests) || !totals) {
+    return null
+  }
+  return {
+    requests: requests.map(readRequest),
+    totals: {
+      requests: number(totals['requests']),
+      roundTrips: number(totals['roundTrips']),
+      readUnits: number(totals['readUnits']),
+      writeUnits: number(totals['writeUnits']),
+    },
+  }
+}
+
+/** Groups requests by round trip, keeping the server's order inside each. */
+export function groupByWave(requests: ExplainRequest[]): Wave[] {
+  const waves = new Map<number | null, ExplainRequest[]>()
+  for (const request of requests) {
+    const wave = waves.get(request.wave)
+    if (wave) {
+      wave.push(request)
+    } else {
+      waves.set(request.wave, [request])
+    }
+  }
+  return [...waves]
+    .map(([number, grouped]) => ({ number, requests: grouped }))
+    .sort((a, b) => (a.number ?? Infinity) - (b.number ?? Infinity))
+}
+
+function readRequest(value: unknown): ExplainRequest {
+  const fields = record(value) ?? {}
+  const wave = fields['wave']
+  return {
+    accessPattern: string(fields['accessPattern']),
+    operation: string(fields['operation']),
+    index: string(fields['index']),
+    key: string(fields['key']),
+    path: string(fields['path']),
+    items: number(fields['items']),
+    readUnits: number(fields['readUnits']),
+    writeUnits: number(fields['writeUnits']),
+    durationMs: number(fields['durationMs']),
+    wave: typeof wave === 'number' && wave >= 1 ? wave : null,
+  }
+}
+
+function record(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
+}
+
+function string(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0
+}

@@ -1,0 +1,213 @@
+// Package sampledata reads order books from JSON files, and holds the one that the embedded store starts with.
+package sampledata
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+//go:embed sample-data.json
+var sample []byte
+
+// Sample returns the order book that the embedded store starts with.
+//
+// Errors: those of Read.
+func Sample() (commerce.Book, error) { return Read(bytes.NewReader(sample)) }
+
+// The form of the file. Amounts are strings, so that no JSON library makes floats of them.
+type file struct {
+	Source    string `json:"source"`
+	Employees []struct {
+		ID           string   `json:"id"`
+		Name         string   `json:"name"`
+		PhoneNumbers []string `json:"phoneNumbers"`
+		WarehouseID  string   `json:"warehouseId"`
+		JobTitle     string   `json:"jobTitle"`
+		HireDate     string   `json:"hireDate"`
+	} `json:"employees"`
+	Warehouses []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"warehouses"`
+	Products []struct {
+		SKU       string         `json:"sku"`
+		Name      string         `json:"name"`
+		Category  string         `json:"category"`
+		UnitPrice string         `json:"unitPrice"`
+		Currency  string         `json:"currency"`
+		Inventory map[string]int `json:"inventory"`
+	} `json:"products"`
+	Customers []struct {
+		ID           string    `json:"id"`
+		Name         string    `json:"name"`
+		Email        string    `json:"email"`
+		PhoneNumbers []string  `json:"phoneNumbers"`
+		AccountRepID string    `json:"accountRepId"`
+		CreatedAt    time.Time `json:"createdAt"`
+	} `json:"customers"`
+	Orders []struct {
+		ID         string    `json:"id"`
+		CustomerID string    `json:"customerId"`
+		Status     string    `json:"status"`
+		Currency   string    `json:"currency"`
+		PlacedAt   time.Time `json:"placedAt"`
+		Items      []struct {
+			SKU       string `json:"sku"`
+			Name      string `json:"name"`
+			Quantity  int    `json:"quantity"`
+			UnitPrice string `json:"unitPrice"`
+		} `json:"items"`
+	} `json:"orders"`
+}
+
+// Read reads a book. Everything in it has version 1, and every order one event, which says that it was imported.
+//
+// Errors: one that names the place, for JSON of another form, ids and amounts of the wrong form, an order whose
+// id tells another time than placedAt, and whatever commerce.Book.Settle refuses.
+func Read(r io.Reader) (commerce.Book, error) {
+	var f file
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return commerce.Book{}, fmt.Errorf("read order book: %w", err)
+	}
+	book, err := f.book()
+	if err == nil {
+		err = book.Settle()
+	}
+	if err != nil {
+		return commerce.Book{}, fmt.Errorf("read order book: %w", err)
+	}
+	return book, nil
+}
+
+// place keeps the first error of many conversions, with the place where it happened.
+type place struct{ err error }
+
+func (p *place) note(where string, err error) {
+	if err != nil && p.err == nil {
+		p.err = fmt.Errorf("%s: %w", where, err)
+	}
+}
+
+func id[ID ~string](p *place, where, s string) ID {
+	v, err := commerce.ParseID[ID](s)
+	p.note(where, err)
+	return v
+}
+
+func (p *place) money(where, amount, currency string) commerce.Money {
+	c, err := commerce.ParseCurrency(currency)
+	p.note(where+".currency", err)
+	m, err := commerce.ParseMoney(amount, c)
+	p.note(where+".unitPrice", err)
+	return m
+}
+
+func (p *place) text(where, s string) string {
+	v, err := commerce.ParseText(s, 256)
+	p.note(where, err)
+	return v
+}
+
+func (f file) book() (commerce.Book, error) {
+	var p place
+	var b commerce.Book
+	for i, e := range f.Employees {
+		at := fmt.Sprintf("employees[%d]", i)
+		date, err := commerce.ParseDate(e.HireDate)
+		p.note(at+".hireDate", err)
+		employee := commerce.Employee{
+			ID: id[commerce.EmployeeID](&p, at+".id", e.ID), Name: p.text(at+".name", e.Name), PhoneNumbers: e.PhoneNumbers,
+			JobTitle: p.text(at+".jobTitle", e.JobTitle), HireDate: date, Version: 1,
+		}
+		if e.WarehouseID != "" {
+			employee.WarehouseID = id[commerce.WarehouseID](&p, at+".warehouseId", e.WarehouseID)
+		}
+		b.Employees = append(b.Employees, employee)
+	}
+	for i, w := range f.Warehouses {
+		at := fmt.Sprintf("warehouses[%d]", i)
+		b.Warehouses = append(b.Warehouses, commerce.Warehouse{
+			ID: id[commerce.WarehouseID](&p, at+".id", w.ID), Name: p.text(at+".name", w.Name), Version: 1,
+		})
+	}
+	for i, product := range f.Products {
+		at := fmt.Sprintf("products[%d]", i)
+		sku := id[commerce.SKU](&p, at+".sku", product.SKU)
+		b.Products = append(b.Products, commerce.Product{
+			SKU: sku, Name: p.text(at+".name", product.Name), Category: p.text(at+".category", product.Category),
+			UnitPrice: p.money(at, product.UnitPrice, product.Currency), Version: 1,
+		})
+		for _, warehouse := range slices.Sorted(maps.Keys(product.Inventory)) {
+			b.Levels = append(b.Levels, commerce.InventoryLevel{
+				SKU: sku, WarehouseID: id[commerce.WarehouseID](&p, at+".inventory", warehouse),
+				Quantity: product.Inventory[warehouse], Version: 1,
+			})
+		}
+	}
+	for i, c := range f.Customers {
+		at := fmt.Sprintf("customers[%d]", i)
+		customer := commerce.Customer{
+			ID: id[commerce.CustomerID](&p, at+".id", c.ID), Name: p.text(at+".name", c.Name), Email: c.Email, PhoneNumbers: c.PhoneNumbers,
+			CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt, Version: 1,
+		}
+		_, err := commerce.ParseEmail(c.Email)
+		p.note(at+".email", err)
+		if c.AccountRepID != "" {
+			customer.AccountRepID = id[commerce.EmployeeID](&p, at+".accountRepId", c.AccountRepID)
+		}
+		b.Customers = append(b.Customers, customer)
+	}
+	f.orders(&p, &b)
+	return b, p.err
+}
+
+func (f file) orders(p *place, b *commerce.Book) {
+	for i, o := range f.Orders {
+		at := fmt.Sprintf("orders[%d]", i)
+		orderID, err := commerce.ParseOrderID(o.ID)
+		p.note(at+".id", err)
+		status, err := commerce.ParseStatus(o.Status)
+		p.note(at+".status", err)
+		if placed, ok := orderID.Time(); ok && !placed.Equal(o.PlacedAt) {
+			p.note(at+".placedAt", fmt.Errorf("is %s, but the order's id says %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
+		}
+		order := commerce.OrderWithItems{Order: commerce.Order{
+			ID: orderID, CustomerID: id[commerce.CustomerID](p, at+".customerId", o.CustomerID), Status: status,
+			PlacedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Version: 1,
+		}}
+		for j, item := range o.Items {
+			at := fmt.Sprintf("%s.items[%d]", at, j)
+			order.Lines = append(order.Lines, commerce.LineItem{
+				SKU: id[commerce.SKU](p, at+".sku", item.SKU), Name: p.text(at+".name", item.Name), Quantity: item.Quantity,
+				UnitPrice: p.money(at, item.UnitPrice, o.Currency),
+			})
+		}
+		order.Events = []commerce.Event{{
+			ID: importEventID(orderID), OrderID: orderID, Type: commerce.EventImported, To: status,
+			At: o.PlacedAt, Actor: "import",
+		}}
+		b.Orders = append(b.Orders, order)
+	}
+}
+
+// importEventID is the same each time that the same order is read, so that loading a file twice equals once. It has the
+// order's time.
+func importEventID(order commerce.OrderID) commerce.EventID {
+	event, _ := ulid.ParseStrict(string(order))
+	hash := sha256.Sum256([]byte("imported " + order))
+	copy(event[6:], hash[:])
+	return commerce.EventID(event.String())
+}

@@ -1,0 +1,229 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/tools/txtar"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing them")
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// api is a server under test.
+type api struct{ url string }
+
+// serve starts a server of a store; what it logs as an error fails the test.
+func serve(t testing.TB, store *dynamo.Store) api {
+	t.Helper()
+	return serveLogging(t, store, failing{t})
+}
+
+// serveLogging starts a server of a store that logs to w.
+func serveLogging(t testing.TB, store *dynamo.Store, w io.Writer) api {
+	t.Helper()
+	handler, err := server.New(server.Options{
+		Graph: graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
+		Log:   slog.New(slog.NewTextHandler(w, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return api{s.URL + server.PathGraphQL}
+}
+
+// failing is where a log goes that must stay empty.
+type failing struct{ t testing.TB }
+
+func (f failing) Write(b []byte) (int, error) {
+	f.t.Errorf("the server logged: %s", b)
+	return len(b), nil
+}
+
+// answer is a GraphQL response.
+type answer struct {
+	Status int             `json:"-"`
+	Data   json.RawMessage `json:"data"`
+	Errors []struct {
+		Message    string         `json:"message"`
+		Path       []any          `json:"path"`
+		Extensions map[string]any `json:"extensions"`
+	} `json:"errors"`
+	Extensions struct {
+		Explain explained `json:"explain"`
+	} `json:"extensions"`
+}
+
+type explained struct {
+	Requests []struct {
+		AccessPattern, Operation, Index, Key, Path string
+		Items, Wave                                int
+		ReadUnits, WriteUnits, DurationMs          float64
+	}
+	Totals struct {
+		Requests, RoundTrips  int
+		ReadUnits, WriteUnits float64
+	}
+}
+
+// ask sends a query with explain on.
+func (a api) ask(t testing.TB, query string, variables json.RawMessage) answer {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequest(http.MethodPost, a.url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(server.ExplainHeader, "true")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := answer{Status: response.StatusCode}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatalf("the answer to %s is no JSON: %v: %s", query, err, text)
+	}
+	return got
+}
+
+// read is ask for a query that must succeed; it puts the data into v.
+func (a api) read(t testing.TB, v any, query string, args ...any) explained {
+	t.Helper()
+	got := a.ask(t, fmt.Sprintf(query, args...), nil)
+	if len(got.Errors) > 0 {
+		t.Fatalf("%s: %+v", fmt.Sprintf(query, args...), got.Errors)
+	}
+	if v != nil {
+		if err := json.Unmarshal(got.Data, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return got.Extensions.Explain
+}
+
+// budget fails t where a query made other requests than these many in these many round trips, or one that no plan saw
+// coming.
+func (e explained) budget(t testing.TB, requests, roundTrips int) {
+	t.Helper()
+	if e.Totals.Requests != requests || e.Totals.RoundTrips != roundTrips {
+		t.Errorf("%d requests in %d round trips, want %d in %d:\n%s", e.Totals.Requests, e.Totals.RoundTrips, requests, roundTrips, e)
+	}
+	for _, r := range e.Requests {
+		if r.Path == "" {
+			t.Errorf("%s %s was not planned", r.AccessPattern, r.Key)
+		}
+	}
+}
+
+// String is the explain output but for durations, which differ each time.
+func (e explained) String() string {
+	var b strings.Builder
+	for _, r := range e.Requests {
+		index := r.Index
+		if index == "" {
+			index = "table"
+		}
+		fmt.Fprintf(&b, "%d. %s %s %s [%s] for %s: %d items, %v read units\n", r.Wave, r.AccessPattern, r.Operation, index, r.Key, r.Path, r.Items, r.ReadUnits)
+	}
+	fmt.Fprintf(&b, "%d requests, %d round trips, %v read units, %v write units\n", e.Totals.Requests, e.Totals.RoundTrips, e.Totals.ReadUnits, e.Totals.WriteUnits)
+	return b.String()
+}
+
+// Every query of testdata/golden gets the same JSON and makes the same DynamoDB requests on both engines.
+func TestGolden(t *testing.T) {
+	names, err := filepath.Glob("testdata/golden/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		api := serve(t, storetest.Sample(t, db))
+		for _, name := range names {
+			t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+				checkGolden(t, api, name)
+			})
+		}
+	})
+}
+
+func checkGolden(t *testing.T, api api, name string) {
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range archive.Files {
+		files[f.Name] = string(f.Data)
+	}
+	var variables json.RawMessage
+	if v, ok := files["variables.json"]; ok {
+		variables = json.RawMessage(v)
+	}
+	got := api.ask(t, files["query.graphql"], variables)
+	response := map[string]any{"data": got.Data}
+	if len(got.Errors) > 0 {
+		response["errors"] = got.Errors
+	}
+	pretty, err := json.MarshalIndent(response, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := map[string]string{"response.json": string(pretty) + "\n", "explain.txt": got.Extensions.Explain.String()}
+	for _, result := range []string{"response.json", "explain.txt"} {
+		if *update {
+			setFile(archive, result, results[result])
+			continue
+		}
+		if files[result] != results[result] {
+			t.Errorf("%s: %s is\n%s\nwant\n%s", name, result, results[result], files[result])
+		}
+	}
+	for _, r := range got.Extensions.Explain.Requests {
+		if r.Path == "" {
+			t.Errorf("%s %s was not planned", r.AccessPattern, r.Key)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func setFile(archive *txtar.Archive, name, data string) {
+	for i := range archive.Files {
+		if archive.Files[i].Name == name {
+			archive.Files[i].Data = []byte(data)
+			return
+		}
+	}
+	archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(data)})
+}

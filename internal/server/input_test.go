@@ -1,0 +1,247 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// What is wrong with a query is told in a sentence that names the argument, under the code BAD_USER_INPUT; nothing is
+// read for it, and nothing fails.
+func TestBadInput(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	var foreignCursor struct {
+		Customers struct{ PageInfo struct{ EndCursor string } }
+	}
+	api.read(t, &foreignCursor, `{ customers(first: 1) { pageInfo { endCursor } } }`)
+	cursor := foreignCursor.Customers.PageInfo.EndCursor
+	long := strings.Repeat("x", 10_000)
+	for _, c := range []struct{ name, query, argument string }{
+		{"empty id", `{ customer(id: "") { name } }`, "id"},
+		{"id with #", `{ customer(id: "a#METADATA") { name } }`, "id"},
+		{"id of 10,000 characters", `{ customer(id: "` + long + `") { name } }`, "id"},
+		{"id with NUL", `{ customer(id: "a\u0000b") { name } }`, "id"},
+		{"id with a space", `{ product(sku: "a b") { name } }`, "sku"},
+		{"employee id", `{ employee(id: "é") { name } }`, "id"},
+		{"warehouse id", `{ warehouse(id: "/") { name } }`, "id"},
+		{"second id of two", `{ inventoryLevel(sku: "prod_100", warehouseId: "#") { quantity } }`, "warehouseId"},
+		{"order item's product", `{ orderItem(orderId: "01HVMK3P2Q0000000000000001", productId: "") { name } }`, "productId"},
+		{"order item's order", `{ orderItem(orderId: "x", productId: "prod_def") { name } }`, "orderId"},
+		{"ULID with U", `{ order(id: "01HVMK3P2Q000000000000000U") { id } }`, "id"},
+		{"ULID too large", `{ order(id: "81HVMK3P2Q0000000000000001") { id } }`, "id"},
+		{"ULID too short", `{ order(id: "01HVMK3P2Q000000000000000") { id } }`, "id"},
+		{"nested ULID", `{ customer(id: "cust_01") { order(id: "nope") { id } } }`, "id"},
+		{"nested SKU", `{ order(id: "01HVMK3P2Q0000000000000001") { item(productId: "#") { name } } }`, "productId"},
+		{"first 0", `{ customers(first: 0) { nodes { id } } }`, "first"},
+		{"first 101", `{ customers(first: 101) { nodes { id } } }`, "first"},
+		{"first negative", `{ customers(first: -1) { nodes { id } } }`, "first"},
+		{"first too large for Int", `{ customers(first: 3000000000) { nodes { id } } }`, "first"},
+		{"last 101", `{ customers(last: 101) { nodes { id } } }`, "last"},
+		{"first with last", `{ customers(first: 1, last: 1) { nodes { id } } }`, "last"},
+		{"nested first", `{ customer(id: "cust_01") { orders(first: 101) { nodes { id } } } }`, "first"},
+		{"items' first", `{ order(id: "01HVMK3P2Q0000000000000001") { items(first: 0) { nodes { name } } } }`, "first"},
+		{"timeline's last", `{ order(id: "01HVMK3P2Q0000000000000001") { timeline(last: 0) { nodes { id } } } }`, "last"},
+		{"inventory's first", `{ product(sku: "prod_100") { inventory(first: 1000) { nodes { quantity } } } }`, "first"},
+		{"malformed cursor", `{ customers(after: "hello") { nodes { id } } }`, "after"},
+		{"malformed cursor backwards", `{ customers(before: "") { nodes { id } } }`, "before"},
+		{"cursor of 10,000 characters", `{ customers(after: "` + long + `") { nodes { id } } }`, "after"},
+		{"another list's cursor", `{ employees(after: "` + cursor + `") { nodes { id } } }`, "after"},
+		{"a cursor of other arguments", `{ orders(statuses: [PENDING], after: "` + cursor + `") { nodes { id } } }`, "after"},
+		{"from after to", `{ orders(placed: {from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z"}) { nodes { id } } }`, "placed"},
+		{"nested from after to", `{ customer(id: "cust_01") { orders(placed: {from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z"}) { nodes { id } } } }`, "placed"},
+		{"hired backwards", `{ employees(hired: {from: "2026-01-02", to: "2026-01-01"}) { nodes { id } } }`, "hired"},
+		{"no time", `{ orders(placed: {from: "yesterday"}) { nodes { id } } }`, "from"},
+		{"no day", `{ employees(hired: {to: "2026-02-30"}) { nodes { id } } }`, "to"},
+		{"no statuses", `{ orders(statuses: []) { nodes { id } } }`, "statuses"},
+		{"name with #", `{ employeesByName(name: "a#b") { nodes { id } } }`, "name"},
+		{"empty job title", `{ employeesByJobTitle(jobTitle: "") { nodes { id } } }`, "jobTitle"},
+		{"category of 10,000 characters", `{ products(category: "` + long + `") { nodes { sku } } }`, "category"},
+		{"no e-mail address", `{ customerByEmail(email: "alice") { id } }`, "email"},
+		{"e-mail address with #", `{ customerByEmail(email: "a#b@example.com") { id } }`, "email"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := api.ask(t, c.query, nil)
+			if got.Status >= 500 {
+				t.Errorf("status %d", got.Status)
+			}
+			if len(got.Errors) != 1 {
+				t.Fatalf("errors are %+v, want one", got.Errors)
+			}
+			e := got.Errors[0]
+			if e.Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(e.Message, fmt.Sprintf("%q", c.argument)) {
+				t.Errorf("error is %q, code %v; want BAD_USER_INPUT and the name %q", e.Message, e.Extensions["code"], c.argument)
+			}
+			if len(e.Message) > 300 {
+				t.Errorf("the message gives %d bytes of the input back", len(e.Message))
+			}
+			for _, r := range got.Extensions.Explain.Requests {
+				if !strings.HasPrefix(r.Path, "customer") && !strings.HasPrefix(r.Path, "order") && !strings.HasPrefix(r.Path, "product") {
+					t.Errorf("%s was read for it", r.Key)
+				}
+			}
+		})
+	}
+}
+
+// What is wrong with variables is told as what is wrong with literals.
+func TestBadVariables(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	for query, variables := range map[string]string{
+		`query($s: OrderStatus!) { ordersByStatus(status: $s) { nodes { id } } }`: `{"s": "NOPE"}`,
+		`query($p: TimeRange) { orders(placed: $p) { nodes { id } } }`:            `{"p": {"from": 5}}`,
+		`query($n: Int) { orders(first: $n) { nodes { id } } }`:                   `{"n": 99999999999}`,
+		`query($id: ID!) { customer(id: $id) { name } }`:                          `{}`,
+		`query($c: String) { customers(after: $c) { nodes { id } } }`:             `{"c": "\u0000"}`,
+		`query($d: DateRange) { employees(hired: $d) { nodes { id } } }`:          `{"d": {"since": "2026-01-01"}}`,
+	} {
+		got := api.ask(t, query, json.RawMessage(variables))
+		if got.Status >= 500 || len(got.Errors) == 0 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+			t.Errorf("%s with %s: status %d, errors %+v", query, variables, got.Status, got.Errors)
+		}
+	}
+}
+
+// Whatever text is an id, a name or a cursor, the answer is a record, null or BAD_USER_INPUT.
+func TestNoTextBreaksTheServer(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[#A-Z0-9a-z._-]{0,30}`)).Draw(rt, "text")
+		variables, err := json.Marshal(map[string]string{"t": text})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got := api.ask(t, `query($t: String!, $i: ID!) {
+			a: customer(id: $i) { name } b: order(id: $i) { id } c: product(sku: $i) { name inventory { nodes { quantity } } }
+			d: customerByEmail(email: $t) { id } e: inventoryLevel(sku: $i, warehouseId: $i) { quantity } }`,
+			json.RawMessage(strings.TrimSuffix(string(variables), "}")+`,"i":`+strings.TrimPrefix(string(variables), `{"t":`)))
+		for _, e := range got.Errors {
+			if got.Status >= 500 || e.Extensions["code"] != "BAD_USER_INPUT" {
+				rt.Fatalf("%q: status %d, %+v", text, got.Status, e)
+			}
+		}
+	})
+}
+
+// walked is a page with cursors.
+type walked struct {
+	Edges []struct {
+		Cursor string
+		Node   struct{ ID string }
+	}
+	Nodes    []struct{ ID string }
+	PageInfo struct {
+		HasNextPage, HasPreviousPage bool
+		StartCursor, EndCursor       *string
+	}
+}
+
+// Walking a list page by page as Relay does gives each record once, in order, both ways, whatever the size of the pages.
+func TestWalkingConnections(t *testing.T) {
+	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
+	book := generate(t, bookOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
+	storetest.Load(t, store, book)
+	api := serve(t, store)
+	const of = `{ %s { edges { cursor node { id%s } } nodes { id%s } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`
+	for name, list := range map[string]struct{ field, id string }{
+		"orders":         {`orders(%s)`, ``},
+		"of a status":    {`ordersByStatus(status: CONFIRMED, %s)`, ``},
+		"customers":      {`customers(%s)`, ``},
+		"items":          {`order(id: "` + string(orderID(3)) + `") { items(%s)`, `: productId`},
+		"product orders": {`product(sku: "product-003") { orderItems(%s)`, `: orderId`},
+		"products":       {`products(category: "Things", %s)`, `: sku`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := func(arguments string) walked {
+				query := fmt.Sprintf(of, fmt.Sprintf(list.field, arguments), list.id, list.id)
+				query += strings.Repeat(" }", strings.Count(list.field, "{"))
+				var data map[string]json.RawMessage
+				api.read(t, &data, "%s", query)
+				return findPage(t, data)
+			}
+			all := read(`first: 100`)
+			if len(all.Edges) == 0 || all.PageInfo.HasNextPage || all.PageInfo.HasPreviousPage {
+				t.Fatalf("the whole list is %+v", all)
+			}
+			var want []string
+			for _, e := range all.Edges {
+				want = append(want, e.Node.ID)
+			}
+			for _, size := range []int{1, 2, 5, len(want), len(want) + 1} {
+				forwards, backwards := walk(t, size, true, read), walk(t, size, false, read)
+				if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
+					t.Errorf("in pages of %d: forwards %v, backwards %v, want %v", size, forwards, backwards, want)
+				}
+			}
+			// Between two cursors.
+			if n := len(want); n >= 4 {
+				between := read(fmt.Sprintf(`after: %q, before: %q`, all.Edges[0].Cursor, all.Edges[n-1].Cursor))
+				if len(between.Nodes) != min(n-2, 20) || between.Nodes[0].ID != want[1] {
+					t.Errorf("between the first and the last are %+v", between.Nodes)
+				}
+			}
+		})
+	}
+}
+
+// findPage is the page somewhere in an answer.
+func findPage(t *testing.T, data map[string]json.RawMessage) walked {
+	t.Helper()
+	for _, raw := range data {
+		var inner map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &inner); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := inner["edges"]; !ok {
+			return findPage(t, inner)
+		}
+		var p walked
+		if err := json.Unmarshal(raw, &p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	t.Fatal("no page in the answer")
+	return walked{}
+}
+
+// walk reads a list in pages of one size, from the start or from the end.
+func walk(t *testing.T, size int, forwards bool, read func(arguments string) walked) []string {
+	t.Helper()
+	var ids []string
+	arguments := map[bool]string{true: fmt.Sprintf("first: %d", size), false: fmt.Sprintf("last: %d", size)}[forwards]
+	for from := ""; ; {
+		p := read(arguments + from)
+		more := map[bool]bool{true: p.PageInfo.HasNextPage, false: p.PageInfo.HasPreviousPage}[forwards]
+		if len(p.Edges) != len(p.Nodes) || more && len(p.Nodes) != size {
+			t.Fatalf("a page of %d has %d edges and %d nodes, more: %v", size, len(p.Edges), len(p.Nodes), more)
+		}
+		var page []string
+		for i, n := range p.Nodes {
+			if p.Edges[i].Node.ID != n.ID {
+				t.Fatalf("edge %d is %s, node %s", i, p.Edges[i].Node.ID, n.ID)
+			}
+			page = append(page, n.ID)
+		}
+		if forwards {
+			ids = append(ids, page...)
+		} else {
+			ids = append(page, ids...)
+		}
+		if !more {
+			return ids
+		}
+		if forwards {
+			from = fmt.Sprintf(", after: %q", *p.PageInfo.EndCursor)
+		} else {
+			from = fmt.Sprintf(", before: %q", *p.PageInfo.StartCursor)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// Package storetest runs tests of whatever reads the order book on both engines: the embedded store, and Amazon's DynamoDB
+// Local where it can be had.
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+)
+
+// Engine is one of the engines.
+type Engine struct {
+	Name string
+	// Client returns a client of the engine; where the engine cannot be had, it skips t with the reason.
+	Client func(t testing.TB) *dynamodb.Client
+}
+
+// Engines returns both engines.
+func Engines() []Engine {
+	return []Engine{
+		{"embedded", func(testing.TB) *dynamodb.Client { return embedded.New().Client() }},
+		{"dynamodb-local", func(t testing.TB) *dynamodb.Client { return dynamolocal.Shared(t).Client() }},
+	}
+}
+
+// Each runs test on both engines.
+func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
+	for _, engine := range Engines() {
+		t.Run(engine.Name, func(t *testing.T) { test(t, engine.Client(t)) })
+	}
+}
+
+// tables counts the tables of this process, so that each has a name of its own on the shared engine.
+var tables atomic.Int64
+
+// NewTable returns an order book in a new table; opts.Table is chosen here.
+func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+	t.Helper()
+	opts.Table = fmt.Sprintf("test-%d", tables.Add(1))
+	store, err := dynamo.New(db, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.CreateTable(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// Load writes a book into the store's table.
+func Load(t testing.TB, store *dynamo.Store, book commerce.Book) {
+	t.Helper()
+	if _, err := store.Load(context.Background(), book); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Sample returns the sample order book in a new table.
+func Sample(t testing.TB, db *dynamodb.Client) *dynamo.Store {
+	t.Helper()
+	store := NewTable(t, db, dynamo.Options{})
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	Load(t, store, book)
+	return store
+}

@@ -1,0 +1,246 @@
+package loaders
+
+import (
+	"context"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// Order returns an order.
+//
+// Errors: commerce.ErrNotFound, and those of dynamo.Store.OrdersByID.
+func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
+	if !l.wholeOrder.planned(id) {
+		return l.order.Load(ctx, id)
+	}
+	whole, err := l.wholeOrder.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return whole.Order, nil
+}
+
+// PlanOrders starts to read orders in one BatchGetItem. then runs as in Loader.Plan.
+func (l *Loaders) PlanOrders(ctx context.Context, ids []commerce.OrderID, then func(context.Context, []Found[commerce.OrderID, *commerce.Order])) {
+	l.order.Plan(ctx, ids, then)
+}
+
+// PrimeOrders gives orders that came with a list to whoever asks for them by id.
+func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
+	for _, o := range all {
+		l.order.Prime(ctx, o.ID, o)
+	}
+}
+
+// PlanWholeOrders starts to read orders with their items and timelines, one Query each. Order, OrderItems, Item and
+// Timeline take from them. then runs as in Loader.Plan, with the orders that were found.
+func (l *Loaders) PlanWholeOrders(ctx context.Context, ids []commerce.OrderID, then func(context.Context, []Found[commerce.OrderID, *commerce.Order])) {
+	l.wholeOrder.Plan(ctx, ids, func(ctx context.Context, found []Found[commerce.OrderID, *dynamo.WholeOrder]) {
+		all := make([]Found[commerce.OrderID, *commerce.Order], len(found))
+		for i, whole := range found {
+			all[i] = Found[commerce.OrderID, *commerce.Order]{whole.Key, whole.Value.Order}
+		}
+		then(ctx, all)
+	})
+}
+
+// Product returns a product.
+//
+// Errors: commerce.ErrNotFound, and those of dynamo.Store.ProductsBySKU.
+func (l *Loaders) Product(ctx context.Context, sku commerce.SKU) (*commerce.Product, error) {
+	if !l.wholeProduct.planned(sku) {
+		return l.product.Load(ctx, sku)
+	}
+	whole, err := l.wholeProduct.Load(ctx, sku)
+	if err != nil {
+		return nil, err
+	}
+	return whole.Product, nil
+}
+
+// PlanProducts starts to read products in one BatchGetItem, but those that come with their inventory. then runs as in
+// Loader.Plan.
+func (l *Loaders) PlanProducts(ctx context.Context, skus []commerce.SKU, then func(context.Context, []Found[commerce.SKU, *commerce.Product])) {
+	var keys []commerce.SKU
+	for _, sku := range skus {
+		if !l.wholeProduct.planned(sku) {
+			keys = append(keys, sku)
+		}
+	}
+	l.product.Plan(ctx, keys, then)
+}
+
+// PlanWholeProducts starts to read products with their inventory, one Query each. Product and ProductInventory take
+// from them. then runs as in Loader.Plan, with the products that were found.
+func (l *Loaders) PlanWholeProducts(ctx context.Context, skus []commerce.SKU, then func(context.Context, []Found[commerce.SKU, *commerce.Product])) {
+	l.wholeProduct.Plan(ctx, skus, func(ctx context.Context, found []Found[commerce.SKU, *dynamo.WholeProduct]) {
+		all := make([]Found[commerce.SKU, *commerce.Product], len(found))
+		for i, whole := range found {
+			all[i] = Found[commerce.SKU, *commerce.Product]{whole.Key, whole.Value.Product}
+		}
+		then(ctx, all)
+	})
+}
+
+// WholeOrderPlanned tells whether an order is being read with its items and timeline, or was.
+func (l *Loaders) WholeOrderPlanned(id commerce.OrderID) bool { return l.wholeOrder.planned(id) }
+
+// WholeProductPlanned tells whether a product is being read with its inventory, or was.
+func (l *Loaders) WholeProductPlanned(sku commerce.SKU) bool { return l.wholeProduct.planned(sku) }
+
+// whole is the order's item collection where it was planned and is complete, else nil.
+func (l *Loaders) whole(ctx context.Context, id commerce.OrderID) *dynamo.WholeOrder {
+	if !l.wholeOrder.planned(id) {
+		return nil
+	}
+	if whole, err := l.wholeOrder.wait(ctx, id); err == nil && whole.Complete {
+		return whole
+	}
+	return nil
+}
+
+// wholeOf is the product's item collection where it was planned and is complete, else nil.
+func (l *Loaders) wholeOf(ctx context.Context, sku commerce.SKU) *dynamo.WholeProduct {
+	if !l.wholeProduct.planned(sku) {
+		return nil
+	}
+	if whole, err := l.wholeProduct.wait(ctx, sku); err == nil && whole.Complete {
+		return whole
+	}
+	return nil
+}
+
+func bySKU(i *commerce.LineItem) string { return string(i.SKU) }
+
+func byEvent(e *commerce.Event) string { return string(e.ID) }
+
+func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
+
+// ItemsAtHand returns a page of an order's items where no request is needed for it: they stand on the order, or came
+// with it.
+func (l *Loaders) ItemsAtHand(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], bool) {
+	if o.EmbedsItems {
+		all := make([]*commerce.LineItem, len(o.Items))
+		for i := range o.Items {
+			all[i] = &o.Items[i]
+		}
+		return dynamo.PageOf(all, bySKU, page), true
+	}
+	if whole := l.whole(ctx, o.ID); whole != nil {
+		return dynamo.PageOf(whole.Items, bySKU, page), true
+	}
+	return dynamo.Slice[*commerce.LineItem]{}, false
+}
+
+// OrderItems returns a page of an order's items.
+//
+// Errors: those of dynamo.Store.OrderItems.
+func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
+	if slice, ok := l.ItemsAtHand(ctx, o, page); ok {
+		return slice, nil
+	}
+	return l.OrderItemsPage.Load(ctx, Listed[commerce.OrderID]{Of: o.ID, Page: page})
+}
+
+// Item returns one item of an order.
+//
+// Errors: commerce.ErrNotFound where the order has no such item, and those of dynamo.Store.OrderItemsByID.
+func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
+	if item, ok := l.ItemAtHand(ctx, o, sku); ok {
+		if item == nil {
+			return nil, commerce.ErrNotFound
+		}
+		return item, nil
+	}
+	return l.OrderItem.Load(ctx, dynamo.OrderItemKey{Order: o.ID, SKU: sku})
+}
+
+// ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where there is none.
+func (l *Loaders) ItemAtHand(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
+	if o.EmbedsItems {
+		for i := range o.Items {
+			if o.Items[i].SKU == sku {
+				return &o.Items[i], true
+			}
+		}
+		return nil, true
+	}
+	if whole := l.whole(ctx, o.ID); whole != nil {
+		for _, item := range whole.Items {
+			if item.SKU == sku {
+				return item, true
+			}
+		}
+		return nil, true
+	}
+	return nil, false
+}
+
+// Timeline returns a page of what happened to an order.
+//
+// Errors: those of dynamo.Store.Timeline.
+func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
+	if whole := l.whole(ctx, id); whole != nil {
+		return dynamo.PageOf(whole.Events, byEvent, page), nil
+	}
+	return l.TimelinePage.Load(ctx, Listed[commerce.OrderID]{Of: id, Page: page})
+}
+
+// TimelineAtHand tells whether the order's timeline came with it.
+func (l *Loaders) TimelineAtHand(ctx context.Context, id commerce.OrderID) bool {
+	return l.whole(ctx, id) != nil
+}
+
+// ProductInventory returns a page of a product's stock.
+//
+// Errors: those of dynamo.Store.ProductInventory.
+func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
+	if slice, ok := l.InventoryAtHand(ctx, sku, page); ok {
+		return slice, nil
+	}
+	return l.InventoryPage.Load(ctx, Listed[commerce.SKU]{Of: sku, Page: page})
+}
+
+// InventoryAtHand returns a page of a product's stock where it came with the product.
+func (l *Loaders) InventoryAtHand(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], bool) {
+	whole := l.wholeOf(ctx, sku)
+	if whole == nil {
+		return dynamo.Slice[*commerce.InventoryLevel]{}, false
+	}
+	return dynamo.PageOf(whole.Levels, byWarehouse, page), true
+}
+
+// OrderCount returns how many orders a customer has placed: what the customer's record says, else what a Query counts.
+//
+// Errors: those of dynamo.Store.CustomersByID and OrderCount.
+func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
+	if c.OrderCount != nil {
+		return *c.OrderCount, nil
+	}
+	// A REP edge has no count; the customer's record may have.
+	if own, err := l.Customer.Load(ctx, c.ID); err == nil && own.OrderCount != nil {
+		return *own.OrderCount, nil
+	}
+	return l.CountedOrders.Load(ctx, c.ID)
+}
+
+// PlanOrderCounts starts to read the customers whose records at hand do not tell how many orders they have placed, and
+// then to count the orders of those who keep no count at all.
+func (l *Loaders) PlanOrderCounts(ctx context.Context, of []*commerce.Customer) {
+	var unknown []commerce.CustomerID
+	for _, c := range of {
+		if c.OrderCount == nil {
+			unknown = append(unknown, c.ID)
+		}
+	}
+	l.Customer.Plan(ctx, unknown, func(ctx context.Context, own []Found[commerce.CustomerID, *commerce.Customer]) {
+		var uncounted []commerce.CustomerID
+		for _, c := range own {
+			if c.Value.OrderCount == nil {
+				uncounted = append(uncounted, c.Key)
+			}
+		}
+		l.CountedOrders.Plan(ctx, uncounted, nil)
+	})
+}

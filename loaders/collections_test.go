@@ -1,0 +1,369 @@
+package loaders_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+const largeOrder = commerce.OrderID("01HVMK3P2Q0000000000000001")
+
+// orderOfSize is a book with one order that has so many items and so many events besides.
+func orderOfSize(t testing.TB, items, events int) commerce.Book {
+	t.Helper()
+	price, err := commerce.ParseMoney("1.50", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2024, 4, 16, 23, 15, 41, 783e6, time.UTC)
+	o := commerce.OrderWithItems{Order: commerce.Order{ID: largeOrder, CustomerID: "c1", Status: commerce.Pending, PlacedAt: at, UpdatedAt: at}}
+	book := commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Carl", Email: "carl@example.com", CreatedAt: at}}}
+	for i := range items {
+		sku := commerce.SKU(fmt.Sprintf("sku_%03d", i))
+		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "N", Category: "C", UnitPrice: price})
+		o.Lines = append(o.Lines, commerce.LineItem{SKU: sku, Name: "N", Quantity: 1 + i, UnitPrice: price})
+	}
+	for i := range events {
+		o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(fmt.Sprintf("01HVMK3P2Q%016d", i)), OrderID: largeOrder, Type: commerce.EventItemSet, At: at, Actor: fmt.Sprint(i)})
+	}
+	book.Orders = []commerce.OrderWithItems{o}
+	if err := book.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+// pages are pages of a list of many records, from both ends and the middle.
+func pages(position func(i int) string) []dynamo.Page {
+	return []dynamo.Page{
+		{Limit: 5}, {Limit: 5, More: true}, {Limit: 100, More: true}, {Limit: 5, FromEnd: true, More: true}, {Limit: 5, After: position(7), More: true},
+		{Limit: 5, FromEnd: true, Before: position(12), More: true}, {Limit: 100, After: position(2), Before: position(9), More: true},
+	}
+}
+
+func planWholeOrder(ctx context.Context, l *loaders.Loaders, id commerce.OrderID) {
+	l.PlanWholeOrders(ctx, []commerce.OrderID{id}, func(context.Context, []loaders.Found[commerce.OrderID, *commerce.Order]) {})
+}
+
+// An order's items and events are pages of what was loaded, whether they stand on the order, came with it in one Query, or
+// are too many for one and have to be listed.
+func TestPagesOfWholeOrders(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		items, events int
+		// more are the requests for a page of each beside the order's own.
+		more []string
+	}{
+		{"items on the order", 20, 30, nil},
+		{"items in the collection", 60, 30, nil},
+		{"199 records in all", 60, 138, nil},
+		// A Query that ends at its limit says that there may be more, also where there is not.
+		{"200 records in all", 60, 139, []string{"AP27 Query", "AP4 Query"}},
+		{"a collection too large for one Query", 60, 250, []string{"AP27 Query", "AP4 Query"}},
+		{"items on the order, events too many for one Query", 20, 250, []string{"AP27 Query"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			book := orderOfSize(t, c.items, c.events)
+			s := open(t, book, nil)
+			lines, events := book.Orders[0].Lines, book.Orders[0].Events
+			sku := func(i int) string { return string(lines[i].SKU) }
+			event := func(i int) string { return string(events[i].ID) }
+			for i, itemsPage := range pages(sku) {
+				eventsPage := pages(event)[i]
+				ctx, l, trace := s.begin()
+				planWholeOrder(ctx, l, largeOrder)
+				o, err := l.Order(ctx, largeOrder)
+				if err != nil || o.ID != largeOrder || *o.ItemCount != c.items {
+					t.Fatalf("order %+v, %v", o, err)
+				}
+				gotItems, err := l.OrderItems(ctx, o, itemsPage)
+				checkPage(t, gotItems, err, lines, sku, itemsPage)
+				gotEvents, err := l.Timeline(ctx, largeOrder, eventsPage)
+				checkPage(t, gotEvents, err, events, event, eventsPage)
+				l.Wait()
+				checkCounts(t, trace, append([]string{"AP25 Query"}, c.more...))
+			}
+		})
+	}
+}
+
+// checkCounts is checkRequests for reads that may come in any order.
+func checkCounts(t testing.TB, trace *dynamo.Trace, want []string) {
+	t.Helper()
+	count := map[string]int{}
+	for _, r := range trace.Requests() {
+		count[r.AccessPattern+" "+r.Operation]++
+	}
+	for _, r := range want {
+		count[r]--
+	}
+	for r, n := range count {
+		if n != 0 {
+			t.Errorf("%s: %+d requests against what is wanted", r, n)
+		}
+	}
+}
+
+// checkPage compares a page with the same one of the whole list.
+func checkPage[T any](t testing.TB, got dynamo.Slice[*T], err error, all []T, position func(int) string, page dynamo.Page) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("page %+v: %v", page, err)
+		return
+	}
+	pointers, positions := make([]*T, len(all)), map[*T]string{}
+	for i := range all {
+		pointers[i], positions[&all[i]] = &all[i], position(i)
+	}
+	want := dynamo.PageOf(pointers, func(p *T) string { return positions[p] }, page)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("page %+v: got %d of %v, next %v, previous %v; want %d of %v, next %v, previous %v", page,
+			len(got.Items), got.Positions, got.HasNext, got.HasPrevious, len(want.Items), want.Positions, want.HasNext, want.HasPrevious)
+	}
+}
+
+func TestItemOfAnOrder(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		items    int
+		planned  bool
+		requests []string
+	}{
+		{"on the order", 20, false, []string{"AP1 GetItem"}},
+		{"in the collection", 60, true, []string{"AP25 Query"}},
+		{"on its own", 60, false, []string{"AP1 GetItem", "AP5 BatchGetItem"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, orderOfSize(t, c.items, 1), nil)
+			ctx, l, trace := s.begin()
+			if c.planned {
+				planWholeOrder(ctx, l, largeOrder)
+			}
+			o, err := l.Order(ctx, largeOrder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.planned {
+				// As a query's plan does, so that both share a request where there has to be one.
+				if _, atHand := l.ItemAtHand(ctx, o, "sku_007"); !atHand {
+					l.OrderItem.Plan(ctx, []dynamo.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
+				}
+			}
+			item, err := l.Item(ctx, o, "sku_007")
+			if err != nil || item.SKU != "sku_007" || item.Quantity != 8 || item.OrderID != o.ID || item.CustomerID != "c1" {
+				t.Errorf("item %+v, %v", item, err)
+			}
+			if item, err := l.Item(ctx, o, "vase"); !errors.Is(err, commerce.ErrNotFound) || item != nil {
+				t.Errorf("an item that the order has not: %v, %v, want ErrNotFound", item, err)
+			}
+			l.Wait()
+			checkRequests(t, trace, c.requests...)
+		})
+	}
+}
+
+func TestWholeOrderThatIsNotThere(t *testing.T) {
+	ctx, l, trace := open(t, orderOfSize(t, 1, 1), nil).begin()
+	const missing = "01HVMK3P2Q0000000000000009"
+	planWholeOrder(ctx, l, missing)
+	if o, err := l.Order(ctx, missing); !errors.Is(err, commerce.ErrNotFound) || o != nil {
+		t.Errorf("order %v, %v, want ErrNotFound", o, err)
+	}
+	if l.TimelineAtHand(ctx, missing) {
+		t.Error("its timeline is at hand")
+	}
+	checkRequests(t, trace, "AP25 Query")
+}
+
+func TestWhatWasPlannedIsKnown(t *testing.T) {
+	ctx, l, _ := open(t, sample(t), nil).begin()
+	planWholeOrder(ctx, l, largeOrder)
+	if !l.WholeOrderPlanned(largeOrder) || l.WholeOrderPlanned("01HVNR4Q3R0000000000000002") || !l.TimelineAtHand(ctx, largeOrder) {
+		t.Error("one whole order was planned, and no other")
+	}
+	l.PlanWholeProducts(ctx, []commerce.SKU{"prod_100"}, func(context.Context, []loaders.Found[commerce.SKU, *commerce.Product]) {})
+	if !l.WholeProductPlanned("prod_100") || l.WholeProductPlanned("prod_101") {
+		t.Error("one whole product was planned, and no other")
+	}
+	if _, ok := l.InventoryAtHand(ctx, "prod_101", dynamo.Page{Limit: 1}); ok {
+		t.Error("the stock of a product that nobody planned is at hand")
+	}
+}
+
+// A whole order's plan is told the order, as any other plan.
+func TestThenOfWholeCollections(t *testing.T) {
+	ctx, l, _ := open(t, sample(t), nil).begin()
+	l.PlanWholeOrders(ctx, []commerce.OrderID{largeOrder}, func(_ context.Context, found []loaders.Found[commerce.OrderID, *commerce.Order]) {
+		if len(found) != 1 || found[0].Key != largeOrder || found[0].Value.Total.Decimal() != "94.96" {
+			t.Errorf("then was told %+v", found)
+		}
+	})
+	l.PlanWholeProducts(ctx, []commerce.SKU{"prod_100"}, func(_ context.Context, found []loaders.Found[commerce.SKU, *commerce.Product]) {
+		if len(found) != 1 || found[0].Key != "prod_100" || found[0].Value.Name != "Widget A" {
+			t.Errorf("then was told %+v", found)
+		}
+	})
+	l.Wait()
+}
+
+// A product's inventory comes with it, or is listed where there are too many warehouses for one Query.
+func TestPagesOfProductInventory(t *testing.T) {
+	for _, c := range []struct {
+		warehouses int
+		more       []string
+	}{{30, nil}, {198, nil}, {199, []string{"AP13 Query"}}, {250, []string{"AP13 Query"}}} {
+		t.Run(fmt.Sprint(c.warehouses), func(t *testing.T) {
+			book := orderOfSize(t, 2, 1)
+			for i := range c.warehouses {
+				book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: "sku_000", WarehouseID: commerce.WarehouseID(fmt.Sprintf("w_%03d", i)), Quantity: i})
+			}
+			s := open(t, book, nil)
+			warehouse := func(i int) string { return string(book.Levels[i].WarehouseID) }
+			for _, page := range pages(warehouse) {
+				ctx, l, trace := s.begin()
+				l.PlanWholeProducts(ctx, []commerce.SKU{"sku_000"}, func(context.Context, []loaders.Found[commerce.SKU, *commerce.Product]) {})
+				l.PlanProducts(ctx, []commerce.SKU{"sku_000"}, nil) // it comes along
+				if p, err := l.Product(ctx, "sku_000"); err != nil || p.SKU != "sku_000" {
+					t.Fatalf("product %v, %v", p, err)
+				}
+				got, err := l.ProductInventory(ctx, "sku_000", page)
+				checkPage(t, got, err, book.Levels, warehouse, page)
+				l.Wait()
+				checkRequests(t, trace, append([]string{"AP13 Query"}, c.more...)...)
+			}
+		})
+	}
+}
+
+func TestWholeProductThatIsNotThere(t *testing.T) {
+	ctx, l, trace := open(t, sample(t), nil).begin()
+	l.PlanWholeProducts(ctx, []commerce.SKU{"vase"}, func(context.Context, []loaders.Found[commerce.SKU, *commerce.Product]) {})
+	if p, err := l.Product(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
+		t.Errorf("product %v, %v, want ErrNotFound", p, err)
+	}
+	checkRequests(t, trace, "AP13 Query")
+}
+
+// Products that are planned without their inventory share a batch.
+func TestPlannedProducts(t *testing.T) {
+	ctx, l, trace := open(t, sample(t), nil).begin()
+	skus := []commerce.SKU{"prod_100", "prod_101", "prod_abc"}
+	l.PlanProducts(ctx, skus, nil)
+	for _, sku := range skus {
+		if p, err := l.Product(ctx, sku); err != nil || p.SKU != sku {
+			t.Errorf("product %s: %v, %v", sku, p, err)
+		}
+	}
+	checkRequests(t, trace, "AP10 BatchGetItem")
+}
+
+// Orders and customers that came with a list are not read again by id.
+func TestPrimedRecords(t *testing.T) {
+	ctx, l, trace := open(t, sample(t), nil).begin()
+	page, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: "cust_01", Page: dynamo.Page{Limit: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.PrimeOrders(ctx, page.Items)
+	for _, want := range page.Items {
+		if o, err := l.Order(ctx, want.ID); err != nil || o != want {
+			t.Errorf("order %s: %v, %v", want.ID, o, err)
+		}
+	}
+	checkRequests(t, trace, "AP2 Query")
+	l.PlanOrders(ctx, []commerce.OrderID{"01KE70EHG00000000000000003", "01KE1VN3G00000000000000005"}, nil)
+	if o, err := l.Order(ctx, "01KE70EHG00000000000000003"); err != nil || o.CustomerID != "cust_002" {
+		t.Errorf("order %v, %v", o, err)
+	}
+	l.Wait()
+	checkRequests(t, trace, "AP1 BatchGetItem", "AP2 Query")
+}
+
+// Software that keeps no count wrote the customer and the orders.
+func foreignCustomer(s shop, orders int) {
+	s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "#METADATA", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
+	for i := range orders {
+		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
+		s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "ORDER#" + id, "orderId": id, "customerId": "foreign", "status": "pending", "total": 5, "createdAt": "2026-02-01T00:00:00Z"})
+	}
+}
+
+func TestOrderCount(t *testing.T) {
+	for _, c := range []struct {
+		id       commerce.CustomerID
+		want     int
+		requests []string
+	}{
+		{"cust_01", 2, []string{"AP6 GetItem"}},
+		{"cust_005", 0, []string{"AP6 GetItem"}},
+		{"foreign", 7, []string{"AP6 GetItem", "AP2 Query"}},
+	} {
+		t.Run(string(c.id), func(t *testing.T) {
+			s := open(t, sample(t), nil)
+			foreignCustomer(s, 7)
+			ctx, l, trace := s.begin()
+			customer, err := l.Customer.Load(ctx, c.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if n, err := l.OrderCount(ctx, customer); err != nil || n != c.want {
+					t.Errorf("%d orders, %v, want %d", n, err, c.want)
+				}
+			}
+			checkCounts(t, trace, c.requests)
+		})
+	}
+}
+
+// An account rep's list of customers holds edges, which keep no count: the customers' records are read, and only the orders of
+// those without a count are counted.
+func TestPlannedOrderCounts(t *testing.T) {
+	s := open(t, sample(t), nil)
+	foreignCustomer(s, 3)
+	s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "REP", "gsi1pk": "REP#rep_001", "gsi1sk": "CUSTOMER#foreign", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
+	ctx, l, trace := s.begin()
+	page, err := l.EmployeeCustomers.Load(ctx, loaders.Listed[commerce.EmployeeID]{Of: "rep_001", Page: dynamo.Page{Limit: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.PlanOrderCounts(ctx, page.Items)
+	got := map[commerce.CustomerID]int{}
+	for _, customer := range page.Items {
+		if got[customer.ID], err = l.OrderCount(ctx, customer); err != nil {
+			t.Errorf("customer %s: %v", customer.ID, err)
+		}
+	}
+	if want := map[commerce.CustomerID]int{"cust_001": 2, "cust_002": 1, "foreign": 3}; !reflect.DeepEqual(got, want) {
+		t.Errorf("counts %v, want %v", got, want)
+	}
+	l.Wait()
+	checkCounts(t, trace, []string{"AP21 Query", "AP6 BatchGetItem", "AP2 Query"})
+	if all := trace.Requests(); all[len(all)-1].AccessPattern != "AP2" || all[len(all)-1].Wave != 2 {
+		t.Errorf("the count is %s in round trip %d, want AP2 in 2", all[len(all)-1].AccessPattern, all[len(all)-1].Wave)
+	}
+}
+
+func TestOrderCountAtHand(t *testing.T) {
+	ctx, l, trace := open(t, sample(t), nil).begin()
+	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "cust_01", OrderCount: new(41)}); err != nil || n != 41 {
+		t.Errorf("%d orders, %v, want the 41 that the record tells", n, err)
+	}
+	checkRequests(t, trace)
+}
+
+// An edge whose customer is gone has its orders counted all the same.
+func TestOrderCountOfAnEdgeWithoutItsCustomer(t *testing.T) {
+	ctx, l, trace := open(t, sample(t), nil).begin()
+	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "nobody"}); err != nil || n != 0 {
+		t.Errorf("%d orders, %v, want 0", n, err)
+	}
+	checkCounts(t, trace, []string{"AP6 GetItem", "AP2 Query"})
+}

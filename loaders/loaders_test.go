@@ -1,0 +1,720 @@
+package loaders_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+const table = "orders"
+
+// between stands between the SDK and the engine: it passes a request on with next, or does something else.
+type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
+
+// shop is a table with a book in it.
+type shop struct {
+	t     testing.TB
+	store *dynamo.Store
+	// db reaches the engine past between.
+	db *dynamodb.Client
+}
+
+type httpClient func(*http.Request) (*http.Response, error)
+
+func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c(r) }
+
+// open returns a shop whose requests go through b, where that is not nil.
+func open(t testing.TB, book commerce.Book, b between) shop {
+	t.Helper()
+	engine := embedded.New()
+	s := shop{t: t, db: engine.Client()}
+	plain, err := dynamo.New(s.db, dynamo.Options{Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plain.CreateTable(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plain.Load(context.Background(), book); err != nil {
+		t.Fatal(err)
+	}
+	if s.store = plain; b == nil {
+		return s
+	}
+	watched := engine.Client(func(o *dynamodb.Options) {
+		next := o.HTTPClient
+		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) { return b(r, next) })
+	})
+	if s.store, err = dynamo.New(watched, dynamo.Options{Table: table}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// put writes a record as other software would. Values are of type string and int.
+func (s shop) put(attributes map[string]any) {
+	s.t.Helper()
+	item := map[string]types.AttributeValue{}
+	for name, v := range attributes {
+		switch v := v.(type) {
+		case string:
+			item[name] = &types.AttributeValueMemberS{Value: v}
+		case int:
+			item[name] = &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
+		}
+	}
+	if _, err := s.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// begin starts what a GraphQL request has: loaders, and a trace of what they read. A plan that panics fails the test.
+func (s shop) begin() (context.Context, *loaders.Loaders, *dynamo.Trace) {
+	trace := &dynamo.Trace{}
+	ctx := trace.Begin(context.Background())
+	return ctx, loaders.New(ctx, s.store, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+}
+
+// checkRequests compares what was read with access patterns and operations, such as "AP6 GetItem", by round trip.
+func checkRequests(t testing.TB, trace *dynamo.Trace, want ...string) {
+	t.Helper()
+	var got []string
+	for _, r := range trace.Requests() {
+		got = append(got, r.AccessPattern+" "+r.Operation)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("requests: %q, want %q", got, want)
+	}
+}
+
+// customers are n customers, cust_000 and so on.
+func customers(n int) (commerce.Book, []commerce.CustomerID) {
+	var book commerce.Book
+	var ids []commerce.CustomerID
+	for i := range n {
+		id := commerce.CustomerID(fmt.Sprintf("cust_%03d", i))
+		ids = append(ids, id)
+		book.Customers = append(book.Customers, commerce.Customer{
+			ID: id, Name: "Name of " + string(id), Email: string(id) + "@example.com", OrderCount: new(i),
+			CreatedAt: time.Date(2026, 2, 1, 0, 0, i, 0, time.UTC), Version: 1,
+		})
+	}
+	return book, ids
+}
+
+func checkCustomer(t testing.TB, c *commerce.Customer, err error, id commerce.CustomerID) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("customer %s: %v", id, err)
+	} else if c.ID != id || c.Name != "Name of "+string(id) {
+		t.Errorf("customer %s: got %+v", id, c)
+	}
+}
+
+// batch is what a test needs of a BatchGetItem: its keys.
+type batch struct {
+	RequestItems map[string]struct{ Keys []json.RawMessage }
+}
+
+// operation is the DynamoDB operation of a request.
+func operation(r *http.Request) string {
+	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	return name
+}
+
+// readBody returns the body of a request, and leaves it to be read again.
+func readBody(r *http.Request) []byte {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	setBody(r, body)
+	return body
+}
+
+func setBody(r *http.Request, body []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+}
+
+// keyLog notes how often each key is read, by BatchGetItem or GetItem.
+type keyLog struct {
+	mu    sync.Mutex
+	times map[string]int
+}
+
+func (l *keyLog) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	var b struct {
+		batch
+		Key json.RawMessage
+	}
+	if err := json.Unmarshal(readBody(r), &b); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	for _, key := range append(b.RequestItems[table].Keys, b.Key) {
+		if key != nil {
+			l.times[string(key)]++
+		}
+	}
+	l.mu.Unlock()
+	return next.Do(r)
+}
+
+// However many ask for a key at whatever moment, it is read once.
+func TestEveryKeyIsReadOnce(t *testing.T) {
+	book, ids := customers(7)
+	log := keyLog{times: map[string]int{}}
+	s := open(t, book, log.pass)
+	ctx, l, _ := s.begin()
+	var group sync.WaitGroup
+	for i := range 200 {
+		group.Go(func() {
+			id := ids[i%len(ids)]
+			c, err := l.Customer.Load(ctx, id)
+			checkCustomer(t, c, err, id)
+		})
+	}
+	group.Wait()
+	if len(log.times) != len(ids) {
+		t.Errorf("%d keys were read, want %d", len(log.times), len(ids))
+	}
+	for key, times := range log.times {
+		if times != 1 {
+			t.Errorf("%s was read %d times", key, times)
+		}
+	}
+}
+
+func TestALoneLoadIsOneGetItem(t *testing.T) {
+	book, ids := customers(2)
+	ctx, l, trace := open(t, book, nil).begin()
+	for range 3 {
+		c, err := l.Customer.Load(ctx, ids[1])
+		checkCustomer(t, c, err, ids[1])
+	}
+	checkRequests(t, trace, "AP6 GetItem")
+}
+
+func TestAPlanIsOneBatch(t *testing.T) {
+	book, ids := customers(250)
+	for _, c := range []struct {
+		name string
+		keys []commerce.CustomerID
+		want []string
+	}{
+		{"nothing", nil, nil},
+		{"one key", ids[:1], []string{"AP6 GetItem"}},
+		{"one key twice", []commerce.CustomerID{ids[3], ids[3]}, []string{"AP6 GetItem"}},
+		{"some keys, some twice", []commerce.CustomerID{ids[0], ids[1], ids[0], ids[2], ids[1]}, []string{"AP6 BatchGetItem"}},
+		{"a hundred keys", ids[:100], []string{"AP6 BatchGetItem"}},
+		{"101 keys", ids[:101], []string{"AP6 BatchGetItem", "AP6 BatchGetItem"}},
+		{"250 keys", ids, []string{"AP6 BatchGetItem", "AP6 BatchGetItem", "AP6 BatchGetItem"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, l, trace := open(t, book, nil).begin()
+			l.Customer.Plan(ctx, c.keys, nil)
+			l.Customer.Plan(ctx, c.keys, nil)
+			for _, id := range c.keys {
+				got, err := l.Customer.Load(ctx, id)
+				checkCustomer(t, got, err, id)
+			}
+			l.Wait()
+			checkRequests(t, trace, c.want...)
+			for _, r := range trace.Requests() {
+				if r.Wave != 1 {
+					t.Errorf("%s waited for another request", r.Operation)
+				}
+			}
+		})
+	}
+}
+
+// A plan of many keys takes longer to write down than a look-up waits for company; it is not torn apart by that.
+func TestALargePlanIsNotTorn(t *testing.T) {
+	ctx, l, trace := open(t, commerce.Book{}, nil).begin()
+	var keys []commerce.CustomerID
+	for i := range 2000 {
+		keys = append(keys, commerce.CustomerID(fmt.Sprintf("nobody_%d", i)))
+	}
+	l.Customer.Plan(ctx, keys, nil)
+	l.Wait()
+	if n := len(trace.Requests()); n != 20 {
+		t.Errorf("%d requests for 2000 keys, want 20", n)
+	}
+}
+
+// Keys may be planned by one level of a query and asked for by another while the first is still being read.
+func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
+	book, ids := customers(30)
+	log := keyLog{times: map[string]int{}}
+	ctx, l, _ := open(t, book, log.pass).begin()
+	for from := range 20 {
+		l.Customer.Plan(ctx, ids[from:from+10], nil)
+	}
+	for _, id := range ids[:29] {
+		c, err := l.Customer.Load(ctx, id)
+		checkCustomer(t, c, err, id)
+	}
+	for key, times := range log.times {
+		if times != 1 {
+			t.Errorf("%s was read %d times", key, times)
+		}
+	}
+}
+
+// held stands before an engine whose requests wait until the test lets them go.
+type held struct{ arrived, release chan struct{} }
+
+func hold() held { return held{make(chan struct{}, 100), make(chan struct{})} }
+
+func (h held) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	h.arrived <- struct{}{}
+	select {
+	case <-h.release:
+		return next.Do(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// The first who asks for a key goes away while it is read; the read goes on for the others.
+func TestACallersCancellationDoesNotFailAnother(t *testing.T) {
+	book, ids := customers(1)
+	h := hold()
+	ctx, l, _ := open(t, book, h.pass).begin()
+	first, leave := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { _, _ = l.Customer.Load(first, ids[0]) })
+	<-h.arrived
+	leave()
+	group.Go(func() {
+		c, err := l.Customer.Load(ctx, ids[0])
+		checkCustomer(t, c, err, ids[0])
+	})
+	close(h.release)
+	group.Wait()
+	c, err := l.Customer.Load(ctx, ids[0])
+	checkCustomer(t, c, err, ids[0])
+}
+
+// Where the GraphQL request itself ends, its reads end.
+func TestTheRequestsEndEndsItsReads(t *testing.T) {
+	book, ids := customers(3)
+	h := hold()
+	s := open(t, book, h.pass)
+	ctx, end := context.WithCancel(context.Background())
+	l := loaders.New(ctx, s.store, nil)
+	l.Customer.Plan(ctx, ids, nil)
+	<-h.arrived
+	end()
+	for _, id := range ids {
+		if c, err := l.Customer.Load(context.Background(), id); !errors.Is(err, context.Canceled) || c != nil {
+			t.Errorf("customer %s: %v, %v, want the context's error", id, c, err)
+		}
+	}
+}
+
+// What follows from a planned value is planned before anybody gets the value.
+func TestThenRunsBeforeTheValueIsGivenOut(t *testing.T) {
+	book, ids := customers(2)
+	ctx, l, trace := open(t, book, nil).begin()
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	waiting, proceed := make(chan struct{}), make(chan struct{})
+	l.Customer.Plan(ctx, ids[:1], func(ctx context.Context, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+		close(waiting)
+		<-proceed
+		if len(found) != 1 || found[0].Key != ids[0] {
+			t.Errorf("then was told %v", found)
+			return
+		}
+		checkCustomer(t, found[0].Value, nil, ids[0])
+		l.Customer.Plan(ctx, ids[1:], nil)
+	})
+	<-waiting
+	// The value has been read. Who does not wait for what follows gets nothing: not the value.
+	if c, err := l.Customer.Load(gone, ids[0]); !errors.Is(err, context.Canceled) || c != nil {
+		t.Errorf("before then has run: %v, %v, want the context's error", c, err)
+	}
+	close(proceed)
+	for _, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		checkCustomer(t, c, err, id)
+	}
+	l.Wait()
+	checkRequests(t, trace, "AP6 GetItem", "AP6 GetItem")
+	if waves := trace.Requests(); waves[0].Wave != 1 || waves[1].Wave != 2 {
+		t.Errorf("round trips %d and %d, want 1 and 2", waves[0].Wave, waves[1].Wave)
+	}
+}
+
+// Planning only saves requests: where it fails, the values are there all the same.
+func TestAPanicInThenIsReported(t *testing.T) {
+	book, ids := customers(3)
+	s := open(t, book, nil)
+	ctx := context.Background()
+	reported := make(chan any, 1)
+	l := loaders.New(ctx, s.store, func(panicked any) { reported <- panicked })
+	l.Customer.Plan(ctx, ids, func(context.Context, []loaders.Found[commerce.CustomerID, *commerce.Customer]) { panic("oh") })
+	for _, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		checkCustomer(t, c, err, id)
+	}
+	l.Wait()
+	if panicked := <-reported; panicked != "oh" {
+		t.Errorf("reported %v, want the panic", panicked)
+	}
+}
+
+func TestMissingRecords(t *testing.T) {
+	book, ids := customers(3)
+	ctx, l, trace := open(t, book, nil).begin()
+	keys := append([]commerce.CustomerID{"nobody", "no.one"}, ids...)
+	l.Customer.Plan(ctx, keys, func(_ context.Context, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+		if len(found) != len(ids) {
+			t.Errorf("then was told of %d customers, want %d", len(found), len(ids))
+		}
+	})
+	for _, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		checkCustomer(t, c, err, id)
+	}
+	for _, id := range []commerce.CustomerID{"nobody", "no.one", "nothing planned this"} {
+		if c, err := l.Customer.Load(ctx, id); !errors.Is(err, commerce.ErrNotFound) || c != nil {
+			t.Errorf("customer %s: %v, %v, want ErrNotFound", id, c, err)
+		}
+	}
+	checkRequests(t, trace, "AP6 BatchGetItem", "AP6 GetItem")
+}
+
+func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
+	book, ids := customers(3)
+	s := open(t, book, nil)
+	s.put(map[string]any{"pk": "CUSTOMER#cust_001", "sk": "#METADATA", "customerId": "cust_001", "name": 5, "email": "x@example.com", "createdAt": "2026-02-01T00:00:00.000Z"})
+	ctx, l, trace := s.begin()
+	l.Customer.Plan(ctx, ids, nil)
+	for i, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		if i != 1 {
+			checkCustomer(t, c, err, id)
+		} else if !errors.Is(err, dynamo.ErrCorrupt) || !strings.Contains(err.Error(), "CUSTOMER#cust_001") || !strings.Contains(err.Error(), `"name"`) {
+			t.Errorf("customer %s: error %v, want one that names record and attribute", id, err)
+		}
+	}
+	checkRequests(t, trace, "AP6 BatchGetItem")
+}
+
+// busy stands before an engine that has time for only a part of each batch: some keys, and at least one.
+type busy struct {
+	some  int
+	calls int
+}
+
+func (b *busy) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	if operation(r) != "BatchGetItem" {
+		return next.Do(r)
+	}
+	b.calls++
+	var asked batch
+	if err := json.Unmarshal(readBody(r), &asked); err != nil {
+		return nil, err
+	}
+	keys := asked.RequestItems[table].Keys
+	done := min(b.some, len(keys))
+	if done == 0 {
+		return reply(r, map[string]any{"Responses": map[string]any{}, "UnprocessedKeys": keysOf(keys)}), nil
+	}
+	body, err := json.Marshal(map[string]any{"RequestItems": keysOf(keys[:done])})
+	if err != nil {
+		return nil, err
+	}
+	setBody(r, body)
+	res, err := next.Do(r)
+	if err != nil || done == len(keys) {
+		return res, err
+	}
+	var answer map[string]any
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	answer["UnprocessedKeys"] = keysOf(keys[done:])
+	return reply(r, answer), nil
+}
+
+func keysOf(keys []json.RawMessage) map[string]any {
+	return map[string]any{table: map[string]any{"Keys": keys}}
+}
+
+func reply(r *http.Request, answer any) *http.Response {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}
+}
+
+func TestUnprocessedKeysAreReadAgain(t *testing.T) {
+	book, ids := customers(10)
+	b := &busy{some: 4}
+	ctx, l, trace := open(t, book, b.pass).begin()
+	keys := append(slices.Clone(ids), "nobody")
+	l.Customer.Plan(ctx, keys, nil)
+	for _, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		checkCustomer(t, c, err, id)
+	}
+	if _, err := l.Customer.Load(ctx, "nobody"); !errors.Is(err, commerce.ErrNotFound) {
+		t.Errorf("error %v, want ErrNotFound", err)
+	}
+	l.Wait()
+	checkRequests(t, trace, "AP6 BatchGetItem", "AP6 BatchGetItem", "AP6 BatchGetItem")
+	items := 0
+	for i, r := range trace.Requests() {
+		items += r.Items
+		if r.Wave != i+1 {
+			t.Errorf("attempt %d counts as round trip %d", i+1, r.Wave)
+		}
+	}
+	if items != len(ids) {
+		t.Errorf("the requests tell of %d records, want %d", items, len(ids))
+	}
+}
+
+// An engine that never gets round to the keys is asked until the request ends.
+func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
+	book, ids := customers(2)
+	b := &busy{}
+	ctx, end := context.WithCancel(context.Background())
+	s := open(t, book, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+		res, err := b.pass(r, next)
+		if b.calls == 3 {
+			end()
+		}
+		return res, err
+	})
+	l := loaders.New(ctx, s.store, nil)
+	l.Customer.Plan(ctx, ids, nil)
+	for _, id := range ids {
+		if _, err := l.Customer.Load(context.Background(), id); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want the context's", err)
+		}
+	}
+}
+
+// Every list has a loader: what it reads, by which access pattern, and that the same page is read once.
+func TestListsAreReadOnce(t *testing.T) {
+	type reading func(context.Context, *loaders.Loaders) (string, error)
+	s := open(t, sample(t), nil)
+	page := dynamo.Page{Limit: 2}
+	placed := commerce.TimeRange{From: time.Date(2024, 4, 17, 0, 0, 0, 0, time.UTC)}
+	for _, c := range []struct {
+		name string
+		read reading
+		// want is the ids of the page; requests what it took.
+		want     string
+		requests []string
+	}{
+		{"a customer's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(orderID)(l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: "cust_01", Page: page}))
+		}, "[01HVNR4Q3R0000000000000002 01HVMK3P2Q0000000000000001]", []string{"AP2 Query"}},
+		{"a customer's orders of a time", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(orderID)(l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: "cust_01", Placed: placed, Page: page}))
+		}, "[01HVNR4Q3R0000000000000002]", []string{"AP23 Query"}},
+		{"orders by status", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(orderID)(l.OrdersByStatus.Load(ctx, loaders.StatusOrders{Statuses: loaders.Statuses(commerce.Shipped), Page: page}))
+		}, "[01KNVV2HR00000000000000101]", []string{"AP3 Query"}},
+		{"orders in two statuses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(orderID)(l.Orders.Load(ctx, loaders.StatusOrders{Statuses: loaders.Statuses(commerce.Confirmed, commerce.Shipped), Page: page}))
+		}, "[01KNVV2HR00000000000000101 01KE1VN3G00000000000000005]", []string{"AP24 Query", "AP24 Query"}},
+		{"an account rep's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(orderID)(l.EmployeeOrders.Load(ctx, loaders.Listed[commerce.EmployeeID]{Of: "rep_002", Page: page}))
+		}, "[01KE1VN3G00000000000000005 01K76ZW0G00000000000000004]", []string{"AP22 Query"}},
+		{"a product's order items", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(orderOf)(l.ProductOrderItems.Load(ctx, loaders.Listed[commerce.SKU]{Of: "prod_101", Page: page}))
+		}, "[01KCXT31G00000000000000002 01K76ZW0G00000000000000004]", []string{"AP11 Query"}},
+		{"customers", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(customerID)(l.Customers.Load(ctx, page))
+		}, "[cust_01 cust_001]", []string{"AP9 Query"}},
+		{"an account rep's customers", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(customerID)(l.EmployeeCustomers.Load(ctx, loaders.Listed[commerce.EmployeeID]{Of: "rep_001", Page: page}))
+		}, "[cust_001 cust_002]", []string{"AP21 Query"}},
+		{"products of a category", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(productSKU)(l.Products.Load(ctx, loaders.Listed[string]{Of: "Eyewear", Page: page}))
+		}, "[AVON-TORTOISE GRANBY-CLEAR]", []string{"AP12 Query"}},
+		{"what lies in a warehouse", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(levelSKU)(l.WarehouseInventory.Load(ctx, loaders.Listed[commerce.WarehouseID]{Of: "wh_pdx", Page: page}))
+		}, "[prod_100 prod_101]", []string{"AP28 Query"}},
+		{"warehouses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(warehouseID)(l.Warehouses.Load(ctx, page))
+		}, "[wh_atl wh_pdx]", []string{"AP31 Query"}},
+		{"employees hired on some days", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(employeeID)(l.Employees.Load(ctx, loaders.HiredEmployees{Hired: commerce.DateRange{From: "2025-01-01"}, Page: page}))
+		}, "[emp_002 emp_003]", []string{"AP18 Query"}},
+		{"employees by name", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(employeeID)(l.EmployeesByName.Load(ctx, loaders.Listed[string]{Of: "Jane Doe", Page: page}))
+		}, "[emp_002]", []string{"AP17 Query"}},
+		{"employees by job title", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(employeeID)(l.EmployeesByJobTitle.Load(ctx, loaders.Listed[string]{Of: "Associate", Page: page}))
+		}, "[emp_002 emp_003]", []string{"AP20 Query"}},
+		{"a warehouse's employees", func(ctx context.Context, l *loaders.Loaders) (string, error) {
+			return the(employeeID)(l.WarehouseEmployees.Load(ctx, loaders.Listed[commerce.WarehouseID]{Of: "wh_sea", Page: page}))
+		}, "[emp_001 emp_002]", []string{"AP19 Query"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, l, trace := s.begin()
+			for range 2 {
+				if got, err := c.read(ctx, l); err != nil || got != c.want {
+					t.Errorf("got %v, %v, want %v", got, err, c.want)
+				}
+			}
+			checkRequests(t, trace, c.requests...)
+		})
+	}
+}
+
+// the gives the ids of what is on a page.
+func the[T any](id func(T) string) func(dynamo.Slice[T], error) (string, error) {
+	return func(page dynamo.Slice[T], err error) (string, error) {
+		all := make([]string, len(page.Items))
+		for i, item := range page.Items {
+			all[i] = id(item)
+		}
+		return fmt.Sprint(all), err
+	}
+}
+
+func orderID(o *commerce.Order) string           { return string(o.ID) }
+func orderOf(i *commerce.LineItem) string        { return string(i.OrderID) }
+func customerID(c *commerce.Customer) string     { return string(c.ID) }
+func productSKU(p *commerce.Product) string      { return string(p.SKU) }
+func levelSKU(v *commerce.InventoryLevel) string { return string(v.SKU) }
+func warehouseID(w *commerce.Warehouse) string   { return string(w.ID) }
+func employeeID(e *commerce.Employee) string     { return string(e.ID) }
+
+// sample is the sample order book.
+func sample(t testing.TB) commerce.Book {
+	t.Helper()
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+// Single records that are not customers have loaders, too.
+func TestRecordsByID(t *testing.T) {
+	s := open(t, sample(t), nil)
+	const order = "01HVMK3P2Q0000000000000001"
+	for _, c := range []struct {
+		read string
+		load func(context.Context, *loaders.Loaders) (any, error)
+		want any
+	}{
+		{"AP1 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			o, err := l.Order(ctx, order)
+			return o.ID, err
+		}, commerce.OrderID(order)},
+		{"AP29 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			o, err := l.CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: "cust_01", Order: order})
+			return o.ID, err
+		}, commerce.OrderID(order)},
+		{"AP5 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			i, err := l.OrderItem.Load(ctx, dynamo.OrderItemKey{Order: order, SKU: "prod_def"})
+			return i.Quantity, err
+		}, 3},
+		{"AP10 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			p, err := l.Product(ctx, "prod_100")
+			return p.Available, err
+		}, 477},
+		{"AP14 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			v, err := l.InventoryLevel.Load(ctx, dynamo.InventoryLevelKey{SKU: "prod_100", Warehouse: "wh_sea"})
+			return v.Quantity, err
+		}, 200},
+		{"AP30 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			w, err := l.Warehouse.Load(ctx, "wh_sea")
+			return w.Name, err
+		}, "Seattle"},
+		{"AP16 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			e, err := l.Employee.Load(ctx, "emp_004")
+			return e.Name, err
+		}, "Alice Brown"},
+		{"AP26 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
+			return l.CustomerIDByEmail.Load(ctx, "alice@example.com")
+		}, commerce.CustomerID("cust_01")},
+	} {
+		t.Run(c.read, func(t *testing.T) {
+			ctx, l, trace := s.begin()
+			got, err := c.load(ctx, l)
+			if err != nil || got != c.want {
+				t.Errorf("got %v, %v, want %v", got, err, c.want)
+			}
+			checkRequests(t, trace, c.read)
+		})
+	}
+}
+
+// Lists that are planned together are read at the same time, each with its own error; what follows waits for all.
+func TestListsPlannedTogether(t *testing.T) {
+	s := open(t, sample(t), nil)
+	s.put(map[string]any{"pk": "CUSTOMER#c1", "sk": "ORDER#01KNVV2HR00000000000000101", "orderId": "01KNVV2HR00000000000000101"})
+	ctx, l, trace := s.begin()
+	key := func(id commerce.CustomerID) loaders.PlacedOrders {
+		return loaders.PlacedOrders{Customer: id, Page: dynamo.Page{Limit: 10}}
+	}
+	all := []loaders.PlacedOrders{key("cust_01"), key("c1"), key("cust_001"), key("nobody")}
+	l.CustomerOrders.Plan(ctx, all, func(ctx context.Context, found []loaders.Found[loaders.PlacedOrders, dynamo.Slice[*commerce.Order]]) {
+		if len(found) != 3 {
+			t.Errorf("then was told of %d lists, want the 3 that can be read", len(found))
+		}
+		l.Warehouse.Plan(ctx, []commerce.WarehouseID{"wh_sea"}, nil)
+	})
+	for id, want := range map[commerce.CustomerID]int{"cust_01": 2, "cust_001": 2, "nobody": 0} {
+		if got, err := l.CustomerOrders.Load(ctx, key(id)); err != nil || len(got.Items) != want {
+			t.Errorf("customer %s has %d orders, %v, want %d", id, len(got.Items), err, want)
+		}
+	}
+	if _, err := l.CustomerOrders.Load(ctx, key("c1")); !errors.Is(err, dynamo.ErrCorrupt) {
+		t.Errorf("the list with a corrupt record: error %v, want ErrCorrupt", err)
+	}
+	l.Wait()
+	checkRequests(t, trace, "AP2 Query", "AP2 Query", "AP2 Query", "AP2 Query", "AP30 GetItem")
+	for i, r := range trace.Requests() {
+		if want := 1 + i/len(all); r.Wave != want {
+			t.Errorf("%s is in round trip %d, want %d", r.Key, r.Wave, want)
+		}
+	}
+}
+
+// The empty set of statuses stands for all.
+func TestOrdersOfAllStatuses(t *testing.T) {
+	book := sample(t)
+	ctx, l, trace := open(t, book, nil).begin()
+	got, err := l.Orders.Load(ctx, loaders.StatusOrders{Page: dynamo.Page{Limit: 100}})
+	if err != nil || len(got.Items) != len(book.Orders) {
+		t.Errorf("%d orders, %v, want %d", len(got.Items), err, len(book.Orders))
+	}
+	for _, r := range trace.Requests()[:5] {
+		if r.AccessPattern != "AP7" || r.Wave != 1 {
+			t.Errorf("%s in round trip %d, want AP7 in 1", r.AccessPattern, r.Wave)
+		}
+	}
+}

@@ -1,0 +1,18 @@
+// Command ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ordergraph/ordergraph/internal/cli"
+	"github.com/ordergraph/ordergraph/internal/config"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(cli.Run(ctx, os.Args[1:], cli.Environment{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv}))
+}
