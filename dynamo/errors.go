@@ -57,7 +57,7 @@ func kindOf(err error) error {
 			"InternalServerError", "ServiceUnavailable", "TransactionInProgressException", "RequestTimeout":
 			return ErrUnavailable
 		}
-		if api.ErrorFault() == smithy.FaultServer {
+		if response := (interface{ HTTPStatusCode() int })(nil); api.ErrorFault() == smithy.FaultServer || errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 			return ErrUnavailable
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -80,7 +81,7 @@ func withCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	return e
 }
 
-// recovered makes an error of a panic in a resolver; report has the stack.
-func (r *Resolver) recovered(ctx context.Context, panicked any) error {
-	return fmt.Errorf("panic: %v", panicked)
+// recovered makes an error of a panic, for the log only.
+func recovered(_ context.Context, panicked any) error {
+	return fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 }

@@ -1,5 +1,5 @@
 // Package graph is the GraphQL face of the order book: resolvers, connections and cursors, look-ahead, errors, and the
-// explain output. It knows no HTTP and no AWS SDK.
+// explain output. It knows no AWS SDK.
 //
 // A request runs so: scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
 // resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error.
@@ -54,7 +54,7 @@ func NewHandler(opts Options) *handler.Server {
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](parsedQueries))
 	srv.SetParserTokenLimit(maxTokens)
 	srv.SetErrorPresenter(r.present)
-	srv.SetRecoverFunc(r.recovered)
+	srv.SetRecoverFunc(recovered)
 	srv.Use(extension.Introspection{})
 	srv.Use(scope{r})
 	return srv
@@ -88,14 +88,17 @@ func (scope) ExtensionName() string { return "scope" }
 // Validate does nothing: scope fits every schema.
 func (scope) Validate(graphql.ExecutableSchema) error { return nil }
 
-// InterceptResponse wraps the execution of an operation.
+// InterceptResponse wraps the execution of an operation. It is also called for requests that are refused before they are one.
 func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	if !graphql.HasOperationContext(ctx) || graphql.GetOperationContext(ctx).Operation == nil {
+		return next(ctx)
+	}
 	var trace *dynamo.Trace
 	if ctx.Value(explainKey{}) != nil {
 		trace = &dynamo.Trace{}
 		ctx = trace.Begin(ctx)
 	}
-	l := loaders.New(ctx, s.resolver.store, func(panicked any) { s.resolver.report(ctx, s.resolver.recovered(ctx, panicked)) })
+	l := loaders.New(ctx, s.resolver.store, func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
 	s.plan(ctx, l)
 	ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, ""), loadersKey{}, l)
 	response := next(ctx)
@@ -113,11 +116,11 @@ func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandl
 func (s scope) plan(ctx context.Context, l *loaders.Loaders) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			s.resolver.report(ctx, fmt.Errorf("plan: %w", s.resolver.recovered(ctx, panicked)))
+			s.resolver.report(ctx, fmt.Errorf("plan: %w", recovered(ctx, panicked)))
 		}
 	}()
 	operation := graphql.GetOperationContext(ctx)
-	if operation.Operation == nil || operation.Operation.Operation != ast.Query {
+	if operation.Operation.Operation != ast.Query {
 		return
 	}
 	p := &plan{resolver: s.resolver, loaders: l, operation: operation, generated: &executionContext{}}
