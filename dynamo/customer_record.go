@@ -15,8 +15,8 @@ func emailClaimKey(b *keyBuilder, email string) keys {
 func customerRecords(b *keyBuilder, c commerce.Customer) []record {
 	id := string(c.ID)
 	k := customerKey(b, c.ID)
-	k.GSI1PK = b.sharded(entityCustomer.GSI1PK, id)
-	k.GSI1SK = b.key(entityCustomer.GSI1SK, timestamp(c.CreatedAt), id)
+	k.IndexPK = b.sharded(entityCustomer.IndexPK, id)
+	k.IndexSK = b.key(entityCustomer.IndexSK, timestamp(c.CreatedAt), id)
 	customer := k.attributes().with(customerAttributes(entityCustomer, c))
 	if c.OrderCount != nil {
 		customer["orderCount"] = num(*c.OrderCount)
@@ -29,10 +29,10 @@ func customerRecords(b *keyBuilder, c commerce.Customer) []record {
 	records := []record{customer, claim}
 	if c.AccountRepID != "" {
 		edge := keys{
-			PK:     b.key(entityCustomerRep.PK, id),
-			SK:     b.key(entityCustomerRep.SK),
-			GSI1PK: b.key(entityCustomerRep.GSI1PK, string(c.AccountRepID)),
-			GSI1SK: b.key(entityCustomerRep.GSI1SK, id),
+			PK:      b.key(entityCustomerRep.PK, id),
+			SK:      b.key(entityCustomerRep.SK),
+			IndexPK: b.key(entityCustomerRep.IndexPK, string(c.AccountRepID)),
+			IndexSK: b.key(entityCustomerRep.IndexSK, id),
 		}
 		// The edge has no orderCount: it would have to be written again with every order.
 		records = append(records, edge.attributes().with(customerAttributes(entityCustomerRep, c)))

@@ -18,14 +18,14 @@ func employeeRecords(b *keyBuilder, e commerce.Employee) []record {
 		attributes["warehouseId"] = str(string(e.WarehouseID))
 	}
 	own := employeeKey(b, e.ID)
-	own.GSI1PK = b.sharded(entityEmployee.GSI1PK, id)
-	own.GSI1SK = b.key(entityEmployee.GSI1SK, string(e.HireDate), id)
+	own.IndexPK = b.sharded(entityEmployee.IndexPK, id)
+	own.IndexSK = b.key(entityEmployee.IndexSK, string(e.HireDate), id)
 	records := []record{own.attributes().with(attributes).with(record{"entity": str(entityEmployee.Name)})}
 
 	edge := func(to Entity, value string) {
 		k := keys{
 			PK: b.key(to.PK, id), SK: b.key(to.SK),
-			GSI1PK: b.key(to.GSI1PK, value), GSI1SK: b.key(to.GSI1SK, id),
+			IndexPK: b.key(to.IndexPK, value), IndexSK: b.key(to.IndexSK, id),
 		}
 		records = append(records, k.attributes().with(attributes).with(record{"entity": str(to.Name)}))
 	}

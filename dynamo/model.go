@@ -14,11 +14,11 @@ import (
 
 // The key attributes and the index. Their names are those of the tables that other software already wrote.
 const (
-	attrPK     = "pk"
-	attrSK     = "sk"
-	attrGSI1PK = "gsi1pk"
-	attrGSI1SK = "gsi1sk"
-	indexGSI1  = "GSI1"
+	attrPK      = "pk"
+	attrSK      = "sk"
+	attrIndexPK = "gsi1pk"
+	attrIndexSK = "gsi1sk"
+	indexName   = "GSI1"
 )
 
 // Template is how a key is built: literal text, and values in braces. CUSTOMER#{customerId} with the value c1
@@ -102,10 +102,10 @@ type Entity struct {
 	// Name stands in the record's "entity" attribute.
 	Name string
 	// What tells what it is.
-	What           string
-	PK, SK         Template
-	GSI1PK, GSI1SK Template
-	// Sharded tells that GSI1PK gets #k behind it where the table has more than one shard.
+	What             string
+	PK, SK           Template
+	IndexPK, IndexSK Template
+	// Sharded tells that IndexPK gets #k behind it where the table has more than one shard.
 	Sharded bool
 	// Optional tells that only some of the records have the GSI keys.
 	Optional bool
@@ -114,33 +114,33 @@ type Entity struct {
 // The entities. An edge is named for the record and what it is listed by.
 var (
 	entityCustomer = Entity{Name: "customer", What: "customer",
-		PK: "CUSTOMER#{customerId}", SK: "#METADATA", GSI1PK: "CUSTOMER", GSI1SK: "{createdAt}#{customerId}", Sharded: true}
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
 	entityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "REP", GSI1PK: "REP#{employeeId}", GSI1SK: "CUSTOMER#{customerId}"}
+		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}"}
 	entityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
 		PK: "EMAIL#{email}", SK: "#METADATA"}
 	entityOrder = Entity{Name: "order", What: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", GSI1PK: "STATUS#{status}", GSI1SK: "ORDER#{orderId}", Sharded: true}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true}
 	entityCustomerOrder = Entity{Name: "customerOrder", What: "order, the customer's copy",
-		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", GSI1PK: "REP#{employeeId}", GSI1SK: "ORDER#{orderId}", Optional: true}
+		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true}
 	entityOrderItem = Entity{Name: "orderItem", What: "order item",
-		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", GSI1PK: "PRODUCT#{sku}", GSI1SK: "ORDER#{orderId}"}
+		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}"}
 	entityOrderEvent = Entity{Name: "orderEvent", What: "order event",
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
 	entityProduct = Entity{Name: "product", What: "product",
-		PK: "PRODUCT#{sku}", SK: "#METADATA", GSI1PK: "CATEGORY#{category}", GSI1SK: "PRODUCT#{sku}"}
+		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
 	entityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
-		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", GSI1PK: "WAREHOUSE#{warehouseId}", GSI1SK: "PRODUCT#{sku}"}
+		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
 	entityWarehouse = Entity{Name: "warehouse", What: "warehouse",
-		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", GSI1PK: "WAREHOUSES", GSI1SK: "WAREHOUSE#{warehouseId}"}
+		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}"}
 	entityEmployee = Entity{Name: "employee", What: "employee",
-		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", GSI1PK: "EMPLOYEE", GSI1SK: "{hireDate}#{employeeId}", Sharded: true}
+		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true}
 	entityEmployeeName = Entity{Name: "employeeName", What: "employee's name (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "NAME", GSI1PK: "EMPLOYEE_NAME#{name}", GSI1SK: "EMPLOYEE#{employeeId}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}"}
 	entityEmployeeTitle = Entity{Name: "employeeTitle", What: "employee's job title (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", GSI1PK: "JOB_TITLE#{jobTitle}", GSI1SK: "EMPLOYEE#{employeeId}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}"}
 	entityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", GSI1PK: "WAREHOUSE#{warehouseId}", GSI1SK: "EMPLOYEE#{employeeId}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}"}
 )
 
 // Entities returns every kind of record of the table.
@@ -191,7 +191,7 @@ func collection(id, what string, e Entity, sk Template, direction string, fields
 
 // index is one that lists records of an entity through its GSI keys.
 func index(id, what string, e Entity, direction string, fields ...string) AccessPattern {
-	p := AccessPattern{ID: id, What: what, GraphQL: fields, Operation: "Query", Index: indexGSI1, PK: e.GSI1PK, SK: Template(e.GSI1SK.literal()), Direction: direction}
+	p := AccessPattern{ID: id, What: what, GraphQL: fields, Operation: "Query", Index: indexName, PK: e.IndexPK, SK: Template(e.IndexSK.literal()), Direction: direction}
 	if e.Sharded {
 		p.Operation = "Query per shard"
 	}
@@ -267,8 +267,8 @@ func shardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// keys are a record's key attributes; GSI1PK and GSI1SK are empty for one that is not in the index.
-type keys struct{ PK, SK, GSI1PK, GSI1SK string }
+// keys are a record's key attributes; IndexPK and IndexSK are empty for one that is not in the index.
+type keys struct{ PK, SK, IndexPK, IndexSK string }
 
 // keyBuilder makes a record's keys and keeps the first error.
 type keyBuilder struct {
@@ -292,8 +292,8 @@ func (b *keyBuilder) sharded(t Template, id string, values ...string) string {
 // attributes returns the keys as attributes.
 func (k keys) attributes() record {
 	r := record{attrPK: str(k.PK), attrSK: str(k.SK)}
-	if k.GSI1PK != "" {
-		r[attrGSI1PK], r[attrGSI1SK] = str(k.GSI1PK), str(k.GSI1SK)
+	if k.IndexPK != "" {
+		r[attrIndexPK], r[attrIndexSK] = str(k.IndexPK), str(k.IndexSK)
 	}
 	return r
 }
@@ -301,7 +301,7 @@ func (k keys) attributes() record {
 // tableKeySchema and indexKeySchema are the key attributes by which the table and its index are built and checked.
 func tableKeySchema() []types.KeySchemaElement { return keySchema(attrPK, attrSK) }
 
-func indexKeySchema() []types.KeySchemaElement { return keySchema(attrGSI1PK, attrGSI1SK) }
+func indexKeySchema() []types.KeySchemaElement { return keySchema(attrIndexPK, attrIndexSK) }
 
 func keySchema(pk, sk string) []types.KeySchemaElement {
 	return []types.KeySchemaElement{
@@ -312,8 +312,8 @@ func keySchema(pk, sk string) []types.KeySchemaElement {
 
 // keyAttributes are the names of the key attributes that a Query of this pattern reads by.
 func (p *AccessPattern) keyAttributes() (pk, sk string) {
-	if p.Index == indexGSI1 {
-		return attrGSI1PK, attrGSI1SK
+	if p.Index == indexName {
+		return attrIndexPK, attrIndexSK
 	}
 	return attrPK, attrSK
 }

@@ -7,16 +7,16 @@ import (
 
 // KeysMarkdown is the table of the entities' keys for the docs.
 func KeysMarkdown() string {
-	rows := [][]string{{"record", "entity", attrPK, attrSK, attrGSI1PK, attrGSI1SK}}
+	rows := [][]string{{"record", "entity", attrPK, attrSK, attrIndexPK, attrIndexSK}}
 	for _, e := range Entities() {
-		gsi := cell(string(e.GSI1PK))
+		gsi := cell(string(e.IndexPK))
 		if e.Sharded {
 			gsi += " (shard)"
 		}
 		if e.Optional {
 			gsi += " (some)"
 		}
-		rows = append(rows, []string{e.What, cell(e.Name), cell(string(e.PK)), cell(string(e.SK)), gsi, cell(string(e.GSI1SK))})
+		rows = append(rows, []string{e.What, cell(e.Name), cell(string(e.PK)), cell(string(e.SK)), gsi, cell(string(e.IndexSK))})
 	}
 	return markdown(rows)
 }
@@ -34,7 +34,7 @@ func PatternsMarkdown() string {
 	return markdown(rows)
 }
 
-// Request is the DynamoDB operation in a few words: Query GSI1 per shard.
+// Request is the DynamoDB operation in a few words, with the index that it reads.
 func (p AccessPattern) Request() string {
 	if p.With != "" {
 		return "with " + p.With
@@ -46,7 +46,7 @@ func (p AccessPattern) Request() string {
 	return strings.TrimSpace(operation + " " + p.Index + " " + how)
 }
 
-// Keys are the keys that are read, in one line: pk=CUSTOMER#{customerId} sk=ORDER#* descending.
+// Keys are the keys that are read, in one line: what is behind the = of each key attribute, and the direction.
 func (p AccessPattern) Keys() string {
 	pk, sk := p.keyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)

@@ -22,7 +22,7 @@ func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
 			for _, e := range dynamo.Entities() {
 				pk, sk := e.PK, e.SK
 				if p.Index != "" {
-					pk, sk = e.GSI1PK, e.GSI1SK
+					pk, sk = e.IndexPK, e.IndexSK
 				}
 				whole := p.Direction == "" && p.SK == sk
 				begins := p.Direction != "" && strings.HasPrefix(string(sk), string(p.SK))
@@ -56,7 +56,7 @@ func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T
 		for _, e := range dynamo.Entities() {
 			pk, sk := e.PK, e.SK
 			if p.Index != "" {
-				pk, sk = e.GSI1PK, e.GSI1SK
+				pk, sk = e.IndexPK, e.IndexSK
 			}
 			if p.PK == pk && strings.HasPrefix(string(sk), string(p.SK)) {
 				matching++
@@ -87,7 +87,7 @@ func TestKeysRefuseWhatCouldForgeThem(t *testing.T) {
 func TestKeysGiveTheirValuesBack(t *testing.T) {
 	value := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return !strings.Contains(s, "#") })
 	for _, e := range dynamo.Entities() {
-		for _, template := range []dynamo.Template{e.PK, e.SK, e.GSI1PK, e.GSI1SK} {
+		for _, template := range []dynamo.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 			rapid.Check(t, func(t *rapid.T) {
 				values := rapid.SliceOfN(value, strings.Count(string(template), "{"), strings.Count(string(template), "{")).Draw(t, "values")
 				key, err := template.Key(values...)
@@ -110,7 +110,7 @@ func FuzzTemplateValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		for _, e := range dynamo.Entities() {
-			for _, template := range []dynamo.Template{e.PK, e.SK, e.GSI1PK, e.GSI1SK} {
+			for _, template := range []dynamo.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 				values, ok := template.Values(key)
 				if !ok {
 					continue

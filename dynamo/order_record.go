@@ -41,13 +41,13 @@ func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	attributes := orderAttributes(o, items)
 
 	own := orderKey(b, o.ID)
-	own.GSI1PK = b.sharded(entityOrder.GSI1PK, id, o.Status.String())
-	own.GSI1SK = b.key(entityOrder.GSI1SK, id)
+	own.IndexPK = b.sharded(entityOrder.IndexPK, id, o.Status.String())
+	own.IndexSK = b.key(entityOrder.IndexSK, id)
 
 	theirs := customerOrderKey(b, CustomerOrderKey{Customer: o.CustomerID, Order: o.ID})
 	if o.AccountRepID != "" {
-		theirs.GSI1PK = b.key(entityCustomerOrder.GSI1PK, string(o.AccountRepID))
-		theirs.GSI1SK = b.key(entityCustomerOrder.GSI1SK, id)
+		theirs.IndexPK = b.key(entityCustomerOrder.IndexPK, string(o.AccountRepID))
+		theirs.IndexSK = b.key(entityCustomerOrder.IndexSK, id)
 	}
 	records := []record{
 		own.attributes().with(attributes).with(record{"entity": str(entityOrder.Name)}),
@@ -55,8 +55,8 @@ func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	}
 	for _, item := range items {
 		k := orderItemKey(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
-		k.GSI1PK = b.key(entityOrderItem.GSI1PK, string(item.SKU))
-		k.GSI1SK = b.key(entityOrderItem.GSI1SK, id)
+		k.IndexPK = b.key(entityOrderItem.IndexPK, string(item.SKU))
+		k.IndexSK = b.key(entityOrderItem.IndexSK, id)
 		records = append(records, k.attributes().with(lineAttributes(item)).with(record{
 			"entity": str(entityOrderItem.Name), "orderId": str(id), "customerId": str(string(o.CustomerID)),
 			"currency": str(string(item.UnitPrice.Currency)),

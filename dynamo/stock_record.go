@@ -8,8 +8,8 @@ func productKey(b *keyBuilder, sku commerce.SKU) keys {
 
 func productRecord(b *keyBuilder, p commerce.Product) record {
 	k := productKey(b, p.SKU)
-	k.GSI1PK = b.key(entityProduct.GSI1PK, p.Category)
-	k.GSI1SK = b.key(entityProduct.GSI1SK, string(p.SKU))
+	k.IndexPK = b.key(entityProduct.IndexPK, p.Category)
+	k.IndexSK = b.key(entityProduct.IndexSK, string(p.SKU))
 	return k.attributes().with(record{
 		"entity": str(entityProduct.Name), "sku": str(string(p.SKU)), "name": str(p.Name), "category": str(p.Category),
 		"unitPrice": amount(p.UnitPrice), "currency": str(string(p.UnitPrice.Currency)),
@@ -46,8 +46,8 @@ func inventoryLevelKey(b *keyBuilder, k InventoryLevelKey) keys {
 
 func inventoryLevelRecord(b *keyBuilder, l commerce.InventoryLevel) record {
 	k := inventoryLevelKey(b, InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID})
-	k.GSI1PK = b.key(entityInventoryLevel.GSI1PK, string(l.WarehouseID))
-	k.GSI1SK = b.key(entityInventoryLevel.GSI1SK, string(l.SKU))
+	k.IndexPK = b.key(entityInventoryLevel.IndexPK, string(l.WarehouseID))
+	k.IndexSK = b.key(entityInventoryLevel.IndexSK, string(l.SKU))
 	return k.attributes().with(record{
 		"entity": str(entityInventoryLevel.Name), "sku": str(string(l.SKU)), "warehouseId": str(string(l.WarehouseID)),
 		"quantity": num(l.Quantity), "version": num(l.Version),
@@ -74,8 +74,8 @@ func warehouseKey(b *keyBuilder, id commerce.WarehouseID) keys {
 
 func warehouseRecord(b *keyBuilder, w commerce.Warehouse) record {
 	k := warehouseKey(b, w.ID)
-	k.GSI1PK = b.key(entityWarehouse.GSI1PK)
-	k.GSI1SK = b.key(entityWarehouse.GSI1SK, string(w.ID))
+	k.IndexPK = b.key(entityWarehouse.IndexPK)
+	k.IndexSK = b.key(entityWarehouse.IndexSK, string(w.ID))
 	return k.attributes().with(record{
 		"entity": str(entityWarehouse.Name), "warehouseId": str(string(w.ID)), "name": str(w.Name), "version": num(w.Version),
 	})

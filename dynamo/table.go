@@ -16,7 +16,7 @@ import (
 // Errors: one that says so where it already exists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
 	var attributes []types.AttributeDefinition
-	for _, name := range []string{attrPK, attrSK, attrGSI1PK, attrGSI1SK} {
+	for _, name := range []string{attrPK, attrSK, attrIndexPK, attrIndexSK} {
 		attributes = append(attributes, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
 	}
 	out, err := s.db.CreateTable(ctx, &dynamodb.CreateTableInput{
@@ -25,7 +25,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		KeySchema:            tableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
-			IndexName:  aws.String(indexGSI1),
+			IndexName:  aws.String(indexName),
 			KeySchema:  indexKeySchema(),
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
 		}},
@@ -71,21 +71,21 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	differ("key", schemaText(tableKeySchema()), schemaText(t.KeySchema))
 	found := false
 	for _, index := range t.GlobalSecondaryIndexes {
-		if aws.ToString(index.IndexName) != indexGSI1 {
+		if aws.ToString(index.IndexName) != indexName {
 			continue
 		}
 		found = true
-		differ("index "+indexGSI1+" key", schemaText(indexKeySchema()), schemaText(index.KeySchema))
+		differ("index "+indexName+" key", schemaText(indexKeySchema()), schemaText(index.KeySchema))
 		if index.Projection != nil {
-			differ("index "+indexGSI1+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
+			differ("index "+indexName+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
 		}
 	}
 	if !found {
-		differ("index "+indexGSI1, schemaText(indexKeySchema()), "no such index")
+		differ("index "+indexName, schemaText(indexKeySchema()), "no such index")
 	}
 	for _, a := range t.AttributeDefinitions {
 		switch name := aws.ToString(a.AttributeName); name {
-		case attrPK, attrSK, attrGSI1PK, attrGSI1SK:
+		case attrPK, attrSK, attrIndexPK, attrIndexSK:
 			differ("type of "+name, string(types.ScalarAttributeTypeS), string(a.AttributeType))
 		}
 	}

@@ -13,6 +13,10 @@ import (
 // window is how long a look-up that nobody planned waits for others to share a request with.
 const window = 250 * time.Microsecond
 
+// longestWait ends a batch that nothing else has ended. It is far longer than giving a plan's keys to a batch takes, so that
+// no plan is torn into two requests.
+const longestWait = 20 * time.Millisecond
+
 // Loader reads values by key for one GraphQL request: each key once, together where DynamoDB can.
 type Loader[K comparable, V any] struct {
 	batch *dataloader.Loader[K, loaded[V]]
@@ -23,7 +27,9 @@ type Loader[K comparable, V any] struct {
 	// plans counts the plans under way.
 	plans *sync.WaitGroup
 
+	// mu keeps a plan's keys together: no batch ends while one adds to it.
 	mu    sync.Mutex
+	asked map[K]bool
 	gates map[K]<-chan struct{}
 }
 
@@ -66,10 +72,11 @@ func newLoader[K comparable, V any](r request, alone bool, read fetch[K, V]) *Lo
 		return out
 	}
 	return &Loader[K, V]{
-		batch:  dataloader.NewBatchedLoader(run, dataloader.WithWait[K, loaded[V]](window)),
+		batch:  dataloader.NewBatchedLoader(run, dataloader.WithWait[K, loaded[V]](longestWait)),
 		alone:  alone,
 		report: r.report,
 		plans:  r.plans,
+		asked:  map[K]bool{},
 		gates:  map[K]<-chan struct{}{},
 	}
 }
@@ -79,7 +86,8 @@ func newLoader[K comparable, V any](r request, alone bool, read fetch[K, V]) *Lo
 // Errors: those of the store's method that reads it; the context's, where it ends while a plan is waited for.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	l.mu.Lock()
-	gate := l.gates[key]
+	gate, asked := l.gates[key], l.asked[key]
+	l.asked[key] = true
 	l.mu.Unlock()
 	if gate != nil {
 		select {
@@ -90,11 +98,22 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 		}
 	}
 	thunk := l.batch.Load(ctx, key)
-	if l.alone {
-		l.batch.Flush()
+	switch {
+	case asked:
+	case l.alone:
+		l.flush()
+	default:
+		time.AfterFunc(window, l.flush)
 	}
 	v, err := thunk()
 	return v.value, err
+}
+
+// flush sends what was asked for.
+func (l *Loader[K, V]) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.batch.Flush()
 }
 
 // Plan starts to read keys at once, in one batch. When all are there, it calls then with the values that were found,
@@ -113,6 +132,7 @@ func (l *Loader[K, V]) Plan(ctx context.Context, keys []K, then func(ctx context
 	l.mu.Lock()
 	for i, k := range keys {
 		thunks[i] = l.batch.Load(ctx, k)
+		l.asked[k] = true
 		if then != nil {
 			l.gates[k] = gate
 		}

@@ -180,7 +180,7 @@ type table struct {
 // The attributes of the tables of this package. Ordergraph's own are none of its business.
 const (
 	pk, sk         = "pk", "sk"
-	gsi1           = "GSI1"
+	gsi1           = "index-1"
 	gsi1pk, gsi1sk = "gsi1pk", "gsi1sk"
 )
 

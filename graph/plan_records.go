@@ -1,0 +1,372 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// What a query selects of each kind of record is planned in two steps: by the record's id, together with reading the record itself,
+// and by the record, when it is there. A new field that reads is a case in one of them.
+
+// Refs plan records that others refer to by id, and what can be read by their ids alone.
+
+func (p *plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
+	start(ctx, w, p.loaders.Customer.Plan, p.customerRecords)
+	p.customerIDs(ctx, w.targets())
+}
+
+func (p *plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
+	start(ctx, w, p.loaders.PlanOrders, p.orderRecords)
+	p.orderIDs(ctx, w.targets())
+}
+
+func (p *plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
+	start(ctx, w, p.loaders.PlanProducts, nil)
+	targets := w.targets()
+	p.inventoryBySKU(ctx, targets)
+	p.productSKUs(ctx, targets)
+}
+
+func (p *plan) employeeRefs(ctx context.Context, w *wanted[commerce.EmployeeID]) {
+	start(ctx, w, p.loaders.Employee.Plan, p.employeeRecords)
+	p.employeeIDs(ctx, w.targets())
+}
+
+func (p *plan) warehouseRefs(ctx context.Context, w *wanted[commerce.WarehouseID]) {
+	start(ctx, w, p.loaders.Warehouse.Plan, nil)
+	p.warehouseIDs(ctx, w.targets())
+}
+
+// ids are the ids of records as targets.
+func ids[ID, T any](targets []target[T], id func(T) ID) []target[ID] {
+	out := make([]target[ID], len(targets))
+	for i, t := range targets {
+		out[i] = target[ID]{id(t.of), t.selections}
+	}
+	return out
+}
+
+// customers plans what follows from a list of customers.
+func (p *plan) customers(ctx context.Context, targets []target[*commerce.Customer]) {
+	p.primeCustomers(ctx, targets)
+	p.customerRecords(ctx, targets)
+	p.customerIDs(ctx, ids(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
+}
+
+// primeCustomers lets orders find the customers that they were reached through, where the query goes back to them.
+func (p *plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
+	for customer, f := range fields(targets) {
+		// A REP edge lacks the count, so it cannot stand for the customer's record.
+		if f.Name == "orders" && customer.OrderCount != nil && selects(f.records(), "customer") {
+			p.loaders.Customer.Prime(ctx, customer.ID, customer)
+		}
+	}
+}
+
+// customerIDs plans what can be read of customers by their ids.
+func (p *plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
+	var lists wanted[loaders.PlacedOrders]
+	var orders wanted[dynamo.CustomerOrderKey]
+	for customer, f := range fields(targets) {
+		switch f.Name {
+		case "orders":
+			addList(&lists, f, p.resolver.customerOrders(customer, f.placed(ctx), f.paging()))
+		case "order":
+			if id, err := commerce.ParseOrderID(f.text("id")); err == nil {
+				orders.add(dynamo.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records())
+			}
+		}
+	}
+	startList(ctx, &lists, p.loaders.CustomerOrders, p.orders)
+	start(ctx, &orders, p.loaders.CustomerOrder.Plan, p.orderRecords)
+	p.orderIDs(ctx, ids(orders.targets(), func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order }))
+}
+
+// customerRecords plans what can only be read of customers when their records are there.
+func (p *plan) customerRecords(ctx context.Context, targets []target[*commerce.Customer]) {
+	var reps wanted[commerce.EmployeeID]
+	var uncounted []*commerce.Customer
+	path := ""
+	for customer, f := range fields(targets) {
+		switch {
+		case f.Name == "accountRep" && customer.AccountRepID != "":
+			reps.add(customer.AccountRepID, f.path, f.records())
+		case f.Name == "orderCount" && customer.OrderCount == nil:
+			uncounted, path = append(uncounted, customer), f.path
+		}
+	}
+	p.employeeRefs(ctx, &reps)
+	if len(uncounted) > 0 {
+		p.loaders.PlanOrderCounts(dynamo.SpanOf(ctx).At(ctx, path), uncounted)
+	}
+}
+
+// orders plans what follows from a list of orders.
+func (p *plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
+	p.orderRecords(ctx, targets)
+	p.orderIDs(ctx, ids(targets, func(o *commerce.Order) commerce.OrderID { return o.ID }))
+}
+
+// orderIDs plans what can be read of orders by their ids.
+func (p *plan) orderIDs(ctx context.Context, targets []target[commerce.OrderID]) {
+	var timelines wanted[loaders.Listed[commerce.OrderID]]
+	for id, f := range fields(targets) {
+		if f.Name == "timeline" && !p.loaders.WholeOrderPlanned(id) {
+			addList(&timelines, f, p.resolver.timeline(id, f.paging()))
+		}
+	}
+	start(ctx, &timelines, p.loaders.TimelinePage.Plan, nil)
+}
+
+// wholeOrders plans what follows from orders that came with their timelines, and the timelines of those that are too large to
+// come whole.
+func (p *plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]) {
+	p.orderRecords(ctx, targets)
+	var timelines wanted[loaders.Listed[commerce.OrderID]]
+	for order, f := range fields(targets) {
+		if f.Name == "timeline" && !p.loaders.TimelineAtHand(ctx, order.ID) {
+			addList(&timelines, f, p.resolver.timeline(order.ID, f.paging()))
+		}
+	}
+	start(ctx, &timelines, p.loaders.TimelinePage.Plan, nil)
+}
+
+// orderRecords plans what can only be read of orders when their records are there.
+func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Order]) {
+	var (
+		customers wanted[commerce.CustomerID]
+		reps      wanted[commerce.EmployeeID]
+		pages     wanted[loaders.Listed[commerce.OrderID]]
+		single    wanted[dynamo.OrderItemKey]
+		atHand    []target[*commerce.LineItem]
+	)
+	for order, f := range fields(targets) {
+		switch f.Name {
+		case "customer":
+			customers.add(order.CustomerID, f.path, f.records())
+		case "accountRep":
+			if order.AccountRepID != "" {
+				reps.add(order.AccountRepID, f.path, f.records())
+			}
+		case "items":
+			atHand = append(atHand, p.itemsOf(ctx, order, f, &pages)...)
+		case "item":
+			sku, err := commerce.ParseID[commerce.SKU](f.text("productId"))
+			if err != nil {
+				continue
+			}
+			if item, ok := p.loaders.ItemAtHand(ctx, order, sku); !ok {
+				single.add(dynamo.OrderItemKey{Order: order.ID, SKU: sku}, f.path, f.records())
+			} else if item != nil {
+				atHand = append(atHand, target[*commerce.LineItem]{item, f.records()})
+			}
+		case "itemCount":
+			if order.ItemCount != nil {
+				continue
+			}
+			if _, ok := p.loaders.ItemsAtHand(ctx, order, uncountedItems); !ok {
+				pages.add(loaders.Listed[commerce.OrderID]{Of: order.ID, Page: uncountedItems}, f.path, nil)
+			}
+		}
+	}
+	p.primeOrders(ctx, targets)
+	p.customerRefs(ctx, &customers)
+	p.employeeRefs(ctx, &reps)
+	startList(ctx, &pages, p.loaders.OrderItemsPage, p.items)
+	start(ctx, &single, p.loaders.OrderItem.Plan, nil)
+	p.itemRefs(ctx, &single)
+	p.items(ctx, atHand)
+}
+
+// primeOrders lets items find the orders that they were reached through, where the query goes back to them.
+func (p *plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]) {
+	var back []*commerce.Order
+	for order, f := range fields(targets) {
+		if (f.Name == "items" || f.Name == "item") && selects(f.records(), "order") {
+			back = append(back, order)
+		}
+	}
+	p.loaders.PrimeOrders(ctx, back)
+}
+
+// itemsOf gives the items of an order that are at hand, or adds the page of them that has to be read.
+func (p *plan) itemsOf(ctx context.Context, o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
+	asked := p.resolver.orderItems(o.ID, f.paging())
+	if asked.err != nil || f.refused.Load() {
+		return nil
+	}
+	more := false
+	for _, s := range f.records() {
+		more = more || s.readsMore()
+	}
+	if o.EmbedsItems && !more {
+		return nil
+	}
+	slice, ok := p.loaders.ItemsAtHand(ctx, o, asked.key.Page)
+	if !ok {
+		pages.add(asked.key, f.path, f.records())
+		return nil
+	}
+	targets := make([]target[*commerce.LineItem], len(slice.Items))
+	for i, item := range slice.Items {
+		targets[i] = target[*commerce.LineItem]{item, f.records()}
+	}
+	return targets
+}
+
+// items plans what follows from items of orders.
+func (p *plan) items(ctx context.Context, targets []target[*commerce.LineItem]) {
+	var keys wanted[dynamo.OrderItemKey]
+	for _, t := range targets {
+		keys.add(dynamo.OrderItemKey{Order: t.of.OrderID, SKU: t.of.SKU}, "", t.selections)
+	}
+	p.itemRefs(ctx, &keys)
+}
+
+// itemRefs plans what can be read of items by the ids of their orders and products.
+func (p *plan) itemRefs(ctx context.Context, w *wanted[dynamo.OrderItemKey]) {
+	var products wanted[commerce.SKU]
+	var orders wanted[commerce.OrderID]
+	for key, f := range fields(w.targets()) {
+		switch f.Name {
+		case "product":
+			products.add(key.SKU, f.path, f.records())
+		case "order":
+			orders.add(key.Order, f.path, f.records())
+		}
+	}
+	p.productRefs(ctx, &products)
+	p.orderRefs(ctx, &orders)
+}
+
+// products plans what follows from a list of products.
+func (p *plan) products(ctx context.Context, targets []target[*commerce.Product]) {
+	skus := ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU })
+	p.inventoryBySKU(ctx, skus)
+	p.productSKUs(ctx, skus)
+}
+
+// productSKUs plans what can be read of products by their SKUs, but their inventory.
+func (p *plan) productSKUs(ctx context.Context, targets []target[commerce.SKU]) {
+	var items wanted[loaders.Listed[commerce.SKU]]
+	for sku, f := range fields(targets) {
+		if f.Name == "orderItems" {
+			addList(&items, f, belonging(p.resolver, "Product.orderItems", sku, f.paging()))
+		}
+	}
+	startList(ctx, &items, p.loaders.ProductOrderItems, p.items)
+}
+
+// inventoryOf plans what follows from products that came with their inventory, and the inventory of those that have too much of
+// it to come whole.
+func (p *plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
+	var levels []target[*commerce.InventoryLevel]
+	var late wanted[loaders.Listed[commerce.SKU]]
+	for product, f := range fields(targets) {
+		if f.Name != "inventory" {
+			continue
+		}
+		asked := p.resolver.productInventory(product.SKU, f.paging())
+		if asked.err != nil || f.refused.Load() {
+			continue
+		}
+		slice, ok := p.loaders.InventoryAtHand(ctx, product.SKU, asked.key.Page)
+		if !ok {
+			addList(&late, f, asked)
+		}
+		for _, level := range slice.Items {
+			levels = append(levels, target[*commerce.InventoryLevel]{level, f.records()})
+		}
+	}
+	p.levels(ctx, levels)
+	startList(ctx, &late, p.loaders.InventoryPage, p.levels)
+}
+
+// inventoryBySKU plans pages of the inventory of products, but those that come with it.
+func (p *plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]) {
+	var pages wanted[loaders.Listed[commerce.SKU]]
+	for sku, f := range fields(targets) {
+		if f.Name == "inventory" && !p.loaders.WholeProductPlanned(sku) {
+			addList(&pages, f, p.resolver.productInventory(sku, f.paging()))
+		}
+	}
+	startList(ctx, &pages, p.loaders.InventoryPage, p.levels)
+}
+
+// levels plans what follows from inventory levels.
+func (p *plan) levels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
+	p.levelRefs(ctx, ids(targets, func(l *commerce.InventoryLevel) dynamo.InventoryLevelKey {
+		return dynamo.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
+	}))
+}
+
+// levelRefs plans what can be read of inventory levels by the ids of their products and warehouses.
+func (p *plan) levelRefs(ctx context.Context, targets []target[dynamo.InventoryLevelKey]) {
+	var products wanted[commerce.SKU]
+	var warehouses wanted[commerce.WarehouseID]
+	for key, f := range fields(targets) {
+		switch f.Name {
+		case "product":
+			products.add(key.SKU, f.path, f.records())
+		case "warehouse":
+			warehouses.add(key.Warehouse, f.path, f.records())
+		}
+	}
+	p.productRefs(ctx, &products)
+	p.warehouseRefs(ctx, &warehouses)
+}
+
+// employees plans what follows from a list of employees.
+func (p *plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
+	p.employeeRecords(ctx, targets)
+	p.employeeIDs(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
+}
+
+// employeeIDs plans what can be read of employees by their ids.
+func (p *plan) employeeIDs(ctx context.Context, targets []target[commerce.EmployeeID]) {
+	var customers, orders wanted[loaders.Listed[commerce.EmployeeID]]
+	for id, f := range fields(targets) {
+		switch f.Name {
+		case "customers":
+			addList(&customers, f, belonging(p.resolver, "Employee.customers", id, f.paging()))
+		case "orders":
+			addList(&orders, f, belonging(p.resolver, "Employee.orders", id, f.paging()))
+		}
+	}
+	startList(ctx, &customers, p.loaders.EmployeeCustomers, p.customers)
+	startList(ctx, &orders, p.loaders.EmployeeOrders, p.orders)
+}
+
+// employeeRecords plans what can only be read of employees when their records are there.
+func (p *plan) employeeRecords(ctx context.Context, targets []target[*commerce.Employee]) {
+	var warehouses wanted[commerce.WarehouseID]
+	for employee, f := range fields(targets) {
+		if f.Name == "warehouse" && employee.WarehouseID != "" {
+			warehouses.add(employee.WarehouseID, f.path, f.records())
+		}
+	}
+	p.warehouseRefs(ctx, &warehouses)
+}
+
+// warehouses plans what follows from a list of warehouses.
+func (p *plan) warehouses(ctx context.Context, targets []target[*commerce.Warehouse]) {
+	p.warehouseIDs(ctx, ids(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
+}
+
+// warehouseIDs plans what can be read of warehouses by their ids.
+func (p *plan) warehouseIDs(ctx context.Context, targets []target[commerce.WarehouseID]) {
+	var staff, stock wanted[loaders.Listed[commerce.WarehouseID]]
+	for id, f := range fields(targets) {
+		switch f.Name {
+		case "employees":
+			addList(&staff, f, belonging(p.resolver, "Warehouse.employees", id, f.paging()))
+		case "inventory":
+			addList(&stock, f, belonging(p.resolver, "Warehouse.inventory", id, f.paging()))
+		}
+	}
+	startList(ctx, &staff, p.loaders.WarehouseEmployees, p.employees)
+	startList(ctx, &stock, p.loaders.WarehouseInventory, p.levels)
+}

@@ -1,0 +1,177 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/cli"
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// output is written by a command and read by a test at the same time.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// command is a command that runs or has run.
+type command struct {
+	stdout, stderr output
+	listening      chan net.Addr
+	done           chan struct{}
+	// status is there when done is closed.
+	status int
+}
+
+// begin starts a command line, such as "table create", in an environment of these variables, NAME=value.
+func begin(ctx context.Context, line string, variables ...string) *command {
+	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
+	environment := cli.Environment{Stdout: &c.stdout, Stderr: &c.stderr, Listening: func(addr net.Addr) { c.listening <- addr }, Getenv: func(name string) string {
+		for _, v := range variables {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}}
+	go func() {
+		defer close(c.done)
+		c.status = cli.Run(ctx, strings.Fields(line), environment)
+	}()
+	return c
+}
+
+// run runs a command line to its end.
+func run(t *testing.T, line string, variables ...string) *command {
+	c := begin(t.Context(), line, variables...)
+	<-c.done
+	return c
+}
+
+// checkFailed fails the test unless the command printed nothing but one line to stderr, which says all of the parts, and
+// gave the exit status.
+func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
+	t.Helper()
+	stdout, stderr := c.stdout.String(), c.stderr.String()
+	if c.status != status || stdout != "" {
+		t.Errorf("exit %d, stdout %q, want %d and nothing", c.status, stdout, status)
+	}
+	if !strings.HasPrefix(stderr, "ordergraph: ") || strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
+		t.Errorf("stderr is no single sentence: %q", stderr)
+	}
+	for _, part := range parts {
+		if !strings.Contains(stderr, part) {
+			t.Errorf("stderr does not say %q: %q", part, stderr)
+		}
+	}
+}
+
+// checkDone fails the test unless the command succeeded, with nothing on stderr and all of the parts on stdout.
+func (c *command) checkDone(t *testing.T, parts ...string) {
+	t.Helper()
+	stdout, stderr := c.stdout.String(), c.stderr.String()
+	if c.status != 0 || stderr != "" {
+		t.Errorf("exit %d, stderr %q, want 0 and nothing", c.status, stderr)
+	}
+	for _, part := range parts {
+		if !strings.Contains(stdout, part) {
+			t.Errorf("stdout does not say %q: %q", part, stdout)
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for line, mark := range map[string]string{"patterns": "AP%d ", "patterns -markdown": "| AP%d |", "patterns --markdown=true": "| AP%d |"} {
+		c := run(t, line)
+		c.checkDone(t)
+		for i := 1; i <= 31; i++ {
+			if n := strings.Count("\n"+c.stdout.String(), "\n"+fmt.Sprintf(mark, i)); n != 1 {
+				t.Errorf("%s: AP%d stands on %d lines, want 1", line, i, n)
+			}
+		}
+		c.checkDone(t, "Query GSI1 per shard", "CUSTOMER#{customerId}", "GetItem", "with AP10")
+	}
+}
+
+// Patterns are the model's, so they need no configuration.
+func TestPatternsNeedNoConfiguration(t *testing.T) {
+	run(t, "patterns", "ORDERGRAPH_STORE=nonsense").checkDone(t, "AP31")
+}
+
+func TestHelp(t *testing.T) {
+	for _, line := range []string{"help", "-h", "-help", "--help", "serve -h", "patterns -help"} {
+		t.Run(line, func(t *testing.T) {
+			c := run(t, line)
+			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "patterns [-markdown]", "AWS_REGION")
+			for _, v := range config.Variables() {
+				c.checkDone(t, v.Name)
+			}
+		})
+	}
+}
+
+// Who asks for help gets it, whatever is wrong with the environment.
+func TestHelpNeedsNoConfiguration(t *testing.T) {
+	for _, line := range []string{"help", "-h", "serve -h"} {
+		run(t, line, "PORT=nonsense").checkDone(t, "PORT")
+	}
+}
+
+func TestWrongWords(t *testing.T) {
+	for line, says := range map[string]string{
+		"nonsense":         `no command "nonsense"`,
+		"Serve":            `no command "Serve"`,
+		"serve now":        `"now"`,
+		"-port 80":         "-port",
+		"serve -port 80":   "-port",
+		"serve -addr":      "-addr",
+		"patterns all":     `"all"`,
+		"patterns -json":   "-json",
+		"table":            "create or describe",
+		"table drop":       "create or describe",
+		"table create now": "create or describe",
+		"seed a b":         "one file",
+		"seed -force":      "-force",
+	} {
+		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, says, "ordergraph help") })
+	}
+}
+
+// A wrong setting is a failure, not a wrong use, and is told before anything is opened.
+func TestWrongSetting(t *testing.T) {
+	for _, line := range []string{"serve", "table create", "table describe", "seed"} {
+		run(t, line, "ORDERGRAPH_STORE=mysql").checkFailed(t, 1, "ORDERGRAPH_STORE", `"mysql"`, "embedded or dynamodb")
+	}
+}
+
+// What is in memory is gone when the command ends, so there is nothing to create, describe or seed.
+func TestCommandsThatNeedDynamoDB(t *testing.T) {
+	for _, line := range []string{"table create", "table describe", "seed"} {
+		run(t, line).checkFailed(t, 1, line, "ORDERGRAPH_STORE=dynamodb")
+	}
+}
+
+func TestSeedOfAFileThatIsNotThere(t *testing.T) {
+	run(t, "seed /nowhere/book.json").checkFailed(t, 1, "/nowhere/book.json", "no such file")
+}

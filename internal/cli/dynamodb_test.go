@@ -1,0 +1,276 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+)
+
+const useDynamoDB = "ORDERGRAPH_STORE=dynamodb"
+
+// awsEnvironment gives this process the AWS settings that are named, NAME=value, and none that the machine has.
+func awsEnvironment(t *testing.T, settings ...string) {
+	t.Helper()
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	for _, s := range append([]string{
+		"AWS_REGION=", "AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_SESSION_TOKEN=",
+		"AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_WEB_IDENTITY_TOKEN_FILE=", "AWS_ROLE_ARN=",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=", "AWS_CONTAINER_CREDENTIALS_FULL_URI=",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_MAX_ATTEMPTS=1", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
+	}, settings...) {
+		name, value, _ := strings.Cut(s, "=")
+		t.Setenv(name, value)
+	}
+}
+
+// atEndpoint is an AWS environment with credentials in which DynamoDB answers at a URL.
+func atEndpoint(t *testing.T, url string) {
+	t.Helper()
+	// DynamoDB Local keeps tables apart by region and access key: these are those of its Client.
+	awsEnvironment(t, "AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph", "AWS_ENDPOINT_URL_DYNAMODB="+url)
+}
+
+// local is DynamoDB Local with a table's name that no other test uses; variables are the environment of commands on it.
+func local(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+	t.Helper()
+	instance := dynamolocal.Shared(t)
+	atEndpoint(t, instance.Endpoint())
+	table = strings.ReplaceAll(t.Name(), "/", ".")
+	return instance.Client(), table, []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table}
+}
+
+// contents are all records of a table by their keys.
+func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[string]types.AttributeValue {
+	t.Helper()
+	records := map[string]map[string]types.AttributeValue{}
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			records[fmt.Sprint(item["pk"].(*types.AttributeValueMemberS).Value, " ", item["sk"].(*types.AttributeValueMemberS).Value)] = item
+		}
+	}
+	return records
+}
+
+// The way of a stranger with an empty DynamoDB, from the first error to the first answer.
+func TestFromNoTableToTheFirstAnswer(t *testing.T) {
+	db, table, variables := local(t)
+	for _, line := range []string{"-addr 127.0.0.1:0", "table describe", "seed"} {
+		run(t, line, variables...).checkFailed(t, 1, "table", "does not exist", "ordergraph table create", "ORDERGRAPH_TABLE")
+	}
+	run(t, "table create", variables...).checkDone(t, table, "ordergraph seed")
+	run(t, "table describe", variables...).checkDone(t, table, "ACTIVE", "fits     yes")
+
+	run(t, "seed", variables...).checkDone(t, "9 orders of 7 customers", table, "101 records")
+	once := contents(t, db, table)
+	if len(once) != 101 {
+		t.Errorf("the table has %d records, want 101", len(once))
+	}
+	run(t, "seed", variables...).checkDone(t, "101 records")
+	if twice := contents(t, db, table); !reflect.DeepEqual(once, twice) {
+		t.Error("seeding twice gives another table than seeding once")
+	}
+
+	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	askFirstQuery(t, url)
+	if stdout := c.stdout.String(); !strings.Contains(stdout, "DynamoDB table "+table) || strings.Contains(stdout, "in memory") {
+		t.Errorf("stdout does not say where the data is: %s", stdout)
+	}
+	if status, body := get(t, url+"/readyz"); status != http.StatusOK {
+		t.Errorf("readyz: status %d, body %s", status, body)
+	}
+}
+
+func TestCreateTableTwice(t *testing.T) {
+	_, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	c := run(t, "table create", variables...)
+	c.checkFailed(t, 1, table, "already exists", "ordergraph table describe")
+	if strings.Contains(c.stderr.String(), "StatusCode") {
+		t.Errorf("the sentence is the SDK's: %s", c.stderr.String())
+	}
+}
+
+func TestTablesThatDoNotFit(t *testing.T) {
+	key := func(pk, sk string) []types.KeySchemaElement {
+		return []types.KeySchemaElement{{AttributeName: &pk, KeyType: types.KeyTypeHash}, {AttributeName: &sk, KeyType: types.KeyTypeRange}}
+	}
+	index := func(name string, schema []types.KeySchemaElement, projection types.ProjectionType) []types.GlobalSecondaryIndex {
+		return []types.GlobalSecondaryIndex{{IndexName: &name, KeySchema: schema, Projection: &types.Projection{ProjectionType: projection}}}
+	}
+	fitting := index("GSI1", key("gsi1pk", "gsi1sk"), types.ProjectionTypeAll)
+	for _, c := range []struct {
+		name string
+		key  []types.KeySchemaElement
+		gsi  []types.GlobalSecondaryIndex
+		// numbers are key attributes that are numbers; the others are strings.
+		numbers string
+		says    []string
+	}{
+		{"other.keys", key("id", "range"), fitting, "", []string{"pk (HASH), sk (RANGE)", "id (HASH), range (RANGE)"}},
+		{"no.sort.key", key("pk", "sk")[:1], fitting, "", []string{"pk (HASH), sk (RANGE)", "has pk (HASH)"}},
+		{"no.index", key("pk", "sk"), nil, "", []string{"index GSI1", "no such index"}},
+		{"index.of.another.name", key("pk", "sk"), index("byStatus", key("gsi1pk", "gsi1sk"), types.ProjectionTypeAll), "", []string{"index GSI1", "no such index"}},
+		{"index.of.other.keys", key("pk", "sk"), index("GSI1", key("status", "id"), types.ProjectionTypeAll), "", []string{"index GSI1 key", "gsi1pk (HASH), gsi1sk (RANGE)", "status (HASH), id (RANGE)"}},
+		{"index.of.keys.only", key("pk", "sk"), index("GSI1", key("gsi1pk", "gsi1sk"), types.ProjectionTypeKeysOnly), "", []string{"projection", "ALL", "KEYS_ONLY"}},
+		{"number.for.a.key", key("pk", "sk"), fitting, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "S is wanted", "has N"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db, table, variables := local(t)
+			names := map[string]bool{}
+			in := &dynamodb.CreateTableInput{TableName: &table, KeySchema: c.key, GlobalSecondaryIndexes: c.gsi, BillingMode: types.BillingModePayPerRequest}
+			schemas := c.key
+			for _, g := range c.gsi {
+				schemas = append(schemas[:len(schemas):len(schemas)], g.KeySchema...)
+			}
+			for _, k := range schemas {
+				kind := types.ScalarAttributeTypeS
+				if strings.Contains(" "+c.numbers+" ", " "+*k.AttributeName+" ") {
+					kind = types.ScalarAttributeTypeN
+				}
+				if !names[*k.AttributeName] {
+					in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: k.AttributeName, AttributeType: kind})
+				}
+				names[*k.AttributeName] = true
+			}
+			if _, err := db.CreateTable(context.Background(), in); err != nil {
+				t.Fatal(err)
+			}
+			says := append(c.says, "does not fit the model")
+			for _, line := range []string{"-addr 127.0.0.1:0", "seed"} {
+				run(t, line, variables...).checkFailed(t, 1, says...)
+			}
+			described := run(t, "table describe", variables...)
+			if stdout := described.stdout.String(); described.status != 1 || !strings.Contains(stdout, "fits     no") || !strings.Contains(stdout, table) {
+				t.Errorf("describe: exit %d, stdout %s", described.status, stdout)
+			}
+			for _, part := range says {
+				if !strings.Contains(described.stderr.String(), part) {
+					t.Errorf("describe does not say %q: %s", part, described.stderr.String())
+				}
+			}
+			if out, err := db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)}); err != nil || len(out.Items) > 0 {
+				t.Errorf("seed wrote %d records into it, %v", len(out.Items), err)
+			}
+		})
+	}
+}
+
+const smallBook = `{
+ "products": [{"sku": "mug", "name": "Mug", "category": "Kitchen", "unitPrice": "4.50", "currency": "EUR", "inventory": {}}],
+ "customers": [{"id": "c9", "name": "Carl", "email": "carl@example.com", "createdAt": "2024-04-01T09:00:00Z"}],
+ "orders": [{"id": "01HVMK3P2Q0000000000000001", "customerId": "c9", "status": "delivered", "currency": "EUR", "placedAt": "2024-04-16T23:15:41.783Z",
+  "items": [{"sku": "mug", "name": "Mug", "quantity": 2, "unitPrice": "4.00"}]}]
+}`
+
+func TestSeedFile(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	book := filepath.Join(t.TempDir(), "book.json")
+	for name, text := range map[string]string{
+		"products[0].sku":                  strings.Replace(smallBook, `"sku": "mug"`, `"sku": "m#g"`, 1),
+		"order 01HVMK3P2Q0000000000000001": strings.Replace(smallBook, `"customerId": "c9"`, `"customerId": "c8"`, 1),
+		"EOF":                              smallBook[:100],
+	} {
+		if err := os.WriteFile(book, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "seed "+book, variables...).checkFailed(t, 1, name)
+		if records := contents(t, db, table); len(records) > 0 {
+			t.Errorf("a broken file wrote %d records", len(records))
+		}
+	}
+	if err := os.WriteFile(book, []byte(smallBook), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "seed "+book, variables...).checkDone(t, "1 orders of 1 customers", table)
+	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	const query = "?query={order(id:%2201HVMK3P2Q0000000000000001%22){customer{name}total{amount,currencyCode}}}"
+	if _, body := get(t, url+"/graphql"+query); body != `{"data":{"order":{"customer":{"name":"Carl"},"total":{"amount":"8.00","currencyCode":"EUR"}}}}` {
+		t.Errorf("the order of the file is %s", body)
+	}
+}
+
+// allCommands are those that talk to DynamoDB first thing.
+var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed"}
+
+func TestNoRegion(t *testing.T) {
+	awsEnvironment(t)
+	for _, line := range allCommands {
+		run(t, line, useDynamoDB).checkFailed(t, 1, "AWS_REGION", "us-east-1")
+	}
+}
+
+func TestNoCredentials(t *testing.T) {
+	awsEnvironment(t, "AWS_REGION=us-east-1")
+	for _, line := range allCommands {
+		run(t, line, useDynamoDB).checkFailed(t, 1, "credentials", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+	}
+}
+
+func TestUnknownProfile(t *testing.T) {
+	awsEnvironment(t, "AWS_REGION=us-east-1", "AWS_PROFILE=nobodys")
+	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "nobodys")
+}
+
+func TestUnreachableEndpoint(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // nobody listens there now
+	atEndpoint(t, "http://"+l.Addr().String())
+	for _, line := range allCommands {
+		run(t, line, useDynamoDB).checkFailed(t, 1, "cannot be reached", "AWS_ENDPOINT_URL_DYNAMODB", l.Addr().String())
+	}
+}
+
+func TestRefusedCredentials(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"__type":"com.amazon.coral.service#UnrecognizedClientException","message":"The security token included in the request is invalid."}`)
+	}))
+	defer s.Close()
+	atEndpoint(t, s.URL)
+	for _, line := range allCommands {
+		run(t, line, useDynamoDB).checkFailed(t, 1, "refuses the credentials", "AWS_ACCESS_KEY_ID", "security token")
+	}
+}
+
+// The sentence is all that people see: the SDK writes nothing beside it.
+func TestNothingBesideTheSentence(t *testing.T) {
+	_, _, variables := local(t)
+	side, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = side
+	c := run(t, "table describe", variables...)
+	os.Stderr = stderr
+	c.checkFailed(t, 1, "does not exist")
+	if err := side.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(side.Name()); err != nil || len(text) > 0 {
+		t.Errorf("the process wrote to its stderr: %s, %v", text, err)
+	}
+}

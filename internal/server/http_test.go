@@ -1,0 +1,540 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/graphiql"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// alice is a query that makes one request to DynamoDB, and its answer.
+const (
+	alice       = `{ customer(id: "cust_01") { name } }`
+	aliceAnswer = `{"data":{"customer":{"name":"Alice Chen"}}}`
+)
+
+// between stands between the SDK and the engine: it passes a request on with next, or does something else.
+type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
+
+type httpClient func(*http.Request) (*http.Response, error)
+
+func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c(r) }
+
+// journal keeps what is logged.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// entries are the lines of the log.
+func (j *journal) entries(t testing.TB) []map[string]any {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all []map[string]any
+	for d := json.NewDecoder(bytes.NewReader(j.text.Bytes())); d.More(); {
+		var entry map[string]any
+		if err := d.Decode(&entry); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry)
+	}
+	return all
+}
+
+func (j *journal) checkEmpty(t testing.TB) {
+	t.Helper()
+	if all := j.entries(t); len(all) > 0 {
+		t.Errorf("the server logged %v", all)
+	}
+}
+
+// sampleThrough is the sample order book on the embedded store, reached through b.
+func sampleThrough(t testing.TB, b between) *dynamo.Store {
+	t.Helper()
+	var through atomic.Bool // once the data is there
+	client := embedded.New().Client(func(o *dynamodb.Options) {
+		next := o.HTTPClient
+		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) {
+			if !through.Load() {
+				return next.Do(r)
+			}
+			return b(r, next)
+		})
+	})
+	store := storetest.Sample(t, client)
+	through.Store(true)
+	return store
+}
+
+func direct(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) { return next.Do(r) }
+
+// handler is a server of a store that keeps its log.
+func handler(t testing.TB, store *dynamo.Store, level slog.Level, origins ...string) (http.Handler, *journal) {
+	t.Helper()
+	j := &journal{}
+	h, err := server.New(server.Options{
+		Graph:   graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
+		Origins: origins,
+		Log:     slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, j
+}
+
+// ask sends one request to a handler. header are names and values in turn; a body is JSON.
+func ask(h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// post is the body of a query.
+func post(query string) string {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+func TestHealth(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
+		t.Error("the health check reads the table")
+		return nil, errors.New("no")
+	}), slog.LevelInfo)
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		if w := ask(h, method, server.PathHealth, ""); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: status %d, header %v", method, w.Code, w.Header())
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// However often a balancer asks, the table is read now and then only: here at least one of 50 answers is not read anew, or
+// the answers took 50 seconds.
+func TestReady(t *testing.T) {
+	var reads atomic.Int64
+	h, j := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+		reads.Add(1)
+		return next.Do(r)
+	}), slog.LevelInfo)
+	const asked = 50
+	for range asked {
+		if w := ask(h, http.MethodGet, server.PathReady, ""); w.Code != http.StatusOK || w.Body.String() != "ready\n" || w.Header().Get("Cache-Control") != "no-store" {
+			t.Fatalf("status %d, body %q, header %v", w.Code, w.Body, w.Header())
+		}
+	}
+	if n := reads.Load(); n < 1 || n >= asked {
+		t.Errorf("%d checks made %d reads, want fewer", asked, n)
+	}
+	j.checkEmpty(t)
+}
+
+func TestNotReadyWithoutTable(t *testing.T) {
+	store, err := dynamo.New(embedded.New().Client(), dynamo.Options{Table: "missing-table"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _ := handler(t, store, slog.LevelInfo)
+	w := ask(h, http.MethodGet, server.PathReady, "")
+	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "missing-table") {
+		t.Errorf("status %d, body %q, want 503 without the table's name", w.Code, w.Body)
+	}
+}
+
+// Whoever asks first and goes away must not make the server look broken to the next.
+func TestReadyOutlivesItsCaller(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	gone, leave := context.WithCancel(context.Background())
+	leave()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, server.PathReady, nil).WithContext(gone))
+	if w := ask(h, http.MethodGet, server.PathReady, ""); w.Code != http.StatusOK {
+		t.Errorf("status %d after a check whose caller went away", w.Code)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	for _, c := range []struct {
+		method, target string
+		status         int
+	}{
+		{http.MethodGet, "/", http.StatusOK},
+		{http.MethodGet, "/nothing-here", http.StatusNotFound},
+		{http.MethodGet, "/graphql/", http.StatusNotFound},
+		{http.MethodGet, "/healthz/x", http.StatusNotFound},
+		{http.MethodGet, "/../../etc/passwd", http.StatusNotFound},
+		{http.MethodPost, "/", http.StatusMethodNotAllowed},
+	} {
+		w := ask(h, c.method, c.target, "")
+		// The mux sends unclean paths to their clean form first.
+		if w.Code == http.StatusMovedPermanently || w.Code == http.StatusTemporaryRedirect {
+			w = ask(h, c.method, w.Header().Get("Location"), "")
+		}
+		if w.Code != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.method, c.target, w.Code, c.status)
+		}
+	}
+	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
+		if w := ask(h, method, server.PathGraphQL, post(alice)); w.Code < 400 || w.Code > 499 || strings.Contains(w.Body.String(), "Alice") {
+			t.Errorf("%s: status %d, body %s", method, w.Code, w.Body)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+func TestSecurityHeaders(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	if got := ask(h, http.MethodPost, server.PathGraphQL, post(alice)).Header(); got.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.Get("Content-Type"), "application/json") {
+		t.Errorf("GraphQL: %v", got)
+	}
+	if got := ask(h, http.MethodGet, "/", "").Header(); got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Content-Security-Policy") != graphiql.ContentSecurityPolicy {
+		t.Errorf("GraphiQL: %v", got)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	seen := map[string]bool{"chosen-by-the-client": true}
+	for _, target := range []string{"/", "/nothing-here", server.PathHealth, server.PathReady, server.PathGraphQL + "?query=" + url.QueryEscape(alice), server.PathGraphQL} {
+		for range 2 {
+			id := ask(h, http.MethodGet, target, "", "X-Request-Id", "chosen-by-the-client").Header().Get("X-Request-Id")
+			if id == "" || seen[id] {
+				t.Errorf("%s: request id %q, want a new one", target, id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestQueriesByGetAndPost(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	get := server.PathGraphQL + "?query=" + url.QueryEscape(`query($id: ID!) { customer(id: $id) { name } }`) + "&variables=" + url.QueryEscape(`{"id":"cust_01"}`)
+	for _, w := range []*httptest.ResponseRecorder{ask(h, http.MethodGet, get, ""), ask(h, http.MethodPost, server.PathGraphQL, post(alice))} {
+		if w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+			t.Errorf("status %d, body %s", w.Code, w.Body)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// A GET changes nothing, or any page could make a browser change something.
+func TestMutationByGetIsRefused(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	w := ask(h, http.MethodGet, server.PathGraphQL+"?query="+url.QueryEscape(`mutation { placeOrder { order { id } } }`), "")
+	if w.Code < 400 || w.Code > 499 || !strings.Contains(w.Body.String(), `"errors"`) {
+		t.Errorf("status %d, body %s", w.Code, w.Body)
+	}
+}
+
+// A form of another site can post text/plain without the browser asking first.
+func TestOnlyJSONIsPosted(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Content-Type", contentType)
+		if w.Code < 400 || w.Code > 499 || strings.Contains(w.Body.String(), "Alice") {
+			t.Errorf("%s: status %d, body %s", contentType, w.Code, w.Body)
+		}
+	}
+}
+
+func TestBodies(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	padded := func(n int) string { return strings.Replace(post(alice), "{", "{"+strings.Repeat(" ", n), 1) }
+	if w := ask(h, http.MethodPost, server.PathGraphQL, padded(100<<10)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+		t.Errorf("a body of 100 kB: status %d, body %s", w.Code, w.Body)
+	}
+	for name, body := range map[string]string{
+		"a body over 128 kB":    padded(128 << 10),
+		"a body of 10 MB":       padded(10 << 20),
+		"no JSON":               "query",
+		"JSON of another form":  `["query"]`,
+		"a query of other type": `{"query": 5}`,
+		"no query":              `{}`,
+		"half a body":           `{"query": "{ customer(`,
+		"deep nesting":          strings.Repeat(`{"query":`, 10_000),
+	} {
+		w := ask(h, http.MethodPost, server.PathGraphQL, body)
+		var got answer
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Errorf("%s: the answer is no JSON: %.200s", name, w.Body)
+		}
+		if w.Code > 499 || len(got.Errors) == 0 || got.Errors[0].Message == "" {
+			t.Errorf("%s: status %d, body %.200s", name, w.Code, w.Body)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+func TestExplainOnlyWhereItIsAskedFor(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	for value, want := range map[string]bool{"true": true, "": false, "false": false, "1": false, "TRUE": false} {
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), server.ExplainHeader, value)
+		if got := strings.Contains(w.Body.String(), `"explain"`); got != want {
+			t.Errorf("%q explains: %v, want %v", value, got, want)
+		}
+	}
+}
+
+const origin = "https://shop.example"
+
+// Without configured origins no page of another site may read an answer.
+func TestNoOriginByDefault(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	for _, w := range []*httptest.ResponseRecorder{
+		ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Origin", origin),
+		ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Origin", "null"),
+		ask(h, http.MethodOptions, server.PathGraphQL, "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"),
+	} {
+		if allowed := w.Header().Get("Access-Control-Allow-Origin"); allowed != "" {
+			t.Errorf("origin %q is allowed", allowed)
+		}
+	}
+}
+
+func TestConfiguredOrigins(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo, origin, "http://localhost:3000")
+	for from, want := range map[string]string{origin: origin, "http://localhost:3000": "http://localhost:3000", "https://evil.example": "", "http://shop.example": "", "https://shop.example.evil.example": ""} {
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Origin", from)
+		if got := w.Header().Get("Access-Control-Allow-Origin"); got != want {
+			t.Errorf("from %s: allowed is %q, want %q", from, got, want)
+		}
+		if want != "" && !strings.EqualFold(w.Header().Get("Access-Control-Expose-Headers"), "X-Request-Id") {
+			t.Errorf("pages can read the headers %q, want the request id", w.Header().Get("Access-Control-Expose-Headers"))
+		}
+		if !slices.Contains(w.Header().Values("Vary"), "Origin") {
+			t.Errorf("from %s: caches are not told that the answer varies by origin: %v", from, w.Header())
+		}
+		// The browser asks first, for the headers that the page wants to send.
+		preflight := ask(h, http.MethodOptions, server.PathGraphQL, "", "Origin", from, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-ordergraph-explain")
+		got := preflight.Header()
+		if got.Get("Access-Control-Allow-Origin") != want || preflight.Code > 299 {
+			t.Errorf("preflight from %s: status %d, %v", from, preflight.Code, got)
+		}
+		if want != "" && (!strings.Contains(strings.ToLower(got.Get("Access-Control-Allow-Headers")), "x-ordergraph-explain") || got.Get("Access-Control-Allow-Methods") != "POST") {
+			t.Errorf("preflight from %s allows %v", from, got)
+		}
+		if got.Get("Access-Control-Allow-Credentials") != "" {
+			t.Error("cookies are allowed")
+		}
+	}
+}
+
+// failure answers every request as an engine that fails would.
+func failure(status int, kind, message string) between {
+	return func(r *http.Request, _ dynamodb.HTTPClient) (*http.Response, error) {
+		body, err := json.Marshal(map[string]string{"__type": "com.amazonaws.dynamodb.v20120810#" + kind, "message": message})
+		if err != nil {
+			return nil, err
+		}
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+	}
+}
+
+// What fails behind the server is UNAVAILABLE or INTERNAL to the client and no more; the log has the rest, once, under the id
+// of the reply.
+func TestFailuresOfTheStore(t *testing.T) {
+	const secret = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"
+	for _, c := range []struct {
+		name  string
+		fails between
+		code  string
+	}{
+		{"connection refused", func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused to " + secret)}
+		}, "UNAVAILABLE"},
+		{"timeout", func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) { return nil, context.DeadlineExceeded }, "UNAVAILABLE"},
+		{"server error", failure(500, "InternalServerError", secret), "UNAVAILABLE"},
+		{"unknown server error", failure(503, "Oops", secret), "UNAVAILABLE"},
+		{"throttled", failure(400, "ProvisionedThroughputExceededException", secret), "UNAVAILABLE"},
+		{"no table", failure(400, "ResourceNotFoundException", secret), "UNAVAILABLE"},
+		{"access denied", failure(400, "AccessDeniedException", secret), "UNAVAILABLE"},
+		{"expired token", failure(400, "ExpiredTokenException", secret), "UNAVAILABLE"},
+		{"a request that is wrong", failure(400, "ValidationException", secret), "INTERNAL"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, j := handler(t, sampleThrough(t, c.fails), slog.LevelInfo)
+			w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
+			var got answer
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != c.code || len(got.Errors[0].Extensions) != 1 {
+				t.Fatalf("status %d, errors %+v, want one %s", w.Code, got.Errors, c.code)
+			}
+			for _, internal := range []string{"arn:", "test-", "cust_01", "CUSTOMER", "#", "GetItem", "refused", "Exception", "aws"} {
+				if strings.Contains(got.Errors[0].Message, internal) {
+					t.Errorf("the message tells %s: %s", internal, got.Errors[0].Message)
+				}
+			}
+			if strings.Contains(strings.ToLower(got.Errors[0].Message), "dynamodb") {
+				t.Errorf("the message names the store: %s", got.Errors[0].Message)
+			}
+			log := j.entries(t)
+			if len(log) != 1 || log[0]["level"] != "ERROR" || log[0]["requestId"] != w.Header().Get("X-Request-Id") || !strings.Contains(log[0]["error"].(string), "GetItem") {
+				t.Errorf("request %s, log %v, want one error that names the operation", w.Header().Get("X-Request-Id"), log)
+			}
+		})
+	}
+}
+
+// blocked is an engine whose requests wait for the test.
+type blocked struct{ arrived, release chan struct{} }
+
+func block() blocked { return blocked{make(chan struct{}, 10), make(chan struct{})} }
+
+func (b blocked) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	b.arrived <- struct{}{}
+	select {
+	case <-b.release:
+		return next.Do(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// A client who goes away ends the reads for it, and is no error of the server.
+func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
+	b := block()
+	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
+	s := httptest.NewServer(h)
+	ctx, leave := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+server.PathGraphQL, strings.NewReader(post(alice)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	done := make(chan error)
+	go func() {
+		res, err := http.DefaultClient.Do(r)
+		if err == nil {
+			res.Body.Close()
+		}
+		done <- err
+	}()
+	<-b.arrived
+	leave()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	s.Close() // waits until the server is done with the request, which nobody released
+	j.checkEmpty(t)
+}
+
+// When the server is told to stop, it takes no new connections and finishes what it has begun.
+func TestServeDrains(t *testing.T) {
+	b := block()
+	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- server.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
+	got := make(chan string)
+	go func() {
+		res, err := http.Post("http://"+l.Addr().String()+server.PathGraphQL, "application/json", strings.NewReader(post(alice)))
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			body = []byte(err.Error())
+		}
+		got <- string(body)
+	}()
+	<-b.arrived
+	stop()
+	for { // until the server listens no more
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			break
+		}
+		c.Close()
+	}
+	close(b.release)
+	if body := <-got; body != aliceAnswer {
+		t.Errorf("the request under way got %s", body)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	j.checkEmpty(t)
+}
+
+func TestServeTellsWhereItCannotListen(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if err := server.Serve(context.Background(), l, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("error %v, want net.ErrClosed", err)
+	}
+}
+
+// At the debug level every request is logged, without what was asked.
+func TestDebugLog(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, direct), slog.LevelDebug)
+	for _, c := range []struct {
+		method, target, body string
+		status               float64
+	}{
+		{http.MethodGet, server.PathHealth, "", 200}, {http.MethodGet, "/nothing-here", "", 404}, {http.MethodPost, server.PathGraphQL, post(alice), 200},
+	} {
+		w := ask(h, c.method, c.target, c.body)
+		log := j.entries(t)
+		last := log[len(log)-1]
+		if last["level"] != "DEBUG" || last["method"] != c.method || last["path"] != c.target || last["status"] != c.status || last["requestId"] != w.Header().Get("X-Request-Id") {
+			t.Errorf("%s %s is logged as %v", c.method, c.target, last)
+		}
+		for name, value := range last {
+			if text, ok := value.(string); ok && strings.Contains(text, "cust_01") {
+				t.Errorf("the log's %s tells what was asked: %s", name, text)
+			}
+		}
+	}
+	if n := len(j.entries(t)); n != 3 {
+		t.Errorf("%d lines for 3 requests", n)
+	}
+}
