@@ -11,8 +11,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(cli.Run(ctx, os.Args[1:], cli.Environment{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv}))
+	// A second signal ends the process at once, whatever it still waits for.
+	context.AfterFunc(ctx, stop)
+	return cli.Run(ctx, os.Args[1:], cli.Environment{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv})
 }

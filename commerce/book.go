@@ -1,6 +1,9 @@
 package commerce
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Book is a whole order book at one moment, small enough to be held in memory, such as sample data.
 type Book struct {
@@ -22,9 +25,13 @@ type OrderWithItems struct {
 // Settle works out what follows from the rest of the book: orders' totals, counts, account reps and times, customers'
 // order counts, products' stock.
 //
-// Errors: InvalidError where an order refers to a customer or product that is not in the book, mixes currencies, or has
-// no items.
+// Errors: one around an InvalidError where two records have one id or two customers one e-mail address, where a record
+// refers to one that is not in the book, where a quantity or price is negative, or where an order mixes currencies or has no
+// items.
 func (b *Book) Settle() error {
+	if err := b.check(); err != nil {
+		return err
+	}
 	products := map[SKU]*Product{}
 	for i := range b.Products {
 		p := &b.Products[i]
@@ -33,9 +40,6 @@ func (b *Book) Settle() error {
 	}
 	for _, l := range b.Levels {
 		p := products[l.SKU]
-		if p == nil {
-			return Invalid("inventory of %s in %s: there is no such product", l.SKU, l.WarehouseID)
-		}
 		p.TotalInventory += l.Quantity
 		p.Available += l.Quantity
 	}
@@ -51,6 +55,58 @@ func (b *Book) Settle() error {
 		}
 	}
 	return nil
+}
+
+// check tells whether ids are unique and references lead somewhere.
+func (b *Book) check() error {
+	seen := map[string]bool{}
+	var problem error
+	once := func(kind, id string) {
+		if seen[kind+" "+id] && problem == nil {
+			problem = fmt.Errorf("%s %s: %w", kind, id, Invalid("stands in the book twice"))
+		}
+		seen[kind+" "+id] = true
+	}
+	refer := func(from, kind, id string) {
+		if !seen[kind+" "+id] && problem == nil {
+			problem = fmt.Errorf("%s: %w", from, Invalid("refers to %s %s, which is not in the book", kind, id))
+		}
+	}
+	notNegative := func(from string, negative bool) {
+		if negative && problem == nil {
+			problem = fmt.Errorf("%s: %w", from, Invalid("is negative"))
+		}
+	}
+	for _, w := range b.Warehouses {
+		once("warehouse", string(w.ID))
+	}
+	for _, e := range b.Employees {
+		once("employee", string(e.ID))
+		if e.WarehouseID != "" {
+			refer("employee "+string(e.ID), "warehouse", string(e.WarehouseID))
+		}
+	}
+	for _, p := range b.Products {
+		once("product", string(p.SKU))
+		notNegative("price of product "+string(p.SKU), p.UnitPrice.Amount.IsNeg())
+	}
+	for _, l := range b.Levels {
+		of := fmt.Sprintf("inventory of product %s in warehouse %s", l.SKU, l.WarehouseID)
+		refer(of, "product", string(l.SKU))
+		refer(of, "warehouse", string(l.WarehouseID))
+		notNegative(of, l.Quantity < 0)
+	}
+	for _, c := range b.Customers {
+		once("customer", string(c.ID))
+		once("e-mail address", strings.ToLower(c.Email))
+		if c.AccountRepID != "" {
+			refer("customer "+string(c.ID), "employee", string(c.AccountRepID))
+		}
+	}
+	for _, o := range b.Orders {
+		once("order", string(o.ID))
+	}
+	return problem
 }
 
 func (o *OrderWithItems) settle(customers map[CustomerID]*Customer, products map[SKU]*Product) error {
@@ -76,6 +132,12 @@ func (o *OrderWithItems) settle(customers map[CustomerID]*Customer, products map
 		}
 		if line.Quantity < 1 {
 			return Invalid("item %s has a quantity of %d", line.SKU, line.Quantity)
+		}
+		if line.UnitPrice.Amount.IsNeg() {
+			return Invalid("item %s has a negative price", line.SKU)
+		}
+		if line.UnitPrice.Currency != o.Total.Currency {
+			return Invalid("item %s is in %s, the first in %s: an order has one currency", line.SKU, line.UnitPrice.Currency, o.Total.Currency)
 		}
 		seen[line.SKU] = true
 		line.OrderID, line.CustomerID = o.ID, o.CustomerID

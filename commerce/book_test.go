@@ -13,7 +13,10 @@ func smallBook(t testing.TB) commerce.Book {
 	b := commerce.Book{
 		Products:  []commerce.Product{{SKU: "mug", UnitPrice: money(t, "5", "USD")}, {SKU: "lamp", UnitPrice: money(t, "20", "USD")}},
 		Levels:    []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w1", Quantity: 10}, {SKU: "mug", WarehouseID: "w2", Quantity: 5}, {SKU: "lamp", WarehouseID: "w1", Quantity: 3}},
-		Customers: []commerce.Customer{{ID: "c1", AccountRepID: "rep"}, {ID: "c2"}, {ID: "c3"}},
+		Customers: []commerce.Customer{{ID: "c1", Email: "c1@example.com", AccountRepID: "rep"}, {ID: "c2", Email: "c2@example.com"}, {ID: "c3", Email: "c3@example.com"}},
+
+		Warehouses: []commerce.Warehouse{{ID: "w1"}, {ID: "w2"}},
+		Employees:  []commerce.Employee{{ID: "rep", WarehouseID: "w1"}},
 	}
 	for i, status := range commerce.Statuses() {
 		o := commerce.OrderWithItems{Order: commerce.Order{ID: commerce.OrderID("o" + status.String()), CustomerID: "c1", Status: status}}
@@ -71,7 +74,15 @@ func TestSettleRefuses(t *testing.T) {
 		spoil func(*commerce.Book, *commerce.OrderWithItems)
 		says  []string
 	}{
-		{"stock of an unknown product", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].SKU = "vase" }, []string{"vase", "w1", "no such product"}},
+		{"stock of an unknown product", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].SKU = "vase" }, []string{"vase", "w1", "not in the book"}},
+		{"stock in an unknown warehouse", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].WarehouseID = "w9" }, []string{"warehouse w9", "not in the book"}},
+		{"negative stock", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].Quantity = -1 }, []string{"lamp", "negative"}},
+		{"a negative price", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Products[0].UnitPrice = money(t, "-1", "USD") }, []string{"mug", "negative"}},
+		{"an item of a negative price", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[0].UnitPrice = money(t, "-1", "USD") }, []string{"oconfirmed", "mug", "negative"}},
+		{"an unknown account rep", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].AccountRepID = "nobody" }, []string{"c2", "employee nobody"}},
+		{"an employee of an unknown warehouse", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Employees[0].WarehouseID = "w9" }, []string{"rep", "warehouse w9"}},
+		{"one id twice", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].ID = "c1" }, []string{"customer c1", "twice"}},
+		{"one e-mail address twice", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].Email = "C1@example.com" }, []string{"c1@example.com", "twice"}},
 		{"unknown customer", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.CustomerID = "nobody" }, []string{"oconfirmed", "customer nobody"}},
 		{"no items", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines = nil }, []string{"oconfirmed", "no items"}},
 		{"unknown product", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[1].SKU = "vase" }, []string{"oconfirmed", "product vase"}},

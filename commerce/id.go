@@ -96,13 +96,13 @@ func FirstULID(at time.Time) (string, bool) {
 
 // ParseText returns s as text that a client may search for, such as a name or a category.
 //
-// Errors: InvalidError where s is empty, longer than max bytes, or holds '#' or control characters.
-func ParseText(s string, max int) (string, error) {
+// Errors: InvalidError where s is empty, longer than limit bytes, or holds '#' or control characters.
+func ParseText(s string, limit int) (string, error) {
 	if s == "" {
 		return "", Invalid("is empty")
 	}
-	if len(s) > max {
-		return "", Invalid("has %d bytes: at most %d are allowed", len(s), max)
+	if len(s) > limit {
+		return "", Invalid("has %d bytes: at most %d are allowed", len(s), limit)
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return r == '#' || r < ' ' || r == 0x7f }); i >= 0 {
 		return "", Invalid("holds %q, which is not allowed", s[i])

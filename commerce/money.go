@@ -2,6 +2,9 @@ package commerce
 
 import (
 	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
 
 	"github.com/govalues/decimal"
 	"golang.org/x/text/currency"
@@ -21,20 +24,20 @@ func ParseCurrency(s string) (Currency, error) {
 	return Currency(s), nil
 }
 
-// Digits is how many digits stand behind the point in amounts of this currency: 2 for USD, 0 for JPY. Codes
-// that are not in ISO 4217 have 2.
+// Digits is how many digits stand behind the point in amounts of this currency: 2 for USD, 0 for JPY. They are those of
+// ISO 4217's table of minor units (https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html),
+// which for some currencies differ from what people use; 2 for codes that it does not have.
 func (c Currency) Digits() int {
-	// The three that make up nearly every order book need no look-up.
 	switch c {
-	case "USD", "EUR", "GBP":
+	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
+		return 0
+	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
+		return 3
+	case "CLF", "UYW":
+		return 4
+	default:
 		return 2
 	}
-	unit, err := currency.ParseISO(string(c))
-	if err != nil {
-		return 2
-	}
-	scale, _ := currency.Standard.Rounding(unit)
-	return scale
 }
 
 // Money is an exact amount in a currency's major unit: dollars, not cents.
@@ -48,10 +51,35 @@ type Money struct {
 // Errors: InvalidError where amount is no decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
 	d, err := decimal.Parse(amount)
-	if err != nil {
+	if err != nil || !exact(d, amount) {
 		return Money{}, Invalid("is %q: an amount is a decimal number of at most 19 digits, such as 29.99", amount)
 	}
 	return Money{Amount: d, Currency: c}, nil
+}
+
+// maxAmount is longer than any amount that 19 digits can make, leading and trailing zeros included.
+const maxAmount = 64
+
+// exact tells whether d is what s says: the library rounds what has more digits than it holds.
+func exact(d decimal.Decimal, s string) bool {
+	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
+		return true
+	}
+	// A rational number of a large exponent would fill the memory.
+	if _, exponent, found := strings.Cut(strings.ToLower(s), "e"); found {
+		if e, err := strconv.Atoi(exponent); err != nil || e < -decimal.MaxScale || e > decimal.MaxPrec {
+			return false
+		}
+	}
+	if len(s) > maxAmount {
+		return false
+	}
+	said, ok := new(big.Rat).SetString(s)
+	if !ok {
+		return false
+	}
+	have, ok := new(big.Rat).SetString(d.String())
+	return ok && have.Cmp(said) == 0
 }
 
 // Decimal returns the amount with as many digits behind the point as its currency has, or more where it was
@@ -68,7 +96,7 @@ func (m Money) Times(n int) (Money, error) {
 	if err != nil {
 		return Money{}, fmt.Errorf("multiply %v by %d: %w", m.Amount, n, err)
 	}
-	product, err := m.Amount.Mul(factor)
+	product, err := m.Amount.MulExact(factor, m.Amount.Scale())
 	if err != nil {
 		return Money{}, fmt.Errorf("multiply %v by %d: %w", m.Amount, n, err)
 	}
@@ -82,7 +110,7 @@ func (m Money) Plus(other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, fmt.Errorf("add %s to %s: one sum has one currency", other.Currency, m.Currency)
 	}
-	sum, err := m.Amount.Add(other.Amount)
+	sum, err := m.Amount.AddExact(other.Amount, max(m.Amount.Scale(), other.Amount.Scale()))
 	if err != nil {
 		return Money{}, fmt.Errorf("add %v to %v: %w", other.Amount, m.Amount, err)
 	}

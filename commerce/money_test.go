@@ -151,3 +151,44 @@ func FuzzParseMoney(f *testing.F) {
 		}
 	})
 }
+
+// The library rounds; money does not.
+func TestMoneyIsNeverRounded(t *testing.T) {
+	for _, amount := range []string{"0.12345678901234567890123", "1e-30", "1e-999999999", "1e999999999", "12345678901234567890", "0." + strings.Repeat("0", 100)} {
+		if m, err := commerce.ParseMoney(amount, "USD"); err == nil {
+			t.Errorf("ParseMoney(%q) = %v, want an error", amount, m.Amount)
+		}
+	}
+	for amount, want := range map[string]string{"9.496E1": "94.96", "1E+2": "100.00", "5.0": "5.00", "00000000000000000000001.5": "1.50"} {
+		if m, err := commerce.ParseMoney(amount, "USD"); err != nil || m.Decimal() != want {
+			t.Errorf("ParseMoney(%q) = %v, %v, want %s", amount, m.Decimal(), err, want)
+		}
+	}
+	tiny, err := commerce.ParseMoney("0.9999999999999999999", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if product, err := tiny.Times(2); err == nil {
+		t.Errorf("2 times %v = %v, want an error", tiny.Amount, product.Amount)
+	}
+	large, err := commerce.ParseMoney("99999999999999999.99", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := commerce.ParseMoney("0.001", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := large.Plus(small); err == nil {
+		t.Errorf("%v + %v = %v, want an error", large.Amount, small.Amount, sum.Amount)
+	}
+}
+
+// The digits are ISO 4217's, also where people use fewer.
+func TestDigitsAreISOs(t *testing.T) {
+	for currency, want := range map[commerce.Currency]int{"USD": 2, "COP": 2, "IDR": 2, "JPY": 0, "KWD": 3, "IQD": 3, "CLF": 4} {
+		if got := currency.Digits(); got != want {
+			t.Errorf("%s has %d digits, want %d", currency, got, want)
+		}
+	}
+}

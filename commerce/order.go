@@ -69,6 +69,18 @@ const (
 	EventImported               EventType = "imported"
 )
 
+// ParseEventType reads a kind of event as the table spells it.
+//
+// Errors: InvalidError for any other text.
+func ParseEventType(s string) (EventType, error) {
+	switch t := EventType(s); t {
+	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
+		EventShippingAddressChanged, EventImported:
+		return t, nil
+	}
+	return "", Invalid("is %q, which is no kind of event", s)
+}
+
 // Event is one thing that happened to an order.
 type Event struct {
 	ID      EventID

@@ -7,9 +7,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/govalues/decimal"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
+
+// attrVersion is the attribute that goes up with every change of a record.
+const attrVersion = "version"
 
 // record is a record's attributes by name, as the SDK gives them.
 type record map[string]types.AttributeValue
@@ -106,6 +110,12 @@ func (r *reader) mustNumber(name string) int {
 	if n, ok := r.record[name].(*types.AttributeValueMemberN); ok {
 		if i, err := strconv.Atoi(n.Value); err == nil {
 			return i
+		}
+		// Other software writes 5.0 and 1E+1.
+		if d, err := decimal.Parse(n.Value); err == nil {
+			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
+				return int(whole)
+			}
 		}
 	}
 	r.fail(name, "is missing or no whole number")

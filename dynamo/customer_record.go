@@ -44,7 +44,7 @@ func customerAttributes(e Entity, c commerce.Customer) record {
 	r := record{
 		"entity": str(e.Name), "customerId": str(string(c.ID)), "name": str(c.Name), "email": str(c.Email),
 		"phoneNumbers": texts(c.PhoneNumbers), "createdAt": str(timestamp(c.CreatedAt)),
-		"updatedAt": str(timestamp(c.UpdatedAt)), "version": num(c.Version),
+		"updatedAt": str(timestamp(c.UpdatedAt)), attrVersion: num(c.Version),
 	}
 	if c.AccountRepID != "" {
 		r["accountRepId"] = str(string(c.AccountRepID))
@@ -65,7 +65,7 @@ func (s *Store) decodeCustomer(rec record) (*commerce.Customer, error) {
 		AccountRepID: commerce.EmployeeID(r.text("accountRepId")),
 		OrderCount:   r.count("orderCount"),
 		CreatedAt:    r.mustTime("createdAt"),
-		Version:      r.number("version"),
+		Version:      r.number(attrVersion),
 	}
 	c.UpdatedAt = r.timeOr("updatedAt", c.CreatedAt)
 	return c, r.err()

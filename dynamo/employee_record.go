@@ -12,7 +12,7 @@ func employeeRecords(b *keyBuilder, e commerce.Employee) []record {
 	id := string(e.ID)
 	attributes := record{
 		"employeeId": str(id), "name": str(e.Name), "phoneNumbers": texts(e.PhoneNumbers), "jobTitle": str(e.JobTitle),
-		"hireDate": str(string(e.HireDate)), "version": num(e.Version),
+		"hireDate": str(string(e.HireDate)), attrVersion: num(e.Version),
 	}
 	if e.WarehouseID != "" {
 		attributes["warehouseId"] = str(string(e.WarehouseID))
@@ -48,7 +48,7 @@ func decodeEmployee(rec record) (*commerce.Employee, error) {
 		PhoneNumbers: r.texts("phoneNumbers"),
 		JobTitle:     r.mustText("jobTitle"),
 		WarehouseID:  commerce.WarehouseID(r.text("warehouseId")),
-		Version:      r.number("version"),
+		Version:      r.number(attrVersion),
 	}
 	date, err := commerce.ParseDate(r.mustText("hireDate"))
 	if err != nil {

@@ -18,6 +18,8 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
+	// ErrTableExists: there is a table of that name already.
+	ErrTableExists = errors.New("the table exists already")
 	// ErrTableMismatch: the table's keys or index are not the model's.
 	ErrTableMismatch = errors.New("the table does not fit the model")
 )
@@ -30,7 +32,7 @@ var (
 
 // failed translates an error of the SDK, and says which request failed.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error, or the SDK's as it is.
+// Errors: ErrUnavailable, ErrNoTable, ErrTableExists, ErrAccessDenied, the context's error, or the SDK's as it is.
 func failed(operation, subject string, err error) error {
 	if kind := kindOf(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
@@ -48,6 +50,9 @@ func kindOf(err error) error {
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return ErrNoTable
 	}
+	if exists := (*types.ResourceInUseException)(nil); errors.As(err, &exists) {
+		return ErrTableExists
+	}
 	if api := smithy.APIError(nil); errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException",
@@ -57,10 +62,16 @@ func kindOf(err error) error {
 			"InternalServerError", "ServiceUnavailable", "TransactionInProgressException", "RequestTimeout":
 			return ErrUnavailable
 		}
-		if response := (interface{ HTTPStatusCode() int })(nil); api.ErrorFault() == smithy.FaultServer || errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
+		if api.ErrorFault() == smithy.FaultServer {
 			return ErrUnavailable
 		}
-		return nil
+	}
+	// Whatever stands between us and DynamoDB may answer in its place, a gateway with a page of its own, say.
+	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
+		return ErrUnavailable
+	}
+	if foreign := (*smithy.DeserializationError)(nil); errors.As(err, &foreign) {
+		return ErrUnavailable // what answers is not DynamoDB
 	}
 	if network := net.Error(nil); errors.As(err, &network) {
 		return ErrUnavailable

@@ -211,7 +211,7 @@ const collectionLimit = 200
 type WholeOrder struct {
 	Order *commerce.Order
 	// Items and Events are all of the order's, by SKU and by time, where Complete; else the collection is too large to
-	// be read at once, and they have to be listed.
+	// be read at once, or one of them cannot be read, and they have to be listed.
 	Items    []*commerce.LineItem
 	Events   []*commerce.Event
 	Complete bool
@@ -222,16 +222,19 @@ type WholeOrder struct {
 // Errors: commerce.ErrNotFound, and those of the lists.
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
 	whole := &WholeOrder{}
+	readable := true
 	complete, err := s.readCollection(ctx, &patternWholeOrder, string(id), func(sk string, r record) (err error) {
 		switch {
 		case sk == string(entityOrder.SK):
 			whole.Order, err = s.decodeOrder(r)
+			return err
 		case strings.HasPrefix(sk, entityOrderItem.SK.literal()):
 			whole.Items, err = appendDecoded(whole.Items, r, s.decodeOrderItem)
 		case strings.HasPrefix(sk, entityOrderEvent.SK.literal()):
 			whole.Events, err = appendDecoded(whole.Events, r, decodeEvent)
 		}
-		return err
+		readable = readable && err == nil
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -239,15 +242,15 @@ func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrde
 	if whole.Order == nil {
 		return nil, commerce.ErrNotFound
 	}
-	whole.Complete = complete
+	whole.Complete = complete && readable
 	return whole, nil
 }
 
 // WholeProduct is a product's item collection.
 type WholeProduct struct {
 	Product *commerce.Product
-	// Levels are all of the product's, by warehouse id, where Complete; else there are too many to be read at once, and
-	// they have to be listed.
+	// Levels are all of the product's, by warehouse id, where Complete; else there are too many to be read at once, or one
+	// of them cannot be read, and they have to be listed.
 	Levels   []*commerce.InventoryLevel
 	Complete bool
 }
@@ -257,14 +260,17 @@ type WholeProduct struct {
 // Errors: commerce.ErrNotFound, and those of the lists.
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
 	whole := &WholeProduct{}
+	readable := true
 	complete, err := s.readCollection(ctx, &patternProductInventory, string(sku), func(sk string, r record) (err error) {
 		switch {
 		case sk == string(entityProduct.SK):
 			whole.Product, err = s.decodeProduct(r)
+			return err
 		case strings.HasPrefix(sk, entityInventoryLevel.SK.literal()):
 			whole.Levels, err = appendDecoded(whole.Levels, r, decodeInventoryLevel)
 		}
-		return err
+		readable = readable && err == nil
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -272,7 +278,7 @@ func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProdu
 	if whole.Product == nil {
 		return nil, commerce.ErrNotFound
 	}
-	whole.Complete = complete
+	whole.Complete = complete && readable
 	return whole, nil
 }
 

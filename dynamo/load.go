@@ -52,7 +52,7 @@ func (s *Store) putAll(ctx context.Context, records []record) error {
 	if batches == 0 {
 		return nil
 	}
-	return parallel(ctx, batches, func(ctx context.Context, i int) error {
+	return Parallel(ctx, batches, maxParallel, func(ctx context.Context, i int) error {
 		return s.putBatch(ctx, records[i*writeBatchSize:min((i+1)*writeBatchSize, len(records))])
 	})
 }

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -9,40 +10,48 @@ import (
 // Result is what came of one of several look-ups that were made together.
 type Result[V any] struct {
 	Value V
-	// Err is commerce.ErrNotFound where there is no such record, ErrCorrupt where it cannot be read, else nil.
+	// Err is commerce.ErrNotFound where there is no such record, ErrCorrupt where it cannot be read or its id can be no key,
+	// else nil.
 	Err error
 }
 
 // lookUp reads the records of ids in one BatchGetItem for a hundred of them, or a GetItem for one, and gives a result
 // for each id in their order.
 func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, key func(*keyBuilder, K) keys, decode func(record) (V, error)) ([]Result[V], error) {
-	b := &keyBuilder{shards: s.shards}
-	ks := make([]keys, len(ids))
+	results := make([]Result[V], len(ids))
+	ks := make([]keys, 0, len(ids))
+	places := make([]int, 0, len(ids))
 	for i, id := range ids {
-		ks[i] = key(b, id)
+		b := &keyBuilder{shards: s.shards}
+		k := key(b, id)
+		if b.err != nil {
+			// Clients' ids were checked before: this one stands in a record.
+			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %v", ErrCorrupt, id, b.err)
+			continue
+		}
+		ks, places = append(ks, k), append(places, i)
 	}
-	if b.err != nil {
-		return nil, b.err
+	if len(ks) == 0 {
+		return results, nil
 	}
 	records, err := s.getMany(ctx, p, ks)
 	if err != nil {
 		return nil, err
 	}
-	results := make([]Result[V], len(ids))
 	for i, r := range records {
+		result := &results[places[i]]
 		if r == nil {
-			results[i].Err = commerce.ErrNotFound
+			result.Err = commerce.ErrNotFound
 			continue
 		}
-		results[i].Value, results[i].Err = decode(r)
+		result.Value, result.Err = decode(r)
 	}
 	return results, nil
 }
 
 // CustomersByID reads customers (AP6), with a result for each id.
 //
-// Errors: commerce.InvalidError for an id that can be no key, ErrUnavailable, ErrNoTable, ErrAccessDenied. The other
-// look-ups of several records have the same.
+// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied. The other look-ups of several records have the same.
 func (s *Store) CustomersByID(ctx context.Context, ids []commerce.CustomerID) ([]Result[*commerce.Customer], error) {
 	return lookUp(ctx, s, &patternCustomer, ids, customerKey, s.decodeCustomer)
 }
@@ -84,7 +93,8 @@ func (s *Store) EmployeesByID(ctx context.Context, ids []commerce.EmployeeID) ([
 
 // CustomerIDByEmail reads whose an e-mail address is (AP26); email is in the form of commerce.ParseEmail.
 //
-// Errors: commerce.ErrNotFound where it is nobody's, and those of CustomersByID.
+// Errors: commerce.ErrNotFound where it is nobody's, commerce.InvalidError where it can be in no key, and those of
+// CustomersByID.
 func (s *Store) CustomerIDByEmail(ctx context.Context, email string) (commerce.CustomerID, error) {
 	b := &keyBuilder{shards: s.shards}
 	k := emailClaimKey(b, email)

@@ -73,7 +73,7 @@ func orderAttributes(o commerce.Order, items []commerce.LineItem) record {
 	r := record{
 		"orderId": str(string(o.ID)), "customerId": str(string(o.CustomerID)), "status": str(o.Status.String()),
 		"total": amount(o.Total), "currency": str(string(o.Total.Currency)), "itemCount": num(len(items)),
-		"createdAt": str(timestamp(o.PlacedAt)), "updatedAt": str(timestamp(o.UpdatedAt)), "version": num(o.Version),
+		"createdAt": str(timestamp(o.PlacedAt)), "updatedAt": str(timestamp(o.UpdatedAt)), attrVersion: num(o.Version),
 	}
 	if len(items) <= commerce.MaxEmbeddedItems {
 		lines := make([]types.AttributeValue, len(items))
@@ -119,7 +119,7 @@ func (s *Store) decodeOrder(rec record) (*commerce.Order, error) {
 		Total:        r.mustMoney("total", currency),
 		ItemCount:    r.count("itemCount"),
 		AccountRepID: commerce.EmployeeID(r.text("accountRepId")),
-		Version:      r.number("version"),
+		Version:      r.number(attrVersion),
 	}
 	status, err := commerce.ParseStatus(r.mustText("status"))
 	if err != nil {
@@ -221,11 +221,15 @@ func decodeEvent(rec record) (*commerce.Event, error) {
 	e := &commerce.Event{
 		ID:      commerce.EventID(r.mustText("eventId")),
 		OrderID: commerce.OrderID(r.mustText("orderId")),
-		Type:    commerce.EventType(r.mustText("type")),
 		At:      r.mustTime("createdAt"),
 		Actor:   r.text("actor"),
 		Note:    r.text("note"),
 	}
+	kind, err := commerce.ParseEventType(r.mustText("type"))
+	if err != nil {
+		r.fail("type", err.Error())
+	}
+	e.Type = kind
 	for name, status := range map[string]*commerce.Status{"from": &e.From, "to": &e.To} {
 		if !r.has(name) {
 			continue

@@ -82,3 +82,31 @@ func TestReadUnits(t *testing.T) {
 		t.Errorf("sizeOf = %d, want %d", got, want)
 	}
 }
+
+// A record that is seen in two partitions, as it moved from one to the other, stands on the page once, in its newer version.
+func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
+	moving := func(version int, key string) row {
+		return row{position: "1", record: record{attrPK: str(key), attrSK: str("s"), attrVersion: num(version)}}
+	}
+	for _, c := range []struct {
+		rows []row
+		want []int
+	}{
+		{[]row{moving(1, "a"), moving(2, "a")}, []int{2}},
+		{[]row{moving(2, "a"), moving(1, "a")}, []int{2}},
+		{[]row{moving(1, "a"), moving(1, "b")}, []int{1, 1}},
+	} {
+		var got []row
+		for _, r := range c.rows {
+			got = appendRow(got, r)
+		}
+		var versions []int
+		for _, r := range got {
+			at := reader{record: r.record}
+			versions = append(versions, at.number(attrVersion))
+		}
+		if !slices.Equal(versions, c.want) {
+			t.Errorf("versions on the page are %v, want %v", versions, c.want)
+		}
+	}
+}

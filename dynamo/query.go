@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,8 +31,6 @@ type stream struct {
 	bounds    bounds
 	// rows were read and not yet given out.
 	rows []row
-	// given is how many were given out.
-	given int
 	// done tells that nothing is left to read.
 	done bool
 	// need is how many rows to read in the next round.
@@ -40,11 +39,10 @@ type stream struct {
 
 // read gives the rows of the page, in reading order, and one more where Page.More asks for it and there is one.
 //
-// It merges the partitions without reading a full page of each. The first round reads somewhat more than each
-// one's share of the page. Then rows are given out by position until a partition runs out of them;
-// from how much each has given so far follows how much to read of it in the next round. Never
-// are more than twice the page in hand and not given out (but one row of each partition), so that at most three
-// pages and one row a partition are read in all.
+// It merges the partitions without reading a full page of each. The first round reads somewhat more than each one's
+// share of the page. Then rows are given out by position until a partition runs out of them; a further round reads those
+// partitions whose rows in hand end before the page is full. Beside one row of each partition, never are more than twice
+// the page in hand and not given out, so that at most three pages and one row a partition are read in all.
 //
 // Errors: those of failed.
 func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
@@ -59,7 +57,7 @@ func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 	want := l.page.want()
 	forward := l.pattern.Direction == Ascending != l.page.FromEnd
 	rows := make([]row, 0, want)
-	for len(rows) < want && planRound(streams, want-len(rows), l.page.Limit) {
+	for len(rows) < want && planRound(streams, want-len(rows), l.page.Limit, forward) {
 		if err := s.readRound(ctx, l, streams, forward); err != nil {
 			return nil, err
 		}
@@ -70,44 +68,54 @@ func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 
 // planRound sets how many rows to read of each stream, when left rows are still to be given out; false where there is
 // nothing to read.
-func planRound(streams []*stream, left, limit int) bool {
+func planRound(streams []*stream, left, limit int, forward bool) bool {
 	if len(streams) == 1 {
 		streams[0].need = left
 		return !streams[0].done
 	}
-	n, given, inHand := len(streams), 0, 0
-	for _, st := range streams {
-		given += st.given
-		inHand += len(st.rows)
+	short, extra := runningOut(streams, left, forward)
+	if len(short) == 0 {
+		return false
 	}
-	spare := 2*limit - 1 - inHand
-	share := func(st *stream) int {
-		if given == 0 {
-			return (left + n - 1) / n
+	// What is read beyond the first row of a stream may turn out not to be wanted.
+	spare := max(0, 2*limit-1-extra) / len(short)
+	share := min(left, 3*left/(2*len(short))+1)
+	for _, st := range short {
+		st.need = min(share, spare)
+		if len(st.rows) == 0 {
+			st.need = min(share, spare+1)
 		}
-		return (left*(st.given+1) + given + n - 1) / (given + n)
 	}
-	reading := false
+	return true
+}
+
+// runningOut gives the streams that have more to read and no row in hand from behind the page's end, as far as it can be
+// seen; and how many rows are in hand beyond the first of each stream. It lets all streams need nothing.
+func runningOut(streams []*stream, left int, forward bool) (short []*stream, extra int) {
+	var inHand []string
 	for _, st := range streams {
 		st.need = 0
-		expected := share(st)
-		// A stream with rows in hand is read ahead only where it will soon be out of them.
-		if st.done || len(st.rows) > 0 && 2*len(st.rows) >= expected {
-			continue
-		}
-		most := spare
-		if given == 0 {
-			most = (2*limit-1)/n + 1
-		}
-		need := min(expected+expected/2+1, left) - len(st.rows)
-		if need = min(need, most); need < 1 && len(st.rows) == 0 {
-			need = 1
-		}
-		if need > 0 {
-			st.need, spare, reading = need, spare-need, true
+		extra += max(0, len(st.rows)-1)
+		for _, r := range st.rows {
+			inHand = append(inHand, r.position)
 		}
 	}
-	return reading
+	slices.Sort(inHand)
+	if !forward {
+		slices.Reverse(inHand)
+	}
+	for _, st := range streams {
+		if st.done {
+			continue
+		}
+		if len(st.rows) > 0 && len(inHand) >= left {
+			if last, end := st.rows[len(st.rows)-1].position, inHand[left-1]; last == end || (last > end) == forward {
+				continue
+			}
+		}
+		short = append(short, st)
+	}
+	return short, extra
 }
 
 // readRound reads what planRound set, all streams at once.
@@ -118,7 +126,7 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream, for
 			wanted = append(wanted, st)
 		}
 	}
-	return parallel(ctx, len(wanted), func(ctx context.Context, i int) error {
+	return Parallel(ctx, len(wanted), maxParallel, func(ctx context.Context, i int) error {
 		return s.readStream(ctx, l, wanted[i], forward)
 	})
 }
@@ -167,11 +175,23 @@ func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
 		if next == nil {
 			return rows
 		}
-		rows = append(rows, next.rows[0])
+		rows = appendRow(rows, next.rows[0])
 		next.rows = next.rows[1:]
-		next.given++
 	}
 	return rows
+}
+
+// appendRow adds a row to the page. A record that moves from one partition to another while they are read can be seen in
+// both, as an index lags behind its table: the newer version counts.
+func appendRow(rows []row, r row) []row {
+	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.primaryKey() == r.record.primaryKey() {
+		seen, now := reader{record: rows[n-1].record}, reader{record: r.record}
+		if now.number(attrVersion) > seen.number(attrVersion) {
+			rows[n-1] = r
+		}
+		return rows
+	}
+	return append(rows, r)
 }
 
 // query is one Query. It tells whether there is more to read in the bounds.

@@ -183,3 +183,32 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 		t.Errorf("walked %v, want %v", got, want)
 	}
 }
+
+// Where orders are spread evenly, as they are over shards, a page takes few round trips, also where there are more
+// partitions than rows on the page.
+func TestMergedListsTakeFewRoundTrips(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	var statuses []commerce.Status
+	for n := range 400 {
+		statuses = append(statuses, commerce.Statuses()[n*7%5])
+	}
+	book := bookOf(t, statuses...)
+	for _, c := range []struct{ shards, limit, roundTrips int }{
+		{1, 1, 1}, {1, 50, 1}, {1, 100, 1}, {2, 5, 2}, {4, 10, 3}, {4, 20, 2}, {4, 50, 2}, {16, 20, 3}, {16, 50, 3},
+	} {
+		store := storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
+		storetest.Load(t, store, book)
+		trace := &dynamo.Trace{}
+		slice, err := store.Orders(trace.Begin(context.Background()), nil, commerce.TimeRange{}, dynamo.Page{Limit: c.limit})
+		if err != nil || len(slice.Items) != c.limit {
+			t.Fatalf("%d orders, %v", len(slice.Items), err)
+		}
+		roundTrips := 0
+		for _, r := range trace.Requests() {
+			roundTrips = max(roundTrips, r.Wave)
+		}
+		if roundTrips > c.roundTrips {
+			t.Errorf("a page of %d over %d shards took %d round trips and %d requests, want at most %d round trips", c.limit, c.shards, roundTrips, len(trace.Requests()), c.roundTrips)
+		}
+	}
+}

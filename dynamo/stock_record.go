@@ -13,7 +13,7 @@ func productRecord(b *keyBuilder, p commerce.Product) record {
 	return k.attributes().with(record{
 		"entity": str(entityProduct.Name), "sku": str(string(p.SKU)), "name": str(p.Name), "category": str(p.Category),
 		"unitPrice": amount(p.UnitPrice), "currency": str(string(p.UnitPrice.Currency)),
-		"totalInventory": num(p.TotalInventory), "available": num(p.Available), "version": num(p.Version),
+		"totalInventory": num(p.TotalInventory), "available": num(p.Available), attrVersion: num(p.Version),
 	})
 }
 
@@ -29,7 +29,7 @@ func (s *Store) decodeProduct(rec record) (*commerce.Product, error) {
 		UnitPrice:      r.mustMoney("unitPrice", r.currency(s.currency)),
 		TotalInventory: r.number("totalInventory"),
 		Available:      r.number("available"),
-		Version:        r.number("version"),
+		Version:        r.number(attrVersion),
 	}
 	return p, r.err()
 }
@@ -50,7 +50,7 @@ func inventoryLevelRecord(b *keyBuilder, l commerce.InventoryLevel) record {
 	k.IndexSK = b.key(entityInventoryLevel.IndexSK, string(l.SKU))
 	return k.attributes().with(record{
 		"entity": str(entityInventoryLevel.Name), "sku": str(string(l.SKU)), "warehouseId": str(string(l.WarehouseID)),
-		"quantity": num(l.Quantity), "version": num(l.Version),
+		"quantity": num(l.Quantity), attrVersion: num(l.Version),
 	})
 }
 
@@ -63,7 +63,7 @@ func decodeInventoryLevel(rec record) (*commerce.InventoryLevel, error) {
 		SKU:         commerce.SKU(r.mustText("sku")),
 		WarehouseID: commerce.WarehouseID(r.mustText("warehouseId")),
 		Quantity:    r.mustNumber("quantity"),
-		Version:     r.number("version"),
+		Version:     r.number(attrVersion),
 	}
 	return l, r.err()
 }
@@ -77,7 +77,7 @@ func warehouseRecord(b *keyBuilder, w commerce.Warehouse) record {
 	k.IndexPK = b.key(entityWarehouse.IndexPK)
 	k.IndexSK = b.key(entityWarehouse.IndexSK, string(w.ID))
 	return k.attributes().with(record{
-		"entity": str(entityWarehouse.Name), "warehouseId": str(string(w.ID)), "name": str(w.Name), "version": num(w.Version),
+		"entity": str(entityWarehouse.Name), "warehouseId": str(string(w.ID)), "name": str(w.Name), attrVersion: num(w.Version),
 	})
 }
 
@@ -89,7 +89,7 @@ func decodeWarehouse(rec record) (*commerce.Warehouse, error) {
 	w := &commerce.Warehouse{
 		ID:      commerce.WarehouseID(r.mustText("warehouseId")),
 		Name:    r.mustText("name"),
-		Version: r.number("version"),
+		Version: r.number(attrVersion),
 	}
 	return w, r.err()
 }

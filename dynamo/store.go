@@ -2,10 +2,10 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -130,7 +130,7 @@ func (s *Store) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]rec
 	}
 	if len(distinct) == 1 {
 		r, err := s.get(ctx, p, distinct[0])
-		if err == commerce.ErrNotFound {
+		if errors.Is(err, commerce.ErrNotFound) {
 			return out, nil
 		}
 		if err != nil {
@@ -141,7 +141,7 @@ func (s *Store) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]rec
 	}
 	chunks := (len(distinct) + batchSize - 1) / batchSize
 	found := make([][]map[string]types.AttributeValue, chunks)
-	err := parallel(ctx, chunks, func(ctx context.Context, i int) (err error) {
+	err := Parallel(ctx, chunks, maxParallel, func(ctx context.Context, i int) (err error) {
 		found[i], err = s.getBatch(ctx, p, distinct[i*batchSize:min((i+1)*batchSize, len(distinct))])
 		return err
 	})
@@ -227,40 +227,4 @@ func backOff(ctx context.Context, attempt int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// parallel calls do for 0 to n-1, at most maxParallel at once, and waits for all. The first error ends the others.
-// One call needs no goroutine and gets none.
-func parallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	if n == 1 {
-		return do(ctx, 0)
-	}
-	span := SpanOf(ctx)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
-	slots := make(chan struct{}, maxParallel)
-	waves := make([]int, n)
-	for i := range n {
-		forked := span.Fork(ctx)
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			if forked.Err() != nil {
-				return
-			}
-			if err := do(forked, i); err != nil {
-				cancel(err)
-			}
-			waves[i] = SpanOf(forked).Wave()
-		})
-	}
-	group.Wait()
-	for _, wave := range waves {
-		span.Wait(wave)
-	}
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 // CreateTable makes the table and its index, paid by request, and waits until it can be used.
 //
-// Errors: one that says so where it already exists, ErrUnavailable, ErrAccessDenied.
+// Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
 	var attributes []types.AttributeDefinition
 	for _, name := range []string{attrPK, attrSK, attrIndexPK, attrIndexSK} {

@@ -160,6 +160,14 @@ func (s *Span) Wait(wave int) {
 	s.after = max(s.after, wave)
 }
 
+// settle decides what an unknown past is, before it is forked: what was read until now.
+func (s *Span) settle() {
+	if s == nil || s.wave() != unknown {
+		return
+	}
+	s.Wait(s.trace.lastWave())
+}
+
 func (s *Span) wave() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,11 +186,8 @@ func startTimer(ctx context.Context) timer {
 	if span == nil {
 		return timer{}
 	}
-	after := span.wave()
-	if after == unknown {
-		after = span.trace.lastWave()
-	}
-	return timer{span: span, wave: after + 1, start: time.Now()}
+	span.settle()
+	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
 }
 
 // on tells whether the request is collected; only then is it worth while to describe it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -46,17 +47,43 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		shown.Message = fmt.Sprintf("argument %q is not of its type", lastName(shown.Path))
 		return withCode(shown, codeBadUserInput)
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
-		r.report(ctx, err)
+		r.reportOnce(ctx, err)
 		shown.Message = "The order book cannot be reached right now. Try again."
 		return withCode(shown, codeUnavailable)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		shown.Message = "The request took too long, or its caller went away. Ask for less, or try again."
 		return withCode(shown, codeUnavailable)
 	default:
-		r.report(ctx, err)
+		r.reportOnce(ctx, err)
 		shown.Message = "Something went wrong on the server."
 		return withCode(shown, codeInternal)
 	}
+}
+
+type reportedKey struct{}
+
+// reported are the errors that were told to report for one request. Fields that wait for one request of DynamoDB's fail with
+// one error, which is worth one line in the log.
+type reported struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func withReported(ctx context.Context) context.Context {
+	return context.WithValue(ctx, reportedKey{}, &reported{seen: map[string]bool{}})
+}
+
+// reportOnce tells an error to report, unless the request told the same before.
+func (r *Resolver) reportOnce(ctx context.Context, err error) {
+	if told, ok := ctx.Value(reportedKey{}).(*reported); ok {
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		if told.seen[err.Error()] {
+			return
+		}
+		told.seen[err.Error()] = true
+	}
+	r.report(ctx, err)
 }
 
 // sentence makes a sentence of what is wrong with a value; the path's end names an argument that the error does not name.

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -60,7 +61,13 @@ func (w *wanted[K]) add(key K, path string, selections []*selection) {
 	if _, ok := w.selections[key]; !ok {
 		w.keys = append(w.keys, key)
 	}
-	w.selections[key] = append(w.selections[key], selections...)
+	have := w.selections[key]
+	for _, s := range selections {
+		if !slices.Contains(have, s) {
+			have = append(have, s)
+		}
+	}
+	w.selections[key] = have
 }
 
 // targets are the keys themselves as targets, for what can be read without the records.
@@ -70,6 +77,18 @@ func (w *wanted[K]) targets() []target[K] {
 		targets[i] = target[K]{key, w.selections[key]}
 	}
 	return targets
+}
+
+// split parts the keys of which a condition holds from the others.
+func (w *wanted[K]) split(holds func(K) bool) (those, others wanted[K]) {
+	for _, key := range w.keys {
+		if holds(key) {
+			those.add(key, w.path, w.selections[key])
+		} else {
+			others.add(key, w.path, w.selections[key])
+		}
+	}
+	return those, others
 }
 
 func (w *wanted[K]) readsMore() bool {
@@ -132,40 +151,59 @@ func addID[ID ~string](w *wanted[ID], f *selected, id string) {
 	}
 }
 
+// addRef adds a record that another refers to; an empty id refers to nothing.
+func addRef[ID ~string](w *wanted[ID], f *selected, id ID) {
+	if id != "" {
+		w.add(id, f.path, f.records())
+	}
+}
+
+// refs are records that a level of the query refers to by id, from wherever: those of one kind share a request.
+type refs struct {
+	customers  wanted[commerce.CustomerID]
+	orders     wanted[commerce.OrderID]
+	products   wanted[commerce.SKU]
+	employees  wanted[commerce.EmployeeID]
+	warehouses wanted[commerce.WarehouseID]
+}
+
 // query plans the root fields.
 func (p *plan) query(ctx context.Context, root *selection) {
 	var (
-		customers   wanted[commerce.CustomerID]
-		orders      wanted[commerce.OrderID]
-		products    wanted[commerce.SKU]
-		employees   wanted[commerce.EmployeeID]
-		warehouses  wanted[commerce.WarehouseID]
-		emails      wanted[string]
-		items       wanted[dynamo.OrderItemKey]
-		levels      wanted[dynamo.InventoryLevelKey]
-		all         wanted[dynamo.Page]
-		byStatus    wanted[loaders.StatusOrders]
-		merged      wanted[loaders.StatusOrders]
-		byCategory  wanted[loaders.Listed[string]]
-		hired       wanted[loaders.HiredEmployees]
-		byName      wanted[loaders.Listed[string]]
-		byJobTitle  wanted[loaders.Listed[string]]
-		everyPlaces wanted[dynamo.Page]
+		named         refs
+		wholeOrders   wanted[commerce.OrderID]
+		wholeProducts wanted[commerce.SKU]
+		emails        wanted[string]
+		items         wanted[dynamo.OrderItemKey]
+		levels        wanted[dynamo.InventoryLevelKey]
+		customers     wanted[dynamo.Page]
+		byStatus      wanted[loaders.StatusOrders]
+		merged        wanted[loaders.StatusOrders]
+		byCategory    wanted[loaders.Listed[string]]
+		hired         wanted[loaders.HiredEmployees]
+		byName        wanted[loaders.Listed[string]]
+		byJobTitle    wanted[loaders.Listed[string]]
+		warehouses    wanted[dynamo.Page]
 	)
 	r := p.resolver
 	for _, f := range root.each() {
 		switch f.Name {
 		case "customer":
-			addID(&customers, f, f.text("id"))
+			addID(&named.customers, f, f.text("id"))
 		case "customerByEmail":
 			if email, err := commerce.ParseEmail(f.text("email")); err == nil {
 				emails.add(email, f.path, f.records())
 			}
 		case "customers":
-			addList(&all, f, r.whole("Query.customers", f.paging()))
+			addList(&customers, f, r.whole("Query.customers", f.paging()))
 		case "order":
-			if id, err := commerce.ParseOrderID(f.text("id")); err == nil {
-				orders.add(id, f.path, f.records())
+			id, err := commerce.ParseOrderID(f.text("id"))
+			switch {
+			case err != nil:
+			case selects(f.records(), "timeline"):
+				wholeOrders.add(id, f.path, f.records())
+			default:
+				named.orders.add(id, f.path, f.records())
 			}
 		case "orderItem":
 			order, err := commerce.ParseOrderID(f.text("orderId"))
@@ -178,7 +216,14 @@ func (p *plan) query(ctx context.Context, root *selection) {
 		case "ordersByStatus":
 			addList(&byStatus, f, r.ordersByStatus(f.status(ctx), f.placed(ctx), f.paging()))
 		case "product":
-			addID(&products, f, f.text("sku"))
+			sku, err := commerce.ParseID[commerce.SKU](f.text("sku"))
+			switch {
+			case err != nil:
+			case selects(f.records(), "inventory"):
+				wholeProducts.add(sku, f.path, f.records())
+			default:
+				named.products.add(sku, f.path, f.records())
+			}
 		case "products":
 			addList(&byCategory, f, r.searched("Query.products", "category", f.text("category"), f.paging()))
 		case "inventoryLevel":
@@ -188,7 +233,7 @@ func (p *plan) query(ctx context.Context, root *selection) {
 				levels.add(dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse}, f.path, f.records())
 			}
 		case "employee":
-			addID(&employees, f, f.text("id"))
+			addID(&named.employees, f, f.text("id"))
 		case "employees":
 			addList(&hired, f, r.employees(f.hired(ctx), f.paging()))
 		case "employeesByName":
@@ -196,30 +241,30 @@ func (p *plan) query(ctx context.Context, root *selection) {
 		case "employeesByJobTitle":
 			addList(&byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", f.text("jobTitle"), f.paging()))
 		case "warehouse":
-			addID(&warehouses, f, f.text("id"))
+			addID(&named.warehouses, f, f.text("id"))
 		case "warehouses":
-			addList(&everyPlaces, f, r.whole("Query.warehouses", f.paging()))
+			addList(&warehouses, f, r.whole("Query.warehouses", f.paging()))
 		}
 	}
 	l := p.loaders
-	p.namedOrders(ctx, &orders)
-	p.namedProducts(ctx, &products)
-	p.customerRefs(ctx, &customers)
-	p.employeeRefs(ctx, &employees)
-	p.warehouseRefs(ctx, &warehouses)
-	p.emails(ctx, &emails)
+	// An order with its timeline, and a product with its inventory, is one Query of its item collection.
+	start(ctx, &wholeOrders, l.PlanWholeOrders, p.wholeOrders)
+	start(ctx, &wholeProducts, l.PlanWholeProducts, p.inventoryOf)
+	p.productSKUs(ctx, wholeProducts.targets())
 	start(ctx, &items, l.OrderItem.Plan, nil)
-	p.itemRefs(ctx, &items)
 	start(ctx, &levels, l.InventoryLevel.Plan, nil)
-	p.levelRefs(ctx, levels.targets())
-	startList(ctx, &all, l.Customers, p.customers)
+	itemRefs(items.targets(), &named)
+	levelRefs(levels.targets(), &named)
+	p.refs(ctx, &named)
+	p.emails(ctx, &emails)
+	startList(ctx, &customers, l.Customers, p.customers)
 	startList(ctx, &byStatus, l.OrdersByStatus, p.orders)
 	startList(ctx, &merged, l.Orders, p.orders)
 	startList(ctx, &byCategory, l.Products, p.products)
 	startList(ctx, &hired, l.Employees, p.employees)
 	startList(ctx, &byName, l.EmployeesByName, p.employees)
 	startList(ctx, &byJobTitle, l.EmployeesByJobTitle, p.employees)
-	startList(ctx, &everyPlaces, l.Warehouses, p.warehouses)
+	startList(ctx, &warehouses, l.Warehouses, p.warehouses)
 }
 
 // emails plans customers by e-mail address: whose it is, then the customer.
@@ -234,37 +279,6 @@ func (p *plan) emails(ctx context.Context, w *wanted[string]) {
 		}
 		p.customerRefs(ctx, &ids)
 	})
-}
-
-// namedOrders plans orders that the query names by id: with their timelines in one Query each, else together in one
-// BatchGetItem.
-func (p *plan) namedOrders(ctx context.Context, w *wanted[commerce.OrderID]) {
-	var whole, header wanted[commerce.OrderID]
-	for _, id := range w.keys {
-		if selects(w.selections[id], "timeline") {
-			whole.add(id, w.path, w.selections[id])
-		} else {
-			header.add(id, w.path, w.selections[id])
-		}
-	}
-	start(ctx, &whole, p.loaders.PlanWholeOrders, p.wholeOrders)
-	start(ctx, &header, p.loaders.PlanOrders, p.orderRecords)
-}
-
-// namedProducts plans products that the query names by SKU: with their inventory in one Query each, else together in one
-// BatchGetItem.
-func (p *plan) namedProducts(ctx context.Context, w *wanted[commerce.SKU]) {
-	var whole, alone wanted[commerce.SKU]
-	for _, sku := range w.keys {
-		if selects(w.selections[sku], "inventory") {
-			whole.add(sku, w.path, w.selections[sku])
-		} else {
-			alone.add(sku, w.path, w.selections[sku])
-		}
-	}
-	start(ctx, &whole, p.loaders.PlanWholeProducts, p.inventoryOf)
-	start(ctx, &alone, p.loaders.PlanProducts, nil)
-	p.productSKUs(ctx, w.targets())
 }
 
 // selects tells whether one of the selections has a field.

@@ -11,33 +11,37 @@ import (
 // What a query selects of each kind of record is planned in two steps: by the record's id, together with reading the record itself,
 // and by the record, when it is there. A new field that reads is a case in one of them.
 
-// Refs plan records that others refer to by id, and what can be read by their ids alone.
+// refs plans records that others refer to by id, and what can be read by their ids alone.
+func (p *plan) refs(ctx context.Context, r *refs) {
+	p.orderRefs(ctx, &r.orders)
+	p.productRefs(ctx, &r.products)
+	p.customerRefs(ctx, &r.customers)
+	start(ctx, &r.employees, p.loaders.Employee.Plan, p.employeeRecords)
+	p.employeeIDs(ctx, r.employees.targets())
+	start(ctx, &r.warehouses, p.loaders.Warehouse.Plan, nil)
+	p.warehouseIDs(ctx, r.warehouses.targets())
+}
 
 func (p *plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
 	start(ctx, w, p.loaders.Customer.Plan, p.customerRecords)
 	p.customerIDs(ctx, w.targets())
 }
 
+// orderRefs takes orders that come with their timelines from there.
 func (p *plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
-	start(ctx, w, p.loaders.PlanOrders, p.orderRecords)
-	p.orderIDs(ctx, w.targets())
+	whole, alone := w.split(p.loaders.WholeOrderPlanned)
+	start(ctx, &whole, p.loaders.PlanWholeOrders, p.wholeOrders)
+	start(ctx, &alone, p.loaders.PlanOrders, p.orderRecords)
+	p.orderIDs(ctx, alone.targets())
 }
 
+// productRefs takes products that come with their inventory from there.
 func (p *plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
-	start(ctx, w, p.loaders.PlanProducts, nil)
-	targets := w.targets()
-	p.inventoryBySKU(ctx, targets)
-	p.productSKUs(ctx, targets)
-}
-
-func (p *plan) employeeRefs(ctx context.Context, w *wanted[commerce.EmployeeID]) {
-	start(ctx, w, p.loaders.Employee.Plan, p.employeeRecords)
-	p.employeeIDs(ctx, w.targets())
-}
-
-func (p *plan) warehouseRefs(ctx context.Context, w *wanted[commerce.WarehouseID]) {
-	start(ctx, w, p.loaders.Warehouse.Plan, nil)
-	p.warehouseIDs(ctx, w.targets())
+	whole, alone := w.split(p.loaders.WholeProductPlanned)
+	start(ctx, &whole, p.loaders.PlanWholeProducts, p.inventoryOf)
+	start(ctx, &alone, p.loaders.PlanProducts, nil)
+	p.inventoryBySKU(ctx, alone.targets())
+	p.productSKUs(ctx, w.targets())
 }
 
 // ids are the ids of records as targets.
@@ -87,18 +91,18 @@ func (p *plan) customerIDs(ctx context.Context, targets []target[commerce.Custom
 
 // customerRecords plans what can only be read of customers when their records are there.
 func (p *plan) customerRecords(ctx context.Context, targets []target[*commerce.Customer]) {
-	var reps wanted[commerce.EmployeeID]
+	var to refs
 	var uncounted []*commerce.Customer
 	path := ""
 	for customer, f := range fields(targets) {
 		switch {
-		case f.Name == "accountRep" && customer.AccountRepID != "":
-			reps.add(customer.AccountRepID, f.path, f.records())
+		case f.Name == "accountRep":
+			addRef(&to.employees, f, customer.AccountRepID)
 		case f.Name == "orderCount" && customer.OrderCount == nil:
 			uncounted, path = append(uncounted, customer), f.path
 		}
 	}
-	p.employeeRefs(ctx, &reps)
+	p.refs(ctx, &to)
 	if len(uncounted) > 0 {
 		p.loaders.PlanOrderCounts(dynamo.SpanOf(ctx).At(ctx, path), uncounted)
 	}
@@ -137,20 +141,17 @@ func (p *plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order
 // orderRecords plans what can only be read of orders when their records are there.
 func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Order]) {
 	var (
-		customers wanted[commerce.CustomerID]
-		reps      wanted[commerce.EmployeeID]
-		pages     wanted[loaders.Listed[commerce.OrderID]]
-		single    wanted[dynamo.OrderItemKey]
-		atHand    []target[*commerce.LineItem]
+		to     refs
+		pages  wanted[loaders.Listed[commerce.OrderID]]
+		single wanted[dynamo.OrderItemKey]
+		atHand []target[*commerce.LineItem]
 	)
 	for order, f := range fields(targets) {
 		switch f.Name {
 		case "customer":
-			customers.add(order.CustomerID, f.path, f.records())
+			addRef(&to.customers, f, order.CustomerID)
 		case "accountRep":
-			if order.AccountRepID != "" {
-				reps.add(order.AccountRepID, f.path, f.records())
-			}
+			addRef(&to.employees, f, order.AccountRepID)
 		case "items":
 			atHand = append(atHand, p.itemsOf(ctx, order, f, &pages)...)
 		case "item":
@@ -173,12 +174,11 @@ func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Orde
 		}
 	}
 	p.primeOrders(ctx, targets)
-	p.customerRefs(ctx, &customers)
-	p.employeeRefs(ctx, &reps)
 	startList(ctx, &pages, p.loaders.OrderItemsPage, p.items)
 	start(ctx, &single, p.loaders.OrderItem.Plan, nil)
-	p.itemRefs(ctx, &single)
-	p.items(ctx, atHand)
+	itemRefs(single.targets(), &to)
+	itemRefs(itemKeys(atHand), &to)
+	p.refs(ctx, &to)
 }
 
 // primeOrders lets items find the orders that they were reached through, where the query goes back to them.
@@ -219,27 +219,27 @@ func (p *plan) itemsOf(ctx context.Context, o *commerce.Order, f *selected, page
 
 // items plans what follows from items of orders.
 func (p *plan) items(ctx context.Context, targets []target[*commerce.LineItem]) {
-	var keys wanted[dynamo.OrderItemKey]
-	for _, t := range targets {
-		keys.add(dynamo.OrderItemKey{Order: t.of.OrderID, SKU: t.of.SKU}, "", t.selections)
-	}
-	p.itemRefs(ctx, &keys)
+	var to refs
+	itemRefs(itemKeys(targets), &to)
+	p.refs(ctx, &to)
 }
 
-// itemRefs plans what can be read of items by the ids of their orders and products.
-func (p *plan) itemRefs(ctx context.Context, w *wanted[dynamo.OrderItemKey]) {
-	var products wanted[commerce.SKU]
-	var orders wanted[commerce.OrderID]
-	for key, f := range fields(w.targets()) {
+func itemKeys(targets []target[*commerce.LineItem]) []target[dynamo.OrderItemKey] {
+	return ids(targets, func(i *commerce.LineItem) dynamo.OrderItemKey {
+		return dynamo.OrderItemKey{Order: i.OrderID, SKU: i.SKU}
+	})
+}
+
+// itemRefs adds what items refer to: their orders and products.
+func itemRefs(targets []target[dynamo.OrderItemKey], to *refs) {
+	for key, f := range fields(targets) {
 		switch f.Name {
 		case "product":
-			products.add(key.SKU, f.path, f.records())
+			addRef(&to.products, f, key.SKU)
 		case "order":
-			orders.add(key.Order, f.path, f.records())
+			addRef(&to.orders, f, key.Order)
 		}
 	}
-	p.productRefs(ctx, &products)
-	p.orderRefs(ctx, &orders)
 }
 
 // products plans what follows from a list of products.
@@ -285,11 +285,11 @@ func (p *plan) inventoryOf(ctx context.Context, targets []target[*commerce.Produ
 	startList(ctx, &late, p.loaders.InventoryPage, p.levels)
 }
 
-// inventoryBySKU plans pages of the inventory of products, but those that come with it.
+// inventoryBySKU plans pages of the inventory of products.
 func (p *plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]) {
 	var pages wanted[loaders.Listed[commerce.SKU]]
 	for sku, f := range fields(targets) {
-		if f.Name == "inventory" && !p.loaders.WholeProductPlanned(sku) {
+		if f.Name == "inventory" {
 			addList(&pages, f, p.resolver.productInventory(sku, f.paging()))
 		}
 	}
@@ -298,25 +298,23 @@ func (p *plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU
 
 // levels plans what follows from inventory levels.
 func (p *plan) levels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
-	p.levelRefs(ctx, ids(targets, func(l *commerce.InventoryLevel) dynamo.InventoryLevelKey {
+	var to refs
+	levelRefs(ids(targets, func(l *commerce.InventoryLevel) dynamo.InventoryLevelKey {
 		return dynamo.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
-	}))
+	}), &to)
+	p.refs(ctx, &to)
 }
 
-// levelRefs plans what can be read of inventory levels by the ids of their products and warehouses.
-func (p *plan) levelRefs(ctx context.Context, targets []target[dynamo.InventoryLevelKey]) {
-	var products wanted[commerce.SKU]
-	var warehouses wanted[commerce.WarehouseID]
+// levelRefs adds what inventory levels refer to: their products and warehouses.
+func levelRefs(targets []target[dynamo.InventoryLevelKey], to *refs) {
 	for key, f := range fields(targets) {
 		switch f.Name {
 		case "product":
-			products.add(key.SKU, f.path, f.records())
+			addRef(&to.products, f, key.SKU)
 		case "warehouse":
-			warehouses.add(key.Warehouse, f.path, f.records())
+			addRef(&to.warehouses, f, key.Warehouse)
 		}
 	}
-	p.productRefs(ctx, &products)
-	p.warehouseRefs(ctx, &warehouses)
 }
 
 // employees plans what follows from a list of employees.
@@ -342,13 +340,13 @@ func (p *plan) employeeIDs(ctx context.Context, targets []target[commerce.Employ
 
 // employeeRecords plans what can only be read of employees when their records are there.
 func (p *plan) employeeRecords(ctx context.Context, targets []target[*commerce.Employee]) {
-	var warehouses wanted[commerce.WarehouseID]
+	var to refs
 	for employee, f := range fields(targets) {
-		if f.Name == "warehouse" && employee.WarehouseID != "" {
-			warehouses.add(employee.WarehouseID, f.path, f.records())
+		if f.Name == "warehouse" {
+			addRef(&to.warehouses, f, employee.WarehouseID)
 		}
 	}
-	p.warehouseRefs(ctx, &warehouses)
+	p.refs(ctx, &to)
 }
 
 // warehouses plans what follows from a list of warehouses.

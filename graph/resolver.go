@@ -56,6 +56,7 @@ func NewHandler(opts Options) *handler.Server {
 	srv.SetErrorPresenter(r.present)
 	srv.SetRecoverFunc(recovered)
 	srv.Use(extension.Introspection{})
+	srv.Use(nullChecks{})
 	srv.Use(scope{r})
 	return srv
 }
@@ -90,9 +91,10 @@ func (scope) Validate(graphql.ExecutableSchema) error { return nil }
 
 // InterceptResponse wraps the execution of an operation. It is also called for requests that are refused before they are one.
 func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	if !graphql.HasOperationContext(ctx) || graphql.GetOperationContext(ctx).Operation == nil {
+	if !graphql.HasOperationContext(ctx) || graphql.GetOperationContext(ctx).Operation == nil || len(graphql.GetErrors(ctx)) > 0 {
 		return next(ctx)
 	}
+	ctx = withReported(ctx)
 	var trace *dynamo.Trace
 	if ctx.Value(explainKey{}) != nil {
 		trace = &dynamo.Trace{}

@@ -22,8 +22,13 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 
 // UnmarshalDateTime reads a DateTime.
 //
-// Errors: commerce.InvalidError for anything but a string of RFC 3339.
+// A null in a range is an open end, as if it were left out.
+//
+// Errors: commerce.InvalidError for anything but null and a string of RFC 3339.
 func UnmarshalDateTime(v any) (time.Time, error) {
+	if v == nil {
+		return time.Time{}, nil
+	}
 	s, ok := v.(string)
 	if !ok {
 		return time.Time{}, commerce.Invalid("a DateTime is a string")
@@ -40,8 +45,13 @@ func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalStri
 
 // UnmarshalDate reads a Date.
 //
-// Errors: commerce.InvalidError for anything but a string of a day.
+// A null in a range is an open end, as if it were left out.
+//
+// Errors: commerce.InvalidError for anything but null and a string of a day.
 func UnmarshalDate(v any) (commerce.Date, error) {
+	if v == nil {
+		return "", nil
+	}
 	s, ok := v.(string)
 	if !ok {
 		return "", commerce.Invalid("a Date is a string")

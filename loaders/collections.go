@@ -2,6 +2,7 @@ package loaders
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -21,9 +22,9 @@ func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Ord
 	return whole.Order, nil
 }
 
-// PlanOrders starts to read orders in one BatchGetItem. then runs as in Loader.Plan.
+// PlanOrders starts to read orders in one BatchGetItem, but those that are planned whole. then runs as in Loader.Plan.
 func (l *Loaders) PlanOrders(ctx context.Context, ids []commerce.OrderID, then func(context.Context, []Found[commerce.OrderID, *commerce.Order])) {
-	l.order.Plan(ctx, ids, then)
+	l.order.Plan(ctx, slices.DeleteFunc(slices.Clone(ids), l.WholeOrderPlanned), then)
 }
 
 // PrimeOrders gives orders that came with a list to whoever asks for them by id.
@@ -41,7 +42,9 @@ func (l *Loaders) PlanWholeOrders(ctx context.Context, ids []commerce.OrderID, t
 		for i, whole := range found {
 			all[i] = Found[commerce.OrderID, *commerce.Order]{whole.Key, whole.Value.Order}
 		}
-		then(ctx, all)
+		if then != nil {
+			then(ctx, all)
+		}
 	})
 }
 
@@ -59,16 +62,9 @@ func (l *Loaders) Product(ctx context.Context, sku commerce.SKU) (*commerce.Prod
 	return whole.Product, nil
 }
 
-// PlanProducts starts to read products in one BatchGetItem, but those that come with their inventory. then runs as in
-// Loader.Plan.
+// PlanProducts starts to read products in one BatchGetItem, but those that are planned whole. then runs as in Loader.Plan.
 func (l *Loaders) PlanProducts(ctx context.Context, skus []commerce.SKU, then func(context.Context, []Found[commerce.SKU, *commerce.Product])) {
-	var keys []commerce.SKU
-	for _, sku := range skus {
-		if !l.wholeProduct.planned(sku) {
-			keys = append(keys, sku)
-		}
-	}
-	l.product.Plan(ctx, keys, then)
+	l.product.Plan(ctx, slices.DeleteFunc(slices.Clone(skus), l.WholeProductPlanned), then)
 }
 
 // PlanWholeProducts starts to read products with their inventory, one Query each. Product and ProductInventory take
@@ -79,7 +75,9 @@ func (l *Loaders) PlanWholeProducts(ctx context.Context, skus []commerce.SKU, th
 		for i, whole := range found {
 			all[i] = Found[commerce.SKU, *commerce.Product]{whole.Key, whole.Value.Product}
 		}
-		then(ctx, all)
+		if then != nil {
+			then(ctx, all)
+		}
 	})
 }
 

@@ -15,7 +15,7 @@ const window = 250 * time.Microsecond
 
 // longestWait ends a batch that nothing else has ended. It is far longer than giving a plan's keys to a batch takes, so that
 // no plan is torn into two requests.
-const longestWait = 20 * time.Millisecond
+const longestWait = time.Second
 
 // Loader reads values by key for one GraphQL request: each key once, together where DynamoDB can.
 type Loader[K comparable, V any] struct {
@@ -83,8 +83,12 @@ func newLoader[K comparable, V any](r request, alone bool, read fetch[K, V]) *Lo
 
 // Load returns the value of a key: the one that was planned, or one that is read now.
 //
-// Errors: those of the store's method that reads it; the context's, where it ends while a plan is waited for.
+// Errors: those of the store's method that reads it; the context's, where it has ended, or ends while a plan is waited for.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
+	var none V
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
 	l.mu.Lock()
 	gate, asked := l.gates[key], l.asked[key]
 	l.asked[key] = true
@@ -93,7 +97,6 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			var none V
 			return none, ctx.Err()
 		}
 	}
@@ -129,11 +132,16 @@ func (l *Loader[K, V]) Plan(ctx context.Context, keys []K, then func(ctx context
 		gate = make(chan struct{})
 	}
 	thunks := make([]dataloader.Thunk[loaded[V]], len(keys))
+	// A key may have been planned before, with something else to follow: its value waits for both.
+	var earlier []<-chan struct{}
 	l.mu.Lock()
 	for i, k := range keys {
 		thunks[i] = l.batch.Load(ctx, k)
 		l.asked[k] = true
 		if then != nil {
+			if before := l.gates[k]; before != nil && before != gate {
+				earlier = append(earlier, before)
+			}
 			l.gates[k] = gate
 		}
 	}
@@ -153,6 +161,11 @@ func (l *Loader[K, V]) Plan(ctx context.Context, keys []K, then func(ctx context
 			defer close(gate)
 		}
 		defer func() {
+			for _, before := range earlier {
+				<-before
+			}
+		}()
+		defer func() {
 			if panicked := recover(); panicked != nil {
 				l.report(panicked)
 			}
@@ -166,7 +179,9 @@ func (l *Loader[K, V]) Plan(ctx context.Context, keys []K, then func(ctx context
 				dynamo.SpanOf(ctx).Wait(v.wave)
 			}
 		}
-		then(ctx, found)
+		if ctx.Err() == nil {
+			then(ctx, found)
+		}
 	}()
 }
 

@@ -10,8 +10,6 @@ import (
 	"context"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 )
@@ -175,28 +173,11 @@ func (l *Loaders) Wait() { l.plans.Wait() }
 func one[K comparable, V any](r request, read func(context.Context, K) (V, error)) *Loader[K, V] {
 	return newLoader(r, true, func(ctx context.Context, keys []K) ([]dynamo.Result[V], error) {
 		results := make([]dynamo.Result[V], len(keys))
-		if len(keys) == 1 {
-			results[0].Value, results[0].Err = read(ctx, keys[0])
-			return results, nil
-		}
-		var group errgroup.Group
-		group.SetLimit(maxQueries)
-		span := dynamo.SpanOf(ctx)
-		forks := make([]context.Context, len(keys))
-		for i := range keys {
-			forks[i] = span.Fork(ctx)
-		}
-		for i, k := range keys {
-			group.Go(func() error {
-				results[i].Value, results[i].Err = read(forks[i], k)
-				return nil
-			})
-		}
-		_ = group.Wait() // each key has its own error
-		for _, fork := range forks {
-			span.Wait(dynamo.SpanOf(fork).Wave())
-		}
-		return results, nil
+		err := dynamo.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
+			results[i].Value, results[i].Err = read(ctx, keys[i])
+			return nil // each key has its own error
+		})
+		return results, err
 	})
 }
 

@@ -70,7 +70,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		fmt.Fprintf(env.Stderr, "ordergraph: %s; see ordergraph help\n", wrong.problem)
 		return exitUsage
 	default:
-		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(err))
+		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(err, env.Getenv))
 		return exitFailed
 	}
 }
@@ -106,34 +106,82 @@ func run(ctx context.Context, args []string, env Environment) error {
 	}
 }
 
-// flags parses the flags of a command and gives what stands behind them.
-func flags(command string, args []string, define func(*flag.FlagSet)) ([]string, error) {
+// flags parses the flags of a command and puts the words behind them, at most most, into words.
+func flags(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	define(set)
+	if define != nil {
+		define(set)
+	}
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			return nil, err
+			return err
 		}
-		return nil, usageError{fmt.Sprintf("%s: %v", command, err)}
+		return usageError{fmt.Sprintf("%s: %v", command, err)}
 	}
-	return set.Args(), nil
+	if set.NArg() > most {
+		return usageError{fmt.Sprintf("%s takes no %q", command, set.Arg(most))}
+	}
+	if words != nil {
+		*words = set.Args()
+	}
+	return nil
 }
 
-// explainFailure is what to tell people of an error: a clear sentence where there is one, else the error.
-func explainFailure(err error) string {
+// tableError is an error of a command that works on a table.
+type tableError struct {
+	table string
+	err   error
+}
+
+func (e *tableError) Error() string { return e.err.Error() }
+
+func (e *tableError) Unwrap() error { return e.err }
+
+// onTable says which table an error is about; nil stays nil.
+func onTable(cfg config.Config, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &tableError{table: cfg.Table.Table, err: err}
+}
+
+// explainFailure is what to tell people of an error: one sentence that says what to change where there is one, else the
+// error.
+func explainFailure(err error, getenv func(string) string) string {
+	table := ""
+	if e := (*tableError)(nil); errors.As(err, &e) {
+		table = e.table
+	}
 	switch {
 	case errors.Is(err, dynamo.ErrNoTable):
-		return "the table does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE"
+		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", table)
+	case errors.Is(err, dynamo.ErrTableExists):
+		return fmt.Sprintf("table %s already exists: see whether it fits with `ordergraph table describe`, or name another with ORDERGRAPH_TABLE", table)
+	case errors.Is(err, dynamo.ErrTableMismatch):
+		return fmt.Sprintf("table %s: %v; name another with ORDERGRAPH_TABLE, and make it with `ordergraph table create`", table, err)
 	case errors.Is(err, dynamo.ErrAccessDenied):
-		return fmt.Sprintf("DynamoDB refuses the credentials, or there are none: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%v)", err)
+		return fmt.Sprintf("DynamoDB refuses the credentials: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
 	case errors.Is(err, dynamo.ErrUnavailable):
-		return fmt.Sprintf("DynamoDB cannot be reached: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%v)", err)
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Sprintf("%v: something else listens there; choose another port with -addr or PORT", err)
+		where := ""
+		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
+			where = " at " + endpoint
+		}
+		return fmt.Sprintf("DynamoDB cannot be reached%s: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%s)", where, reason(err))
 	default:
 		return err.Error()
 	}
+}
+
+// reason is what stands at the bottom of an error: what the network or DynamoDB said.
+func reason(err error) string {
+	if said := (interface{ ErrorMessage() string })(nil); errors.As(err, &said) && said.ErrorMessage() != "" {
+		return said.ErrorMessage()
+	}
+	if network := (*net.OpError)(nil); errors.As(err, &network) {
+		return network.Error()
+	}
+	return err.Error()
 }
 
 // open returns the order book on DynamoDB; the embedded store has nothing that outlives the command.
@@ -157,16 +205,20 @@ func open(ctx context.Context, command string, env Environment) (*dynamo.Store, 
 const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
+	addr := ""
+	err := flags("serve", args, 0, func(set *flag.FlagSet) { set.StringVar(&addr, "addr", "", "") }, nil)
+	if err != nil {
+		return err
+	}
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
 		return err
 	}
-	rest, err := flags("serve", args, func(set *flag.FlagSet) { set.StringVar(&cfg.Addr, "addr", cfg.Addr, "") })
-	if err != nil {
-		return err
+	if addr != "" {
+		cfg.Addr = addr
 	}
-	if len(rest) > 0 {
-		return usageError{fmt.Sprintf("serve: %q is too much", rest[0])}
+	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
+		return usageError{fmt.Sprintf("-addr %q is no address: give HOST:PORT, such as :8080", cfg.Addr)}
 	}
 	store, err := openForServing(ctx, cfg, env)
 	if err != nil {
@@ -182,6 +234,9 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	listener, err := net.Listen("tcp", cfg.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is taken: something else listens there; choose another port with -addr or PORT", cfg.Addr)
+	}
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
@@ -201,7 +256,7 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment) (*d
 		if err != nil {
 			return nil, err
 		}
-		return store, store.Check(ctx)
+		return store, onTable(cfg, store.Check(ctx))
 	}
 	book, err := sampledata.Sample()
 	if err != nil {
@@ -245,23 +300,27 @@ func reachable(addr net.Addr) string {
 }
 
 func table(ctx context.Context, args []string, env Environment) error {
-	if len(args) != 1 || args[0] != "create" && args[0] != "describe" {
+	var words []string
+	if err := flags("table", args, 1, nil, &words); err != nil {
+		return err
+	}
+	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
 		return usageError{"table: say create or describe"}
 	}
-	store, cfg, err := open(ctx, "table "+args[0], env)
+	store, cfg, err := open(ctx, "table "+words[0], env)
 	if err != nil {
 		return err
 	}
-	if args[0] == "create" {
+	if words[0] == "create" {
 		if err := store.CreateTable(ctx); err != nil {
-			return err
+			return onTable(cfg, err)
 		}
 		fmt.Fprintf(env.Stdout, "Table %s is ready. Load the sample data with `ordergraph seed`.\n", cfg.Table.Table)
 		return nil
 	}
 	d, err := store.DescribeTable(ctx)
 	if err != nil {
-		return err
+		return onTable(cfg, err)
 	}
 	fmt.Fprintf(env.Stdout, "table    %s\nstatus   %s\nrecords  %d (DynamoDB's estimate)\nbytes    %d (DynamoDB's estimate)\n", d.Name, d.Status, d.Records, d.Bytes)
 	if len(d.Differences) == 0 {
@@ -269,20 +328,19 @@ func table(ctx context.Context, args []string, env Environment) error {
 		return nil
 	}
 	fmt.Fprint(env.Stdout, "fits     no\n")
-	return fmt.Errorf("%w: %s", dynamo.ErrTableMismatch, strings.Join(d.Differences, "; "))
+	return onTable(cfg, fmt.Errorf("%w: %s", dynamo.ErrTableMismatch, strings.Join(d.Differences, "; ")))
 }
 
 func seed(ctx context.Context, args []string, env Environment) error {
-	var book commerce.Book
-	var err error
-	switch len(args) {
-	case 0:
-		book, err = sampledata.Sample()
-	case 1:
-		book, err = readBook(args[0])
-	default:
-		return usageError{"seed: give one file"}
+	var files []string
+	if err := flags("seed", args, 1, nil, &files); err != nil {
+		return err
 	}
+	read := sampledata.Sample
+	if len(files) == 1 {
+		read = func() (commerce.Book, error) { return readBook(files[0]) }
+	}
+	book, err := read()
 	if err != nil {
 		return err
 	}
@@ -291,13 +349,13 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if err := store.Check(ctx); err != nil {
-		return err
+		return onTable(cfg, err)
 	}
 	n, err := store.Load(ctx, book)
 	if err != nil {
-		return err
+		return onTable(cfg, err)
 	}
-	fmt.Fprintf(env.Stdout, "Loaded %d orders of %d customers into table %s: %d records.\n", len(book.Orders), len(book.Customers), cfg.Table.Table, n)
+	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\n", cfg.Table.Table, len(book.Orders), len(book.Customers), len(book.Products), n)
 	return nil
 }
 
@@ -307,17 +365,17 @@ func readBook(name string) (commerce.Book, error) {
 		return commerce.Book{}, err
 	}
 	defer f.Close()
-	return sampledata.Read(f)
+	book, err := sampledata.Read(f)
+	if err != nil {
+		return book, fmt.Errorf("%s: %w", name, err)
+	}
+	return book, nil
 }
 
 func patterns(args []string, env Environment) error {
 	asMarkdown := false
-	rest, err := flags("patterns", args, func(set *flag.FlagSet) { set.BoolVar(&asMarkdown, "markdown", false, "") })
-	if err != nil {
+	if err := flags("patterns", args, 0, func(set *flag.FlagSet) { set.BoolVar(&asMarkdown, "markdown", false, "") }, nil); err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		return usageError{fmt.Sprintf("patterns: %q is too much", rest[0])}
 	}
 	if asMarkdown {
 		fmt.Fprint(env.Stdout, dynamo.PatternsMarkdown())

@@ -62,10 +62,19 @@ func begin(ctx context.Context, line string, variables ...string) *command {
 	return c
 }
 
-// run runs a command line to its end.
+// run runs a command line to its end; a server has none, and fails the test.
 func run(t *testing.T, line string, variables ...string) *command {
-	c := begin(t.Context(), line, variables...)
-	<-c.done
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	c := begin(ctx, line, variables...)
+	select {
+	case addr := <-c.listening:
+		t.Errorf("%q listens on %v", line, addr)
+		stop()
+		<-c.done
+	case <-c.done:
+	}
 	return c
 }
 
@@ -150,8 +159,8 @@ func TestWrongWords(t *testing.T) {
 		"patterns -json":   "-json",
 		"table":            "create or describe",
 		"table drop":       "create or describe",
-		"table create now": "create or describe",
-		"seed a b":         "one file",
+		"table create now": `takes no "now"`,
+		"seed a b":         `takes no "b"`,
 		"seed -force":      "-force",
 	} {
 		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, says, "ordergraph help") })

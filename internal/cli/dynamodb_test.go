@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -48,8 +49,12 @@ func local(t *testing.T) (db *dynamodb.Client, table string, variables []string)
 	t.Helper()
 	instance := dynamolocal.Shared(t)
 	atEndpoint(t, instance.Endpoint())
-	table = strings.ReplaceAll(t.Name(), "/", ".")
-	return instance.Client(), table, []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table}
+	db, table = instance.Client(), strings.ReplaceAll(t.Name(), "/", ".")
+	t.Cleanup(func() {
+		// Not every test makes it.
+		_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
+	})
+	return db, table, []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table}
 }
 
 // contents are all records of a table by their keys.
@@ -78,7 +83,7 @@ func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	run(t, "table create", variables...).checkDone(t, table, "ordergraph seed")
 	run(t, "table describe", variables...).checkDone(t, table, "ACTIVE", "fits     yes")
 
-	run(t, "seed", variables...).checkDone(t, "9 orders of 7 customers", table, "101 records")
+	run(t, "seed", variables...).checkDone(t, "9 orders, 7 customers", table, "101 records")
 	once := contents(t, db, table)
 	if len(once) != 101 {
 		t.Errorf("the table has %d records, want 101", len(once))
@@ -200,7 +205,7 @@ func TestSeedFile(t *testing.T) {
 	if err := os.WriteFile(book, []byte(smallBook), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "seed "+book, variables...).checkDone(t, "1 orders of 1 customers", table)
+	run(t, "seed "+book, variables...).checkDone(t, "1 orders, 1 customers", table)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	const query = "?query={order(id:%2201HVMK3P2Q0000000000000001%22){customer{name}total{amount,currencyCode}}}"
 	if _, body := get(t, url+"/graphql"+query); body != `{"data":{"order":{"customer":{"name":"Carl"},"total":{"amount":"8.00","currencyCode":"EUR"}}}}` {
@@ -242,16 +247,39 @@ func TestUnreachableEndpoint(t *testing.T) {
 	}
 }
 
-func TestRefusedCredentials(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// refusing is an endpoint that refuses all credentials, and keeps those of the last request.
+func refusing(t *testing.T) (url string, credentials *atomic.Value) {
+	t.Helper()
+	credentials = &atomic.Value{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		credentials.Store(r.Header.Get("Authorization"))
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, `{"__type":"com.amazon.coral.service#UnrecognizedClientException","message":"The security token included in the request is invalid."}`)
 	}))
-	defer s.Close()
-	atEndpoint(t, s.URL)
+	t.Cleanup(s.Close)
+	return s.URL, credentials
+}
+
+func TestRefusedCredentials(t *testing.T) {
+	url, _ := refusing(t)
+	atEndpoint(t, url)
 	for _, line := range allCommands {
 		run(t, line, useDynamoDB).checkFailed(t, 1, "refuses the credentials", "AWS_ACCESS_KEY_ID", "security token")
+	}
+}
+
+// The shared configuration counts as everywhere in AWS software.
+func TestProfile(t *testing.T) {
+	url, credentials := refusing(t)
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte("[profile shop]\nregion = eu-north-1\naws_access_key_id = mine\naws_secret_access_key = b\nendpoint_url = "+url+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awsEnvironment(t, "AWS_PROFILE=shop", "AWS_CONFIG_FILE="+file)
+	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "refuses the credentials")
+	if used, _ := credentials.Load().(string); !strings.Contains(used, "Credential=mine/") || !strings.Contains(used, "/eu-north-1/dynamodb/") {
+		t.Errorf("the request was signed by %q, want the profile's key and region", used)
 	}
 }
 

@@ -192,9 +192,10 @@ func TestTakenPort(t *testing.T) {
 }
 
 func TestAddressThatIsNone(t *testing.T) {
-	for _, addr := range []string{"nonsense", ":99999", "127.0.0.1"} {
-		run(t, "-addr "+addr).checkFailed(t, 1, addr)
+	for _, addr := range []string{"nonsense", "127.0.0.1"} {
+		run(t, "-addr "+addr).checkFailed(t, 2, addr, "HOST:PORT")
 	}
+	run(t, "-addr :99999").checkFailed(t, 1, ":99999")
 }
 
 // Debug logging goes to stderr as JSON, so that stdout stays readable.

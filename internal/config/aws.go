@@ -9,8 +9,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/aws/smithy-go/logging"
 )
 
 // idleConnections is how many connections to DynamoDB are kept open: the SDK's 10 make a busy server open new ones
@@ -24,9 +23,10 @@ const credentialsTimeout = 10 * time.Second
 // OpenDynamoDB returns a client with the SDK's usual settings: AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared
 // configuration, and the chain of credentials.
 //
-// Errors: one that says which setting is missing; dynamo.ErrAccessDenied where there are no credentials.
+// Errors: one that says which setting is missing.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, error) {
-	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+	// The SDK's own log says nothing that its errors do not say, and says it to standard error.
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = idleConnections
 		t.MaxIdleConnsPerHost = idleConnections
 	})))
@@ -39,7 +39,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, error) {
 	waiting, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	if _, err := cfg.Credentials.Retrieve(waiting); err != nil {
-		return nil, fmt.Errorf("%w: none were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role (DynamoDB Local takes any)", dynamo.ErrAccessDenied)
+		return nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local takes any")
 	}
 	return dynamodb.NewFromConfig(cfg), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,9 @@ type Config struct {
 
 // minCursorKey is the least length of a key that is a secret worth the name.
 const minCursorKey = 16
+
+// tableName is DynamoDB's rule for names of tables.
+var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
 // Variable is a variable of the environment that the server reads.
 type Variable struct{ Name, Default, Meaning string }
@@ -86,6 +90,9 @@ func Read(getenv func(string) string) (Config, error) {
 	currency, err := commerce.ParseCurrency(value("ORDERGRAPH_CURRENCY"))
 	if err != nil {
 		return c, fmt.Errorf("ORDERGRAPH_CURRENCY %w", err)
+	}
+	if !tableName.MatchString(value("ORDERGRAPH_TABLE")) {
+		return c, fmt.Errorf("ORDERGRAPH_TABLE is %q: a table's name has 3 to 255 characters of A-Z a-z 0-9 _ - and point", value("ORDERGRAPH_TABLE"))
 	}
 	c.Table = dynamo.Options{Table: value("ORDERGRAPH_TABLE"), Shards: shards, Currency: currency}
 	if c.CursorKey, err = cursorKey(value("ORDERGRAPH_CURSOR_KEY"), c.Table.Table); err != nil {

@@ -82,6 +82,9 @@ func Read(r io.Reader) (commerce.Book, error) {
 	if err := d.Decode(&f); err != nil {
 		return commerce.Book{}, fmt.Errorf("read order book: %w", err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return commerce.Book{}, fmt.Errorf("read order book: something stands behind its end")
+	}
 	book, err := f.book()
 	if err == nil {
 		err = book.Settle()
@@ -107,9 +110,13 @@ func id[ID ~string](p *place, where, s string) ID {
 	return v
 }
 
-func (p *place) money(where, amount, currency string) commerce.Money {
+func (p *place) currency(where, currency string) commerce.Currency {
 	c, err := commerce.ParseCurrency(currency)
 	p.note(where+".currency", err)
+	return c
+}
+
+func (p *place) money(where, amount string, c commerce.Currency) commerce.Money {
 	m, err := commerce.ParseMoney(amount, c)
 	p.note(where+".unitPrice", err)
 	return m
@@ -148,7 +155,7 @@ func (f file) book() (commerce.Book, error) {
 		sku := id[commerce.SKU](&p, at+".sku", product.SKU)
 		b.Products = append(b.Products, commerce.Product{
 			SKU: sku, Name: p.text(at+".name", product.Name), Category: p.text(at+".category", product.Category),
-			UnitPrice: p.money(at, product.UnitPrice, product.Currency), Version: 1,
+			UnitPrice: p.money(at, product.UnitPrice, p.currency(at, product.Currency)), Version: 1,
 		})
 		for _, warehouse := range slices.Sorted(maps.Keys(product.Inventory)) {
 			b.Levels = append(b.Levels, commerce.InventoryLevel{
@@ -165,6 +172,9 @@ func (f file) book() (commerce.Book, error) {
 		}
 		_, err := commerce.ParseEmail(c.Email)
 		p.note(at+".email", err)
+		if c.CreatedAt.IsZero() {
+			p.note(at+".createdAt", commerce.Invalid("is missing"))
+		}
 		if c.AccountRepID != "" {
 			customer.AccountRepID = id[commerce.EmployeeID](&p, at+".accountRepId", c.AccountRepID)
 		}
@@ -188,11 +198,12 @@ func (f file) orders(p *place, b *commerce.Book) {
 			ID: orderID, CustomerID: id[commerce.CustomerID](p, at+".customerId", o.CustomerID), Status: status,
 			PlacedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Version: 1,
 		}}
+		currency := p.currency(at, o.Currency)
 		for j, item := range o.Items {
 			at := fmt.Sprintf("%s.items[%d]", at, j)
 			order.Lines = append(order.Lines, commerce.LineItem{
 				SKU: id[commerce.SKU](p, at+".sku", item.SKU), Name: p.text(at+".name", item.Name), Quantity: item.Quantity,
-				UnitPrice: p.money(at, item.UnitPrice, o.Currency),
+				UnitPrice: p.money(at, item.UnitPrice, currency),
 			})
 		}
 		order.Events = []commerce.Event{{

@@ -42,7 +42,10 @@ func generate(t testing.TB, o bookOptions) commerce.Book {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var book commerce.Book
+	book := commerce.Book{
+		Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall"}},
+		Employees:  []commerce.Employee{{ID: "rep", Name: "Rep", JobTitle: "Rep", HireDate: "2020-01-01", WarehouseID: "hall"}},
+	}
 	for i := range o.customers {
 		id := fmt.Sprintf("customer-%03d", i)
 		book.Customers = append(book.Customers, commerce.Customer{
@@ -81,8 +84,6 @@ func TestRequestBudgets(t *testing.T) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
 			return commerce.Statuses()[n%5]
 		}})
-		book.Warehouses = []commerce.Warehouse{{ID: "hall", Name: "Hall"}}
-		book.Employees = []commerce.Employee{{ID: "rep", Name: "Rep", JobTitle: "Rep", HireDate: "2020-01-01", WarehouseID: "hall"}}
 		for _, p := range book.Products {
 			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
 		}

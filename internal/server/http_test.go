@@ -383,6 +383,9 @@ func TestFailuresOfTheStore(t *testing.T) {
 		{"timeout", func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) { return nil, context.DeadlineExceeded }, "UNAVAILABLE"},
 		{"server error", failure(500, "InternalServerError", secret), "UNAVAILABLE"},
 		{"unknown server error", failure(503, "Oops", secret), "UNAVAILABLE"},
+		{"a gateway's page", func(r *http.Request, _ dynamodb.HTTPClient) (*http.Response, error) {
+			return &http.Response{StatusCode: 502, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>" + secret)), Request: r}, nil
+		}, "UNAVAILABLE"},
 		{"throttled", failure(400, "ProvisionedThroughputExceededException", secret), "UNAVAILABLE"},
 		{"no table", failure(400, "ResourceNotFoundException", secret), "UNAVAILABLE"},
 		{"access denied", failure(400, "AccessDeniedException", secret), "UNAVAILABLE"},

@@ -209,5 +209,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 	}
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	return srv.Shutdown(draining)
+	err := srv.Shutdown(draining)
+	<-failed // the listener is closed now, whenever ctx ended
+	return err
 }
