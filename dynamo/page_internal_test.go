@@ -1,7 +1,9 @@
 package dynamo
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -107,6 +109,21 @@ func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 		}
 		if !slices.Equal(versions, c.want) {
 			t.Errorf("versions on the page are %v, want %v", versions, c.want)
+		}
+	}
+}
+
+// A panic in one of several requests is an error of the call, not the end of the process.
+func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
+	for _, n := range []int{2, 50} {
+		err := Parallel(t.Context(), n, 4, func(_ context.Context, i int) error {
+			if i == 1 {
+				panic("boom")
+			}
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("%d calls: error is %v, want the panic", n, err)
 		}
 	}
 }

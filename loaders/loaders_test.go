@@ -718,3 +718,43 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 		}
 	}
 }
+
+// A key that two plans name is given out when both have planned what follows from it.
+func TestTwoPlansOfOneKey(t *testing.T) {
+	book, ids := customers(1)
+	ctx, l, _ := open(t, book, nil).begin()
+	type found = []loaders.Found[commerce.CustomerID, *commerce.Customer]
+	proceed, second := make(chan struct{}), make(chan struct{})
+	l.Customer.Plan(ctx, ids, func(context.Context, found) { <-proceed })
+	l.Customer.Plan(ctx, ids, func(context.Context, found) { close(second) })
+	<-second
+	gone, leave := context.WithCancel(ctx)
+	given := make(chan error)
+	go func() {
+		_, err := l.Customer.Load(gone, ids[0])
+		given <- err
+	}()
+	leave()
+	if err := <-given; !errors.Is(err, context.Canceled) {
+		t.Errorf("the customer was given out before the first plan had planned what follows: %v", err)
+	}
+	close(proceed)
+	c, err := l.Customer.Load(ctx, ids[0])
+	checkCustomer(t, c, err, ids[0])
+}
+
+// An id in a record that can be no key fails its own look-up only.
+func TestAnImpossibleKeyFailsAlone(t *testing.T) {
+	book, ids := customers(2)
+	ctx, l, _ := open(t, book, nil).begin()
+	l.Customer.Plan(ctx, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
+	for _, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		checkCustomer(t, c, err, id)
+	}
+	for _, id := range []commerce.CustomerID{"", "a#b"} {
+		if _, err := l.Customer.Load(ctx, id); !errors.Is(err, dynamo.ErrCorrupt) {
+			t.Errorf("customer %q: error is %v, want ErrCorrupt", id, err)
+		}
+	}
+}

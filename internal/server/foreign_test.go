@@ -170,3 +170,36 @@ func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 		}
 	})
 }
+
+// References that lead nowhere are null; references that can lead nowhere are an error of their own; neither touches the other
+// orders of the page.
+func TestBadReferencesHarmNoOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		description, err := store.DescribeTable(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := foreign{db: db, table: description.Name}
+		f.put(t, map[string]string{"pk": "CUSTOMER#good", "sk": "#METADATA", "customerId": "good", "name": "Good", "email": "g@example.com", "createdAt": "2024-04-01T09:00:00.000Z"})
+		for n, customer := range []string{"good", "gone", "", "a#b"} {
+			id := string(orderID(n))
+			f.put(t, map[string]string{
+				"pk": "ORDER#" + id, "sk": "#METADATA", "gsi1pk": "STATUS#pending", "gsi1sk": "ORDER#" + id, "orderId": id,
+				"customerId": customer, "status": "pending", "total": "1", "createdAt": "2026-01-01T00:00:00.000Z",
+			}, map[string]types.AttributeValue{"items": &types.AttributeValueMemberL{}, "itemCount": &types.AttributeValueMemberN{Value: "0.0"}})
+		}
+		var logged strings.Builder
+		got := serveLogging(t, store, &logged).ask(t, `{ ordersByStatus(status: PENDING) { nodes { itemCount customer { name } } } }`, nil)
+		want := `{"ordersByStatus":{"nodes":[{"itemCount":0,"customer":null},{"itemCount":0,"customer":null},{"itemCount":0,"customer":null},{"itemCount":0,"customer":{"name":"Good"}}]}}`
+		if string(got.Data) != want {
+			t.Errorf("data is %s, want %s", got.Data, want)
+		}
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
+			t.Errorf("errors are %+v, want one INTERNAL for the key that can be none", got.Errors)
+		}
+		if !strings.Contains(logged.String(), "a#b") {
+			t.Errorf("the log does not name the reference: %s", logged.String())
+		}
+	})
+}

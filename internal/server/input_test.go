@@ -109,6 +109,53 @@ func TestBadVariables(t *testing.T) {
 	}
 }
 
+// A null end of a range is an open end.
+func TestNullEndsOfRanges(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	for query, variables := range map[string]string{
+		`{ list: orders(placed: {from: null, to: "2024-04-17T00:00:00Z"}) { nodes { id } } }`:                                        `{}`,
+		`query($f: DateTime) { list: orders(placed: {from: $f, to: "2024-04-17T00:00:00Z"}) { nodes { id } } }`:                      `{"f": null}`,
+		`query($p: TimeRange) { list: orders(placed: $p, last: 1) { nodes { id } } }`:                                                `{"p": null}`,
+		`query($p: TimeRange) { list: orders(placed: $p) { nodes { id } } }`:                                                         `{"p": {"from": null, "to": "2024-04-17T00:00:00Z"}}`,
+		`{ list: orders(first: 1, last: null, after: null, statuses: null, placed: {to: "2024-04-17T00:00:00Z"}) { nodes { id } } }`: `{}`,
+	} {
+		got := api.ask(t, query, json.RawMessage(variables))
+		if want := `{"list":{"nodes":[{"id":"01HVMK3P2Q0000000000000001"}]}}`; string(got.Data) != want {
+			t.Errorf("%s with %s gives %s %+v, want %s", query, variables, got.Data, got.Errors, want)
+		}
+	}
+	got := api.ask(t, `{ employees(hired: {from: "2025-12-01", to: null}) { nodes { id } } }`, nil)
+	if want := `{"employees":{"nodes":[{"id":"emp_005"}]}}`; string(got.Data) != want {
+		t.Errorf("hired since gives %s %+v, want %s", got.Data, got.Errors, want)
+	}
+}
+
+// A null variable where a value must stand refuses the request before anything is read.
+func TestNullVariablesInThePlaceOfValues(t *testing.T) {
+	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
+	api := serve(t, store)
+	for query, variables := range map[string]string{
+		`query($b: Boolean = true) { customer(id: "cust_01") { name @skip(if: $b) } }`:                            `{"b": null}`,
+		`query($b: Boolean = true) { ...F @include(if: $b) } fragment F on Query { customer(id: "c1") { name } }`: `{"b": null}`,
+		`query($id: ID = "cust_01") { customer(id: $id) { name } }`:                                               `{"id": null}`,
+		`query($id: ID = "cust_01") { ...F } fragment F on Query { customer(id: $id) { name } }`:                  `{"id": null}`,
+		`query($s: OrderStatus = PENDING) { ordersByStatus(status: $s) { nodes { ... on Order { id } } } }`:       `{"s": null}`,
+	} {
+		got := api.ask(t, query, json.RawMessage(variables))
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(got.Errors[0].Message, "null") {
+			t.Errorf("%s with %s: status %d, errors %+v", query, variables, got.Status, got.Errors)
+		}
+		if n := got.Extensions.Explain.Totals.Requests; n != 0 {
+			t.Errorf("%s with %s made %d requests", query, variables, n)
+		}
+	}
+	// Where null may stand, it may.
+	got := api.ask(t, `query($n: Int = 5) { customers(first: $n) { nodes { id } } }`, json.RawMessage(`{"n": null}`))
+	if len(got.Errors) > 0 {
+		t.Errorf("a null page size is refused: %+v", got.Errors)
+	}
+}
+
 // Whatever text is an id, a name or a cursor, the answer is a record, null or BAD_USER_INPUT.
 func TestNoTextBreaksTheServer(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
