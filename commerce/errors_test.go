@@ -32,7 +32,7 @@ func TestForNamesTheArgument(t *testing.T) {
 	if again := commerce.For("other", err); again.Error() != err.Error() {
 		t.Errorf("For renamed an argument: %q", again)
 	}
-	if other := commerce.For("id", io.EOF); other != io.EOF {
+	if other := commerce.For("id", io.EOF); !errors.Is(other, io.EOF) {
 		t.Errorf("For changed another error: %v", other)
 	}
 	if none := commerce.For("id", nil); none != nil {

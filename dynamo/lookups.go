@@ -25,8 +25,8 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 		b := &keyBuilder{shards: s.shards}
 		k := key(b, id)
 		if b.err != nil {
-			// Clients' ids were checked before: this one stands in a record.
-			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %v", ErrCorrupt, id, b.err)
+			// Clients' ids were checked before: this one stands in a record, so it is no client's InvalidError.
+			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %s", ErrCorrupt, id, b.err.Error())
 			continue
 		}
 		ks, places = append(ks, k), append(places, i)

@@ -1577,8 +1577,8 @@ type WarehouseEdge {
 }
 `, BuiltIn: false},
 	{Name: "../schema.graphqls", Input: `"""
-Ordergraph: an e-commerce order book served from one DynamoDB table. Every list is read by a key,
-pages are always full while more exists, and a nested query costs a constant number of requests.
+Ordergraph: an e-commerce order book served from one DynamoDB table. Every list is read by a key, pages are
+always full while more exists, and what a level of a query refers to is read together, each record once.
 """
 schema {
   query: Query

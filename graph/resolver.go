@@ -41,8 +41,8 @@ type Resolver struct {
 const (
 	// maxTokens is how many tokens a query can have; the introspection query has 184.
 	maxTokens = 2000
-	// parsedQueries is how many parsed queries are kept.
-	parsedQueries = 1000
+	// parsedQueries is how many parsed queries are kept; each can be as large as a request.
+	parsedQueries = 250
 )
 
 // NewHandler returns an http.Handler of GraphQL over GET and POST.

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -64,7 +65,7 @@ func testIndexMovesOnTransaction(tb *table) {
 		{Put: &types.Put{TableName: &tb.name, Item: indexed("2", "h", "0")}},
 		{Delete: &types.Delete{TableName: &tb.name, Key: key("p", "3")}},
 	}
-	failing := append(actions[:3:3], types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	failing := append(slices.Clone(actions[:3]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &tb.name, Key: key("p", "4"), ConditionExpression: aws.String("attribute_not_exists(pk)"),
 	}})
 	if _, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: failing}); err == nil {

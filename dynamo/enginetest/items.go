@@ -366,7 +366,7 @@ func conditionCases() []testCase {
 // conditionName is a condition with its numbers and texts in their places.
 func conditionName(cond string, values []any) string {
 	for i := 0; i < len(values); i += 2 {
-		var v any = values[i+1]
+		v := values[i+1]
 		switch m := v.(type) {
 		case *types.AttributeValueMemberN:
 			v = m.Value

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,7 +159,7 @@ func TestTablesThatDoNotFit(t *testing.T) {
 			if _, err := db.CreateTable(context.Background(), in); err != nil {
 				t.Fatal(err)
 			}
-			says := append(c.says, "does not fit the model")
+			says := append(slices.Clone(c.says), "does not fit the model")
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed"} {
 				run(t, line, variables...).checkFailed(t, 1, says...)
 			}

@@ -177,7 +177,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		t.Errorf("exit %d, stderr %q, want 0 and nothing", c.status, c.stderr.String())
 	}
 	if conn, err := net.Dial("tcp", addr.String()); err == nil {
-		conn.Close()
+		_ = conn.Close()
 		t.Error("something still listens")
 	}
 }

@@ -50,7 +50,7 @@ type Variable struct{ Name, Default, Meaning string }
 // Variables lists them; the AWS SDK reads its own besides.
 func Variables() []Variable {
 	return []Variable{
-		{"PORT", "8080", "the port to listen on, where -addr is not given"},
+		{"PORT", "8080", "the port to listen on, where `-addr` is not given"},
 		{"ORDERGRAPH_STORE", Embedded, "`embedded` (in memory, with sample data) or `dynamodb`"},
 		{"ORDERGRAPH_TABLE", "ordergraph", "the table's name"},
 		{"ORDERGRAPH_SHARDS", "1", "over how many partition keys each busy list is spread; a property of the table, the same for all who use it"},

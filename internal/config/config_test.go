@@ -155,3 +155,20 @@ func TestGetenvReadsTheProcess(t *testing.T) {
 		t.Errorf("Getenv gives %q", got)
 	}
 }
+
+// The README tells what the server reads.
+func TestREADMEListsTheVariables(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range config.Variables() {
+		preset := " "
+		if v.Default != "" {
+			preset = " `" + v.Default + "` "
+		}
+		if row := "| `" + v.Name + "` |" + preset + "| " + v.Meaning + " |"; !strings.Contains(string(readme), row) {
+			t.Errorf("the README lacks the row %s", row)
+		}
+	}
+}

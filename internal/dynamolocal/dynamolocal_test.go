@@ -42,7 +42,6 @@ func victim(how string) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		defer inst.Stop()
 		pid = inst.cmd.Process.Pid
 	case "shell", "panic":
 		cmd := exec.Command("sleep", "600")

@@ -187,7 +187,7 @@ func (i *Instance) Stop() {
 		// There is nothing to save, so nothing is gained by asking politely; the error would say that it has
 		// ended already.
 		_ = i.cmd.Process.Kill()
-		for range i.ended { //nolint:revive // drained: closed when the process has been reaped
+		for range i.ended { // drained: closed when the process has been reaped
 		}
 		_ = os.Remove(i.logPath)
 	})

@@ -493,7 +493,7 @@ func TestServeDrains(t *testing.T) {
 		if err != nil {
 			break
 		}
-		c.Close()
+		_ = c.Close()
 	}
 	close(b.release)
 	if body := <-got; body != aliceAnswer {

@@ -210,6 +210,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	err := srv.Shutdown(draining)
-	<-failed // the listener is closed now, whenever ctx ended
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		return served
+	}
 	return err
 }
