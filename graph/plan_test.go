@@ -1,0 +1,158 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/vektah/gqlparser/v2/ast"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// unplanned is scope without a plan: every resolver reads for itself.
+type unplanned struct{ scope }
+
+func (u unplanned) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	if !graphql.HasOperationContext(ctx) || graphql.GetOperationContext(ctx).Operation == nil || len(graphql.GetErrors(ctx)) > 0 {
+		return next(ctx)
+	}
+	l := loaders.New(ctx, u.resolver.store, func(any) {})
+	return next(context.WithValue(ctx, loadersKey{}, l))
+}
+
+// arguments are what a random query gives to arguments of a name, as GraphQL spells it: what is there, what is not, and
+// what is wrong.
+var argumentValues = map[string][]string{
+	"id": {`"cust_01"`, `"cust_001"`, `"c1"`, `"rep_001"`, `"emp_001"`, `"wh_sea"`, `"nobody"`, `"a#b"`, `"01HVMK3P2Q0000000000000001"`,
+		`"01HVNR4Q3R0000000000000002"`, `"01KNVV2HR00000000000000101"`, `"01HVMK3P2Q0000000000000009"`},
+	"orderId":     {`"01HVMK3P2Q0000000000000001"`, `"01KNVV2HR00000000000000101"`, `"x"`},
+	"sku":         {`"prod_100"`, `"prod_101"`, `"AVON-TORTOISE"`, `"nothing"`},
+	"productId":   {`"prod_def"`, `"AVON-TORTOISE"`, `"prod_100"`, `"nothing"`},
+	"warehouseId": {`"wh_sea"`, `"wh_pdx"`, `"nowhere"`},
+	"email":       {`"alice@example.com"`, `"contact@acme.com"`, `"nobody@example.com"`, `"x"`},
+	"status":      {`PENDING`, `DELIVERED`, `CANCELLED`},
+	"statuses":    {`[PENDING, CONFIRMED]`, `SHIPPED`, `null`, `[]`},
+	"placed":      {`{from: "2025-01-01T00:00:00Z"}`, `{to: "2026-01-01T00:00:00Z", from: null}`, `null`},
+	"hired":       {`{from: "2025-01-01"}`, `{to: "2024-01-01"}`},
+	"category":    {`"Electronics"`, `"Eyewear"`, `"None"`},
+	"name":        {`"John Smith"`, `"Nobody"`},
+	"jobTitle":    {`"Associate"`, `"Manager"`},
+	"first":       {`1`, `2`, `5`, `0`},
+	"last":        {`1`, `3`},
+}
+
+// selectionSet draws what a query selects of a type.
+func selectionSet(t *rapid.T, d *ast.Definition, depth int) string {
+	var b strings.Builder
+	b.WriteString("{ __typename")
+	for i := range rapid.IntRange(1, 3).Draw(t, "fields") {
+		f := rapid.SampledFrom(d.Fields).Draw(t, "field")
+		of := parsedSchema.Types[f.Type.Name()]
+		if strings.HasPrefix(f.Name, "__") || depth == 0 && of.Kind == ast.Object {
+			continue
+		}
+		fmt.Fprintf(&b, " a%d: %s%s", i, f.Name, arguments(t, f))
+		if of.Kind == ast.Object {
+			next := depth - 1
+			if strings.HasSuffix(of.Name, "Connection") || strings.HasSuffix(of.Name, "Edge") {
+				next = depth // pages are not a level
+			}
+			set := selectionSet(t, of, next)
+			if rapid.Bool().Draw(t, "fragment") {
+				set = "{ ... on " + of.Name + " " + set + " }"
+			}
+			b.WriteString(" " + set)
+		}
+	}
+	b.WriteString(" }")
+	return b.String()
+}
+
+func arguments(t *rapid.T, f *ast.FieldDefinition) string {
+	var given []string
+	for _, a := range f.Arguments {
+		values := argumentValues[a.Name]
+		if values == nil || !a.Type.NonNull && rapid.IntRange(0, 3).Draw(t, "given") > 0 {
+			continue
+		}
+		given = append(given, a.Name+": "+rapid.SampledFrom(values).Draw(t, a.Name))
+	}
+	if len(given) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(given, ", ") + ")"
+}
+
+// A plan decides nothing: whatever the query, the answer is the same without one. And it forgets nothing: all that a query
+// reads was planned.
+func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
+	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
+	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
+	planned := NewHandler(opts)
+	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report}
+	alone := handler.New(NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()}))
+	alone.AddTransport(transport.POST{})
+	alone.SetParserTokenLimit(maxTokens)
+	alone.SetErrorPresenter(r.present)
+	alone.Use(unplanned{scope{r}})
+
+	rapid.Check(t, func(rt *rapid.T) {
+		query := selectionSet(rt, parsedSchema.Query, 4)
+		with, without := post(rt, planned, query), post(rt, alone, query)
+		if string(with.Data) != string(without.Data) || with.Errors.String() != without.Errors.String() {
+			rt.Fatalf("%s\nwith a plan:    %s %s\nwithout a plan: %s %s", query, with.Data, with.Errors, without.Data, without.Errors)
+		}
+		for _, request := range with.Extensions.Explain.Requests {
+			if request.Path == "" {
+				rt.Errorf("%s\nno plan saw %s %s coming", query, request.AccessPattern, request.Key)
+			}
+		}
+	})
+}
+
+type reply struct {
+	Data       json.RawMessage
+	Errors     messages
+	Extensions struct{ Explain explanation }
+}
+
+// messages are errors in an order that does not depend on which field was quicker.
+type messages []struct {
+	Message string
+	Path    []any
+}
+
+func (m messages) String() string {
+	seen := map[string]int{}
+	for _, e := range m {
+		seen[fmt.Sprint(e.Path, e.Message)]++
+	}
+	return fmt.Sprint(seen)
+}
+
+func post(t *rapid.T, h http.Handler, query string) reply {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request.WithContext(WithExplain(request.Context())))
+	var r reply
+	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+		t.Fatalf("%s: %v: %s", query, err, w.Body)
+	}
+	return r
+}
