@@ -38,6 +38,9 @@ func TestShardsNeverChange(t *testing.T) {
 			t.Errorf("a table of one shard puts %q on shard %d%s", id, got, shardSuffix(got, 1))
 		}
 	}
+	if got := shardSuffix(3, 10); got != "#3" {
+		t.Errorf("shard 3 of 10 has the suffix %q, want #3", got)
+	}
 }
 
 // A page of a list at hand is what a Query for that page gives.
@@ -125,5 +128,19 @@ func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "boom") {
 			t.Errorf("%d calls: error is %v, want the panic", n, err)
 		}
+	}
+}
+
+// What a line of reading waited for does not become less by waiting for something earlier.
+func TestWavesOnlyRise(t *testing.T) {
+	ctx := (&Trace{}).Begin(t.Context())
+	span := SpanOf(ctx)
+	span.Wait(3)
+	span.Wait(1)
+	if got := span.Wave(); got != 3 {
+		t.Errorf("wave is %d, want 3", got)
+	}
+	if got := SpanOf(span.Fork(ctx)).Wave(); got != 3 {
+		t.Errorf("a fork's wave is %d, want 3", got)
 	}
 }

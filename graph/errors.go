@@ -73,8 +73,12 @@ func withReported(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedKey{}, &reported{seen: map[string]bool{}})
 }
 
-// reportOnce tells an error to report, unless the request told the same before.
+// reportOnce tells an error to report, with the field that it happened at, unless the request told the same before.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
+	path := graphql.GetPath(ctx)
+	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
+		path, err = located.Path, located.Err
+	}
 	if told, ok := ctx.Value(reportedKey{}).(*reported); ok {
 		told.mu.Lock()
 		defer told.mu.Unlock()
@@ -83,7 +87,7 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 		}
 		told.seen[err.Error()] = true
 	}
-	r.report(ctx, err)
+	r.report(ctx, fmt.Errorf("%s: %w", path, err))
 }
 
 // sentence makes a sentence of what is wrong with a value; the path's end names an argument that the error does not name.

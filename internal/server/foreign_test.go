@@ -100,6 +100,8 @@ func TestRecordsOfOtherSoftwareReadAsTheyAre(t *testing.T) {
 				`{"customer":{"orders":{"nodes":[{"id":"01HVNR4Q3R0000000000000002","items":{"nodes":[{"name":"Wireless Mouse"}]}},{"id":"01HVMK3P2Q0000000000000001","items":{"nodes":[{"name":"USB Cable"},{"name":"Keyboard"}]}}]}}}`, 4, 2},
 			{"unsharded keys", `{ ordersByStatus(status: PENDING) { nodes { id customer { name } } } }`,
 				`{"ordersByStatus":{"nodes":[{"id":"01HVNR4Q3R0000000000000002","customer":{"name":"Alice Chen"}}]}}`, 2, 2},
+			{"an item of an order, and what it refers to", `{ order(id: "01HVMK3P2Q0000000000000001") { item(productId: "prod_xyz") { name product { name } order { status } } } }`,
+				`{"order":{"item":{"name":"Keyboard","product":null,"order":{"status":"DELIVERED"}}}}`, 3, 2},
 			{"one item by its key", `{ orderItem(orderId: "01HVMK3P2Q0000000000000001", productId: "prod_def") { orderId name unitPrice { amount currencyCode } } }`,
 				`{"orderItem":{"orderId":"01HVMK3P2Q0000000000000001","name":"USB Cable","unitPrice":{"amount":"4.99","currencyCode":"USD"}}}`, 1, 1},
 		} {
@@ -202,4 +204,39 @@ func TestBadReferencesHarmNoOthers(t *testing.T) {
 			t.Errorf("the log does not name the reference: %s", logged.String())
 		}
 	})
+}
+
+// Items that stand on an order in no order are listed by SKU all the same, as their pages are.
+func TestEmbeddedItemsAreListedBySKU(t *testing.T) {
+	api, f := foreignTable(t, storetest.Engines()[0].Client(t))
+	line := func(sku string) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+			"productId": &types.AttributeValueMemberS{Value: sku}, "name": &types.AttributeValueMemberS{Value: sku},
+			"qty": &types.AttributeValueMemberN{Value: "1E+1"}, "price": &types.AttributeValueMemberN{Value: "2.50E0"},
+		}}
+	}
+	id := string(orderID(1))
+	f.put(t, map[string]string{
+		"pk": "ORDER#" + id, "sk": "#METADATA", "orderId": id, "customerId": "cust_01", "status": "shipped", "total": "75", "createdAt": "2026-01-01T00:00:00.000Z",
+	}, map[string]types.AttributeValue{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("c"), line("a"), line("b")}}})
+	got := api.ask(t, `{ order(id: "`+id+`") { itemCount items { nodes { productId quantity subtotal { amount } } } last: items(last: 1) { nodes { productId } } } }`, nil)
+	want := `{"order":{"itemCount":3,"items":{"nodes":[{"productId":"a","quantity":10,"subtotal":{"amount":"25.00"}},{"productId":"b","quantity":10,"subtotal":{"amount":"25.00"}},{"productId":"c","quantity":10,"subtotal":{"amount":"25.00"}}]},"last":{"nodes":[{"productId":"c"}]}}}`
+	if string(got.Data) != want {
+		t.Errorf("data is %s %+v, want %s", got.Data, got.Errors, want)
+	}
+}
+
+// Fields that fail for one reason are one line in the log.
+func TestOneReasonIsLoggedOnce(t *testing.T) {
+	_, f := foreignTable(t, storetest.Engines()[0].Client(t))
+	f.put(t, map[string]string{"pk": "CUSTOMER#bad", "sk": "#METADATA", "customerId": "bad"})
+	store, err := dynamo.New(f.db, dynamo.Options{Table: f.table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged strings.Builder
+	got := serveLogging(t, store, &logged).ask(t, `{ a: customer(id: "bad") { name } b: customer(id: "bad") { name } c: customer(id: "bad") { name } }`, nil)
+	if len(got.Errors) != 3 || strings.Count(logged.String(), "\n") != 1 {
+		t.Errorf("%d errors, and the log is %s", len(got.Errors), logged.String())
+	}
 }
