@@ -1,0 +1,56 @@
+package dynamo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// However rows are spread over partitions, in long runs of one of them too, a merge gives the first rows in order and reads at
+// most three pages and one row a partition. The rounds are those of Store.read; only the Queries are simulated, so that there
+// can be enough of them to find the rare spread that is worst.
+func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 40_000 {
+		streams := make([]*stream, 2+random.IntN(14))
+		limit, total, change := 1+random.IntN(20), random.IntN(120), random.Float64()
+		// left are the rows of each stream that no Query has read yet.
+		left := make([][]row, len(streams))
+		for i := range streams {
+			streams[i] = &stream{}
+		}
+		var want []string
+		for at, n := 0, 0; n < total; n++ {
+			if random.Float64() < change {
+				at = random.IntN(len(streams))
+			}
+			r := row{position: fmt.Sprintf("%04d", n), record: record{attrPK: str(fmt.Sprint(n))}}
+			left[at] = append(left[at], r)
+			want = append(want, r.position)
+		}
+		page := Page{Limit: limit, More: true}
+		want = want[:min(len(want), page.want())]
+
+		read := 0
+		var rows []row
+		for len(rows) < page.want() && planRound(streams, page.want()-len(rows), limit, true) {
+			for i, st := range streams {
+				n := min(st.need, len(left[i]))
+				st.rows, left[i] = append(st.rows, left[i][:n]...), left[i][n:]
+				st.done, read = st.done || n < st.need, read+n
+			}
+			rows = giveOut(rows, streams, page.want(), true)
+		}
+		var got []string
+		for _, r := range rows {
+			got = append(got, r.position)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("a page of %d over %d partitions is %v, want %v", limit, len(streams), got, want)
+		}
+		if most := 3*limit + len(streams); read > most {
+			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(streams), read, most)
+		}
+	}
+}
