@@ -156,8 +156,6 @@ func explainFailure(err error, getenv func(string) string) string {
 	switch {
 	case errors.Is(err, dynamo.ErrNoTable):
 		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", table)
-	case errors.Is(err, dynamo.ErrTableExists):
-		return fmt.Sprintf("table %s already exists: see whether it fits with `ordergraph table describe`, or name another with ORDERGRAPH_TABLE", table)
 	case errors.Is(err, dynamo.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; name another with ORDERGRAPH_TABLE, and make it with `ordergraph table create`", table, err)
 	case errors.Is(err, dynamo.ErrAccessDenied):
@@ -312,11 +310,7 @@ func table(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if words[0] == "create" {
-		if err := store.CreateTable(ctx); err != nil {
-			return onTable(cfg, err)
-		}
-		fmt.Fprintf(env.Stdout, "Table %s is ready. Load the sample data with `ordergraph seed`.\n", cfg.Table.Table)
-		return nil
+		return create(ctx, store, cfg, env)
 	}
 	d, err := store.DescribeTable(ctx)
 	if err != nil {
@@ -329,6 +323,23 @@ func table(ctx context.Context, args []string, env Environment) error {
 	}
 	fmt.Fprint(env.Stdout, "fits     no\n")
 	return onTable(cfg, fmt.Errorf("%w: %s", dynamo.ErrTableMismatch, strings.Join(d.Differences, "; ")))
+}
+
+// create makes the table. One that is there already and fits is as good, so that creating twice equals once.
+func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
+	err := store.CreateTable(ctx)
+	if errors.Is(err, dynamo.ErrTableExists) {
+		if err := store.Check(ctx); err != nil {
+			return onTable(cfg, err)
+		}
+		fmt.Fprintf(env.Stdout, "Table %s already exists, and fits the model.\n", cfg.Table.Table)
+		return nil
+	}
+	if err != nil {
+		return onTable(cfg, err)
+	}
+	fmt.Fprintf(env.Stdout, "Table %s is ready. Load the sample data with `ordergraph seed`.\n", cfg.Table.Table)
+	return nil
 }
 
 func seed(ctx context.Context, args []string, env Environment) error {
