@@ -14,6 +14,8 @@ import (
 var (
 	// ErrUnavailable: DynamoDB cannot be reached, takes too long, or turns requests away for now.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
+	// ErrNotDynamoDB: what answers in DynamoDB's place does not speak its protocol.
+	ErrNotDynamoDB = fmt.Errorf("%w: what answers is not DynamoDB", ErrUnavailable)
 	// ErrNoTable: the table does not exist.
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
@@ -65,13 +67,16 @@ func kindOf(err error) error {
 		if api.ErrorFault() == smithy.FaultServer {
 			return ErrUnavailable
 		}
+		if api.ErrorCode() == "UnknownError" {
+			return ErrNotDynamoDB // an error without a name
+		}
 	}
 	// Whatever stands between us and DynamoDB may answer in its place, a gateway with a page of its own, say.
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return ErrUnavailable
 	}
 	if foreign := (*smithy.DeserializationError)(nil); errors.As(err, &foreign) {
-		return ErrUnavailable // what answers is not DynamoDB
+		return ErrNotDynamoDB
 	}
 	if network := net.Error(nil); errors.As(err, &network) {
 		return ErrUnavailable

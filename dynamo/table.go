@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
 )
 
 // CreateTable makes the table and its index, paid by request, and waits until it can be used.
@@ -53,7 +55,8 @@ type TableDescription struct {
 	Differences []string
 }
 
-// DescribeTable compares the table with the model.
+// DescribeTable compares the table with the model, and its records with the number of shards: a wrong number would look
+// like an empty shop.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
@@ -89,7 +92,50 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 			differ("type of "+name, string(types.ScalarAttributeTypeS), string(a.AttributeType))
 		}
 	}
+	if len(d.Differences) == 0 {
+		if d.Differences, err = s.misplaced(ctx); err != nil {
+			return TableDescription{}, err
+		}
+	}
 	return d, nil
+}
+
+// misplaced tells where records stand that no list would find, because they were written for another number of shards than
+// the store reads: under the bare key of a table of one shard, or behind the last shard. It reads one record of each such key.
+func (s *Store) misplaced(ctx context.Context) ([]string, error) {
+	var elsewhere []string
+	add := func(base string) {
+		if s.shards > 1 {
+			elsewhere = append(elsewhere, base+shardSuffix(0, 1), base+shardSuffix(s.shards, MaxShards))
+			return
+		}
+		elsewhere = append(elsewhere, base+shardSuffix(0, MaxShards))
+	}
+	add(string(entityCustomer.IndexPK))
+	add(string(entityEmployee.IndexPK))
+	for _, status := range commerce.Statuses() {
+		key, err := entityOrder.IndexPK.Key(status.String())
+		if err != nil {
+			return nil, err
+		}
+		add(key)
+	}
+	found := make([]bool, len(elsewhere))
+	err := Parallel(ctx, len(elsewhere), maxParallel, func(ctx context.Context, i int) error {
+		records, _, err := s.query(ctx, &patternOrders, elsewhere[i], "", bounds{}, 1, true)
+		found[i] = len(records) > 0
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var differences []string
+	for i, key := range elsewhere {
+		if found[i] {
+			differences = append(differences, fmt.Sprintf("shards: with %d of them no record is under %s, the table has some", s.shards, key))
+		}
+	}
+	return differences, nil
 }
 
 // Check tells whether the table can be used.

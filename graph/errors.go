@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -41,6 +42,9 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case located != nil && located.Err == nil:
 		// The parser's and the validator's own words: they tell what is wrong with the query.
 		shown.Message = located.Message
+		if len(shown.Path) > 1 && shown.Path[0] == ast.PathName("variable") && !strings.Contains(shown.Message, "variable ") {
+			shown.Message = fmt.Sprintf("variable \"%v\" %s", shown.Path[1], shown.Message)
+		}
 		return withCode(shown, codeBadUserInput)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.
@@ -51,6 +55,9 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		shown.Message = "The order book cannot be reached right now. Try again."
 		return withCode(shown, codeUnavailable)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		if errors.Is(err, context.DeadlineExceeded) {
+			r.reportOnce(ctx, err)
+		}
 		shown.Message = "The request took too long, or its caller went away. Ask for less, or try again."
 		return withCode(shown, codeUnavailable)
 	default:

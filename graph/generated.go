@@ -1612,11 +1612,11 @@ type Query {
 
   "All customers in the order they joined, the oldest first. AP9: one Query per shard."
   customers(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1645,11 +1645,11 @@ type Query {
     statuses: [OrderStatus!]
     "Only orders placed in this time."
     placed: TimeRange
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1661,11 +1661,11 @@ type Query {
     status: OrderStatus!
     "Only orders placed in this time."
     placed: TimeRange
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1681,11 +1681,11 @@ type Query {
   products(
     "The category, spelled as the products spell it."
     category: String!
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1709,11 +1709,11 @@ type Query {
   employees(
     "Only employees hired on these days."
     hired: DateRange
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1723,11 +1723,11 @@ type Query {
   employeesByName(
     "The full name, spelled as the record spells it."
     name: String!
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1737,11 +1737,11 @@ type Query {
   employeesByJobTitle(
     "The job title, spelled as the records spell it."
     jobTitle: String!
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1755,11 +1755,11 @@ type Query {
 
   "All warehouses, by id. AP31: one Query."
   warehouses(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1782,11 +1782,11 @@ type Customer {
   orders(
     "Only orders placed in this time."
     placed: TimeRange
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1840,11 +1840,11 @@ type Order {
   Query.
   """
   items(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1856,11 +1856,11 @@ type Order {
   ): OrderItem
   "What happened to the order, the oldest event first. Comes with ` + "`" + `order(id)` + "`" + ` in one Query (AP25), else AP27: one Query."
   timeline(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -1976,22 +1976,22 @@ type Product {
   available: Int!
   "The stock warehouse by warehouse. Comes with ` + "`" + `product(sku)` + "`" + ` in one Query, else AP13: one Query."
   inventory(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
   ): InventoryLevelConnection!
   "The items of orders that contain this product, the newest order first. AP11: one Query."
   orderItems(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -2024,22 +2024,22 @@ type Warehouse {
   name: String!
   "Who works there, by id. AP19: one Query."
   employees(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
   ): EmployeeConnection!
   "What lies there, by SKU. AP28: one Query."
   inventory(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
@@ -2064,22 +2064,22 @@ type Employee {
   warehouse: Warehouse
   "The customers whom the employee looks after, by id. AP21: one Query."
   customers(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String
   ): CustomerConnection!
   "The orders of those customers, the newest first; each counts for who was the rep when it was placed. AP22: one Query."
   orders(
-    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
     after: String
-    "Read this many from the end: 1 to 100. Not together with ` + "`" + `first` + "`" + `."
+    "Read this many from the end: 1 to 100, 20 when only ` + "`" + `before` + "`" + ` is given. Not together with ` + "`" + `first` + "`" + `."
     last: Int
     "Read up to this cursor, towards the start."
     before: String

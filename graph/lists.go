@@ -41,10 +41,11 @@ func askedPage(ctx context.Context, first *int32, after *string, last *int32, be
 func (p paging) page(list cursorScope) (dynamo.Page, error) {
 	page := dynamo.Page{Limit: defaultPage, More: p.beyond.next}
 	size, argument := p.first, "first"
-	if p.last != nil {
-		if p.first != nil {
-			return page, commerce.For("last", commerce.Invalid("stands beside \"first\": give one of them"))
-		}
+	if p.last != nil && p.first != nil {
+		return page, commerce.For("last", commerce.Invalid("stands beside \"first\": give one of them"))
+	}
+	// Whoever gives a cursor to read up to, and no size, means the page before it.
+	if p.last != nil || p.first == nil && p.before != nil && p.after == nil {
 		page.FromEnd, page.More = true, p.beyond.previous
 		size, argument = p.last, "last"
 	}

@@ -165,11 +165,8 @@ func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Orde
 				atHand = append(atHand, target[*commerce.LineItem]{item, f.records()})
 			}
 		case "itemCount":
-			if order.ItemCount != nil {
-				continue
-			}
-			if _, ok := p.loaders.ItemsAtHand(ctx, order, uncountedItems); !ok {
-				pages.add(loaders.Listed[commerce.OrderID]{Of: order.ID, Page: uncountedItems}, f.path, nil)
+			if order.ItemCount == nil {
+				p.countItems(ctx, order, f, &pages)
 			}
 		}
 	}
@@ -179,6 +176,14 @@ func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Orde
 	itemRefs(single.targets(), &to)
 	itemRefs(itemKeys(atHand), &to)
 	p.refs(ctx, &to)
+}
+
+// countItems adds all items of an order that keeps no count of them, unless they are at hand.
+func (p *plan) countItems(ctx context.Context, o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) {
+	all := loaders.AllItems(o.ID)
+	if _, ok := p.loaders.ItemsAtHand(ctx, o, all.Page); !ok {
+		pages.add(all, f.path, nil)
+	}
 }
 
 // primeOrders lets items find the orders that they were reached through, where the query goes back to them.
@@ -207,7 +212,11 @@ func (p *plan) itemsOf(ctx context.Context, o *commerce.Order, f *selected, page
 	}
 	slice, ok := p.loaders.ItemsAtHand(ctx, o, asked.key.Page)
 	if !ok {
-		pages.add(asked.key, f.path, f.records())
+		key := asked.key
+		if o.ItemCount == nil && f.counted {
+			key = loaders.AllItems(o.ID) // one Query serves the count and the page
+		}
+		pages.add(key, f.path, f.records())
 		return nil
 	}
 	targets := make([]target[*commerce.LineItem], len(slice.Items))

@@ -156,3 +156,18 @@ func post(t *rapid.T, h http.Handler, query string) reply {
 	}
 	return r
 }
+
+// What takes too long is told to the operators; that a caller went away is not.
+func TestTimeoutsAreReported(t *testing.T) {
+	var told []error
+	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
+	ctx := withReported(t.Context())
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
+		if shown := r.present(ctx, err); shown.Extensions["code"] != codeUnavailable {
+			t.Errorf("%v is shown as %v", err, shown.Extensions)
+		}
+	}
+	if len(told) != 1 {
+		t.Errorf("told %v, want the time-out, once", told)
+	}
+}

@@ -113,16 +113,9 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, p
 	return connected(asked.scope, slice, err)
 }
 
-// uncountedItems is the page that tells how many items an order without a count has: more than any order holds.
-var uncountedItems = dynamo.Page{Limit: 1000}
-
-// itemCount is what the order's record says, else how many items a Query finds.
 func (r *Resolver) itemCount(ctx context.Context, order *commerce.Order) (int32, error) {
-	if order.ItemCount != nil {
-		return int32(*order.ItemCount), nil
-	}
-	slice, err := of(ctx).OrderItems(ctx, order, uncountedItems)
-	return int32(len(slice.Items)), err
+	n, err := of(ctx).ItemCount(ctx, order)
+	return int32(n), err
 }
 
 func (r *Resolver) orderCount(ctx context.Context, customer *commerce.Customer) (int32, error) {

@@ -56,7 +56,8 @@ func NewHandler(opts Options) *handler.Server {
 	srv.SetErrorPresenter(r.present)
 	srv.SetRecoverFunc(recovered)
 	srv.Use(extension.Introspection{})
-	srv.Use(nullChecks{})
+	srv.Use(variableChecks{})
+	srv.Use(sizeLimit{})
 	srv.Use(scope{r})
 	return srv
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +26,8 @@ type selected struct {
 	graphql.CollectedField
 	plan *plan
 	path string
+	// counted tells that "itemCount" is selected beside it.
+	counted bool
 
 	argumentsOnce sync.Once
 	arguments     map[string]any
@@ -42,12 +45,14 @@ func (p *plan) selection(typ string, set ast.SelectionSet, path string) *selecti
 // each gives every field of the selection, after @skip and @include.
 func (s *selection) each() []*selected {
 	s.once.Do(func() {
-		for _, f := range graphql.CollectFields(s.plan.operation, s.set, []string{s.typ}) {
+		collected := graphql.CollectFields(s.plan.operation, s.set, []string{s.typ})
+		counted := slices.ContainsFunc(collected, func(f graphql.CollectedField) bool { return f.Name == "itemCount" })
+		for _, f := range collected {
 			path := f.Alias
 			if s.path != "" {
 				path = s.path + "." + f.Alias
 			}
-			s.fields = append(s.fields, &selected{CollectedField: f, plan: s.plan, path: path})
+			s.fields = append(s.fields, &selected{CollectedField: f, plan: s.plan, path: path, counted: counted})
 		}
 	})
 	return s.fields

@@ -131,12 +131,34 @@ func (l *Loaders) ItemsAtHand(ctx context.Context, o *commerce.Order, page dynam
 	return dynamo.Slice[*commerce.LineItem]{}, false
 }
 
+// AllItems names the page of an order's items that tells how many an order without a count has: it is larger than any order.
+func AllItems(id commerce.OrderID) Listed[commerce.OrderID] {
+	return Listed[commerce.OrderID]{Of: id, Page: dynamo.Page{Limit: 1000}}
+}
+
+// ItemCount returns how many items an order has: what its record says, else how many a Query finds.
+//
+// Errors: those of dynamo.Store.OrderItems.
+func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error) {
+	if o.ItemCount != nil {
+		return *o.ItemCount, nil
+	}
+	slice, err := l.OrderItems(ctx, o, AllItems(o.ID).Page)
+	return len(slice.Items), err
+}
+
 // OrderItems returns a page of an order's items.
 //
 // Errors: those of dynamo.Store.OrderItems.
 func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
 	if slice, ok := l.ItemsAtHand(ctx, o, page); ok {
 		return slice, nil
+	}
+	if all := AllItems(o.ID); l.OrderItemsPage.known(all) {
+		// They are read for the sake of their count.
+		if slice, err := l.OrderItemsPage.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
+			return dynamo.PageOf(slice.Items, bySKU, page), nil
+		}
 	}
 	return l.OrderItemsPage.Load(ctx, Listed[commerce.OrderID]{Of: o.ID, Page: page})
 }

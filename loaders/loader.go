@@ -192,6 +192,13 @@ func (l *Loader[K, V]) planned(key K) bool {
 	return l.gates[key] != nil
 }
 
+// known tells whether a key was planned or asked for.
+func (l *Loader[K, V]) known(key K) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked[key]
+}
+
 // wait returns the value of a key as soon as it was read, also before the plan that it belongs to lets Load give it out. It is
 // for plans, which would wait for themselves otherwise.
 func (l *Loader[K, V]) wait(ctx context.Context, key K) (V, error) {

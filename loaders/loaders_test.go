@@ -739,8 +739,8 @@ func TestTwoPlansOfOneKey(t *testing.T) {
 	}()
 	for range 10_000 {
 		select {
-		case <-given:
-			t.Fatal("the customer was given out before the first plan had planned what follows")
+		case err := <-given:
+			t.Fatalf("the customer was given out (%v) before the first plan had planned what follows", err)
 		default:
 			runtime.Gosched()
 		}

@@ -173,6 +173,9 @@ func explainFailure(err error, getenv func(string) string) string {
 
 // reason is what stands at the bottom of an error: what the network or DynamoDB said.
 func reason(err error) string {
+	if errors.Is(err, dynamo.ErrNotDynamoDB) {
+		return "what answers there is not DynamoDB"
+	}
 	if said := (interface{ ErrorMessage() string })(nil); errors.As(err, &said) && said.ErrorMessage() != "" {
 		return said.ErrorMessage()
 	}

@@ -182,6 +182,23 @@ const smallBook = `{
   "items": [{"sku": "mug", "name": "Mug", "quantity": 2, "unitPrice": "4.00"}]}]
 }`
 
+// A number of shards that is not the table's would look like an empty shop.
+func TestANumberOfShardsThatIsNotTheTables(t *testing.T) {
+	for _, c := range []struct{ written, read string }{{"4", "1"}, {"1", "4"}, {"4", "2"}} {
+		t.Run(c.written+"_read_as_"+c.read, func(t *testing.T) {
+			_, table, variables := local(t)
+			right := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.written)
+			wrong := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.read)
+			run(t, "table create", right...).checkDone(t)
+			run(t, "seed", right...).checkDone(t)
+			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create"} {
+				run(t, line, wrong...).checkFailed(t, 1, table, "shards: with "+c.read)
+			}
+			run(t, "table describe", right...).checkDone(t, "fits     yes")
+		})
+	}
+}
+
 func TestSeedFile(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"os"
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -16,6 +18,10 @@ import (
 // all the time.
 const idleConnections = 256
 
+// answerTimeout is how long DynamoDB may keep silent before the SDK tries again; it answers in milliseconds, so a connection
+// that is silent for longer is dead.
+const answerTimeout = 3 * time.Second
+
 // credentialsTimeout is how long the search for credentials may take; asking a metadata service that is not there takes a
 // while.
 const credentialsTimeout = 10 * time.Second
@@ -25,10 +31,16 @@ const credentialsTimeout = 10 * time.Second
 //
 // Errors: one that says which setting is missing.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, error) {
+	if endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
+		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("AWS_ENDPOINT_URL_DYNAMODB is %q: set it to a URL such as http://localhost:8000", endpoint)
+		}
+	}
 	// The SDK's own log says nothing that its errors do not say, and says it to standard error.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = idleConnections
 		t.MaxIdleConnsPerHost = idleConnections
+		t.ResponseHeaderTimeout = answerTimeout
 	})))
 	if err != nil {
 		return nil, fmt.Errorf("read the AWS configuration: %w", err)

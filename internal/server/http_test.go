@@ -305,7 +305,7 @@ func TestBodies(t *testing.T) {
 
 func TestExplainOnlyWhereItIsAskedFor(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
-	for value, want := range map[string]bool{"true": true, "": false, "false": false, "1": false, "TRUE": false} {
+	for value, want := range map[string]bool{"true": true, "": false, "false": false, "1": true, "TRUE": true, "0": false, "yes": false} {
 		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), server.ExplainHeader, value)
 		if got := strings.Contains(w.Body.String(), `"explain"`); got != want {
 			t.Errorf("%q explains: %v, want %v", value, got, want)

@@ -109,6 +109,61 @@ func TestBadVariables(t *testing.T) {
 	}
 }
 
+// An enum value in another case is refused, not taken for none: a filter that is dropped gives records that were not asked
+// for.
+func TestEnumVariablesAreReadStrictly(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	for query, variables := range map[string]string{
+		`query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { id } } }`:                         `{"s": ["pending"]}`,
+		`query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { status } } }`:                     `{"s": "Pending"}`,
+		`query($s: [OrderStatus!]!) { orders(statuses: $s) { nodes { id } } }`:                        `{"s": ["PENDING", "delivered"]}`,
+		`query($s: OrderStatus!) { orders(statuses: [$s]) { nodes { id } } }`:                         `{"s": "pending"}`,
+		`query($s: OrderStatus!) { ordersByStatus(status: $s) { nodes { id } } }`:                     `{"s": "pending"}`,
+		`query($s: OrderStatus!, $n: Int) { ordersByStatus(status: $s, first: $n) { nodes { id } } }`: `{"s": "", "n": 1}`,
+	} {
+		got := api.ask(t, query, json.RawMessage(variables))
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(got.Errors[0].Message, `"s"`) {
+			t.Errorf("%s with %s: data %s, errors %+v", query, variables, got.Data, got.Errors)
+		}
+	}
+	got := api.ask(t, `query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { id } } }`, json.RawMessage(`{"s": "SHIPPED"}`))
+	if want := `{"orders":{"nodes":[{"id":"01KNVV2HR00000000000000101"}]}}`; string(got.Data) != want {
+		t.Errorf("one status for a list of them gives %s %+v, want %s", got.Data, got.Errors, want)
+	}
+}
+
+// A query that goes in circles, its answer growing by a page each time, is refused before it is begun; a large one is not.
+func TestQueriesThatAskForTooMuch(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	circle := `id`
+	for range 4 {
+		circle = `orders(first: 100) { nodes { customer { ` + circle + ` } } }`
+	}
+	doubled := `query { customer(id: "c1") { ...F0 } }`
+	for i := range 30 {
+		doubled += fmt.Sprintf(" fragment F%d on Customer { a%d: orders { nodes { customer { ...F%d } } } b%d: orders { nodes { customer { ...F%d } } } }", i, i, i+1, i, i+1)
+	}
+	doubled += " fragment F30 on Customer { id }"
+	for name, query := range map[string]string{
+		"a circle":           `{ customer(id: "cust_001") { ` + circle + ` } }`,
+		"doubling fragments": doubled,
+		"edges":              `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
+	} {
+		got := api.ask(t, query, nil)
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(got.Errors[0].Message, "records") {
+			t.Errorf("%s: status %d, errors %+v", name, got.Status, got.Errors)
+		}
+	}
+	for _, query := range []string{
+		`{ customers(first: 100) { nodes { orders(first: 100) { nodes { items { nodes { product { name } } } } } } } }`,
+		`query($n: Int) { customers(first: $n) { nodes { orders(first: $n) { nodes { items(first: $n) { nodes { name } } } } } } }`,
+	} {
+		if got := api.ask(t, query, json.RawMessage(`{"n": 50}`)); len(got.Errors) > 0 {
+			t.Errorf("%s is refused: %+v", query, got.Errors)
+		}
+	}
+}
+
 // A null end of a range is an open end.
 func TestNullEndsOfRanges(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
@@ -225,6 +280,13 @@ func TestWalkingConnections(t *testing.T) {
 				forwards, backwards := walk(t, size, true, read), walk(t, size, false, read)
 				if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
 					t.Errorf("in pages of %d: forwards %v, backwards %v, want %v", size, forwards, backwards, want)
+				}
+			}
+			// What stands before a cursor, without a size, is the page before it.
+			if n := len(want); n >= 3 && n <= 20 {
+				before := read(fmt.Sprintf(`before: %q`, all.Edges[n-1].Cursor))
+				if len(before.Nodes) != n-1 || before.Nodes[n-2].ID != want[n-2] || before.PageInfo.HasPreviousPage || !before.PageInfo.HasNextPage {
+					t.Errorf("before the last are %+v", before)
 				}
 			}
 			// Between two cursors.

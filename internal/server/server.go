@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ const (
 	PathReady   = "/readyz"
 )
 
-// ExplainHeader asks for extensions.explain when it is "true".
+// ExplainHeader asks for extensions.explain when it is "true", or 1.
 const ExplainHeader = "X-Ordergraph-Explain"
 
 // requestIDHeader names the request in every reply and in the log.
@@ -81,7 +82,7 @@ func New(opts Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL, limited(api))
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now))
+	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)
 	return logged(opts.Log, mux), nil
 }
@@ -115,7 +116,7 @@ func limited(next http.Handler) http.Handler {
 // explained lets a request ask for the explain output.
 func explained(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(ExplainHeader) == "true" {
+		if on, err := strconv.ParseBool(r.Header.Get(ExplainHeader)); err == nil && on {
 			r = r.WithContext(graph.WithExplain(r.Context()))
 		}
 		next.ServeHTTP(w, r)
@@ -126,7 +127,7 @@ func explained(next http.Handler) http.Handler {
 const readyFor = time.Second
 
 // readiness answers whether the table can be read.
-func readiness(ping func(context.Context) error, now func() time.Time) http.HandlerFunc {
+func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var asked time.Time
 	var last error
@@ -136,7 +137,14 @@ func readiness(ping func(context.Context) error, now func() time.Time) http.Hand
 		if now().Sub(asked) >= readyFor {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 			defer cancel()
+			before := last
 			last, asked = ping(ctx), now()
+			switch {
+			case before == nil && last != nil:
+				log.ErrorContext(ctx, "not ready", "error", last)
+			case before != nil && last == nil:
+				log.InfoContext(ctx, "ready again")
+			}
 		}
 		if last != nil {
 			plain(w, http.StatusServiceUnavailable, "the table cannot be read")
