@@ -32,7 +32,7 @@ func (sizeLimit) Validate(graphql.ExecutableSchema) error { return nil }
 func (sizeLimit) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
 	size := querySize{variables: op.Variables, fragments: map[string]float64{}}
 	if records := size.of(op.Operation.SelectionSet); records > maxRecords {
-		return withCode(gqlerror.ErrorPosf(op.Operation.Position, "the query asks for up to %.3g records, more than %d: ask for smaller pages, or for fewer lists inside lists", records, maxRecords), codeBadUserInput)
+		return withCode(gqlerror.ErrorPosf(op.Operation.Position, "the query asks for more than %d records, as its page sizes multiply: ask for smaller pages, or for fewer lists inside lists", maxRecords), codeBadUserInput)
 	}
 	return nil
 }
