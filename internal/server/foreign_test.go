@@ -40,15 +40,21 @@ func (f foreign) put(t testing.TB, attributes map[string]string, more ...map[str
 	}
 }
 
-// table is a table that an ElectroDB service wrote: no entity, version or items, the keys of one shard, the order's id of
-// an item in the key alone.
-func foreignTable(t *testing.T, db *dynamodb.Client) (api, foreign) {
+// emptyTable is a table for records of other software.
+func emptyTable(t *testing.T, db *dynamodb.Client) (*dynamo.Store, foreign) {
+	t.Helper()
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	description, err := store.DescribeTable(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := foreign{db: db, table: description.Name}
+	return store, foreign{db: db, table: description.Name}
+}
+
+// foreignTable is a table that an ElectroDB service wrote: no entity, version or items, the keys of one shard, the order's id of
+// an item in the key alone.
+func foreignTable(t *testing.T, db *dynamodb.Client) (api, foreign) {
+	store, f := emptyTable(t, db)
 	marks := map[string]types.AttributeValue{
 		"__edb_e__": &types.AttributeValueMemberS{Value: "any"}, "__edb_v__": &types.AttributeValueMemberS{Value: "1"},
 	}
@@ -152,12 +158,7 @@ func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 // the table.
 func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.NewTable(t, db, dynamo.Options{})
-		description, err := store.DescribeTable(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := foreign{db: db, table: description.Name}
+		store, f := emptyTable(t, db)
 		f.put(t, map[string]string{"pk": "CUSTOMER#good", "sk": "#METADATA", "customerId": "good", "name": "Good", "email": "g@example.com", "createdAt": "2024-04-01T09:00:00.000Z"})
 		f.put(t, map[string]string{"pk": "CUSTOMER#bad", "sk": "#METADATA", "customerId": "bad", "name": "Bad"})
 		var logged strings.Builder
@@ -179,12 +180,7 @@ func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 // orders of the page.
 func TestBadReferencesHarmNoOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.NewTable(t, db, dynamo.Options{})
-		description, err := store.DescribeTable(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := foreign{db: db, table: description.Name}
+		store, f := emptyTable(t, db)
 		f.put(t, map[string]string{"pk": "CUSTOMER#good", "sk": "#METADATA", "customerId": "good", "name": "Good", "email": "g@example.com", "createdAt": "2024-04-01T09:00:00.000Z"})
 		for n, customer := range []string{"good", "gone", "", "a#b"} {
 			id := string(orderID(n))
