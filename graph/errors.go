@@ -41,7 +41,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		return withCode(shown, codeBadUserInput)
 	case located != nil && located.Err == nil:
 		// The parser's and the validator's own words: they tell what is wrong with the query.
-		shown.Message = located.Message
+		shown.Message = plain(located.Message)
 		if len(shown.Path) > 1 && shown.Path[0] == ast.PathName("variable") && !strings.Contains(shown.Message, "variable ") {
 			shown.Message = fmt.Sprintf("variable \"%v\" %s", shown.Path[1], shown.Message)
 		}
@@ -117,6 +117,18 @@ func lastName(path ast.Path) string {
 func withCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	e.Extensions = map[string]any{"code": code}
 	return e
+}
+
+// plain puts a message of the library's that repeats what was sent, or leaves out what to do, into words of our own.
+func plain(message string) string {
+	switch {
+	case strings.HasPrefix(message, "json request body could not be decoded"):
+		return "the body is no JSON object with a query: send {\"query\": \"...\", \"variables\": {...}}"
+	case message == "operation  not found":
+		return "the request has several operations: name the one to execute with operationName"
+	default:
+		return message
+	}
 }
 
 // recovered makes an error of a panic, for the log only.

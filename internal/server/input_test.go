@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,31 @@ func TestQueriesThatAskForTooMuch(t *testing.T) {
 	} {
 		if got := api.ask(t, query, json.RawMessage(`{"n": 50}`)); len(got.Errors) > 0 {
 			t.Errorf("%s is refused: %+v", query, got.Errors)
+		}
+	}
+}
+
+// What is no request at all is refused in words that do not repeat it.
+func TestRequestsThatAreNone(t *testing.T) {
+	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	for body, says := range map[string]string{
+		`[{"query": "{ secret }"}]`:                          "JSON object",
+		`{"query": "{ secret`:                                "JSON object",
+		`{"query": "query A { secret } query B { secret }"}`: "secret", // the validator names the field
+		`{"query": "query A { customers { nodes { id } } } query B { customers { nodes { id } } }"}`: "operationName",
+	} {
+		response, err := http.Post(api.url, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got answer
+		err = json.NewDecoder(response.Body).Decode(&got)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode >= 500 || len(got.Errors) == 0 || !strings.Contains(got.Errors[0].Message, says) || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+			t.Errorf("%s: status %d, %v, errors %+v", body, response.StatusCode, err, got.Errors)
+		}
+		if says == "JSON object" && strings.Contains(got.Errors[0].Message, "secret") {
+			t.Errorf("%s is repeated: %s", body, got.Errors[0].Message)
 		}
 	}
 }
