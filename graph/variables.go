@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -111,7 +110,7 @@ func (c *nullCheck) arguments(arguments ast.ArgumentList) {
 
 func (c *nullCheck) value(v *ast.Value) {
 	if v.Kind == ast.Variable && v.ExpectedType != nil && v.ExpectedType.NonNull && c.variables[v.Raw] == nil && c.refused == nil {
-		c.refused = withCode(gqlerror.ErrorPosf(v.Position, "%s", fmt.Sprintf("variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, v.ExpectedType)), codeBadUserInput)
+		c.refused = withCode(gqlerror.ErrorPosf(v.Position, "variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, v.ExpectedType), codeBadUserInput)
 	}
 	for _, child := range v.Children {
 		c.value(child.Value)

@@ -208,5 +208,8 @@ func (l *Loader[K, V]) wait(ctx context.Context, key K) (V, error) {
 
 // Prime gives the loader a value that came along with another, so that nobody reads it again.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked[key] = true
 	l.batch.Prime(ctx, key, loaded[V]{value, dynamo.SpanOf(ctx).Wave()})
 }
