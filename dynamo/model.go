@@ -141,6 +141,8 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}"}
 	entityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}"}
+	entityIdempotency = Entity{Name: "idempotency", What: "idempotency key, with the first answer",
+		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
 
 // Entities returns every kind of record of the table.
@@ -148,7 +150,7 @@ func Entities() []Entity {
 	return []Entity{
 		entityCustomer, entityCustomerRep, entityEmailClaim, entityOrder, entityCustomerOrder, entityOrderItem,
 		entityOrderEvent, entityProduct, entityInventoryLevel, entityWarehouse, entityEmployee, entityEmployeeName,
-		entityEmployeeTitle, entityEmployeeWarehouse,
+		entityEmployeeTitle, entityEmployeeWarehouse, entityIdempotency,
 	}
 }
 

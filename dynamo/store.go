@@ -2,9 +2,11 @@ package dynamo
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
+	mathrand "math/rand/v2"
 	"strings"
 	"time"
 
@@ -23,6 +25,10 @@ type Options struct {
 	Shards int
 	// Currency is that of records which name none; USD where it is empty.
 	Currency commerce.Currency
+	// Clock tells the time of what is written; the system's where it is nil.
+	Clock func() time.Time
+	// Entropy makes new ids unguessable; the system's where it is nil. It must be safe for concurrent use.
+	Entropy io.Reader
 }
 
 // Store is the order book in a table. It is safe for concurrent use and keeps nothing between calls.
@@ -31,13 +37,21 @@ type Store struct {
 	table    string
 	shards   int
 	currency commerce.Currency
+	clock    func() time.Time
+	entropy  io.Reader
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.
 //
 // Errors: one that says so where opts are out of their limits.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
-	s := &Store{db: db, table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency}
+	s := &Store{db: db, table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.entropy == nil {
+		s.entropy = rand.Reader
+	}
 	if s.currency == "" {
 		s.currency = "USD"
 	}
@@ -219,7 +233,7 @@ func backOff(ctx context.Context, attempt int) error {
 		return nil
 	}
 	ceiling := min(25*time.Millisecond<<min(attempt-1, 6), time.Second)
-	wait := time.NewTimer(rand.N(ceiling) + time.Millisecond)
+	wait := time.NewTimer(mathrand.N(ceiling) + time.Millisecond)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
