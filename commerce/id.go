@@ -3,8 +3,10 @@ package commerce
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
+	"golang.org/x/text/language"
 )
 
 // Ids are distinct types, so that a customer's cannot be given where an order's is wanted.
@@ -124,4 +126,41 @@ func ParseEmail(s string) (string, error) {
 		return "", Invalid("is no e-mail address: it has the form name@example.com")
 	}
 	return strings.ToLower(text), nil
+}
+
+// ParseName returns s as a name or a line of text that is shown to people.
+//
+// Errors: InvalidError where s is blank, longer than limit bytes, or holds control characters.
+func ParseName(s string, limit int) (string, error) {
+	if strings.TrimSpace(s) == "" {
+		return "", Invalid("is empty")
+	}
+	if len(s) > limit {
+		return "", Invalid("has %d bytes: at most %d are allowed", len(s), limit)
+	}
+	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }); i >= 0 {
+		return "", Invalid("holds a control character, or none at all, at byte %d", i)
+	}
+	return s, nil
+}
+
+// ParseListedName returns s as a name that stands in a key of the table, such as an employee's or a category's.
+//
+// Errors: those of ParseName, and InvalidError where s holds '#'.
+func ParseListedName(s string, limit int) (string, error) {
+	if _, err := ParseName(s, limit); err != nil {
+		return "", err
+	}
+	return ParseText(s, limit)
+}
+
+// ParseCountry returns s as a country.
+//
+// Errors: InvalidError where ISO 3166-1 has no such two letters.
+func ParseCountry(s string) (string, error) {
+	region, err := language.ParseRegion(s)
+	if err != nil || len(s) != 2 || region.String() != s || !region.IsCountry() {
+		return "", Invalid("is no country: give two upper-case letters of ISO 3166-1, such as US")
+	}
+	return s, nil
 }

@@ -12,8 +12,18 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// attrVersion is the attribute that goes up with every change of a record.
-const attrVersion = "version"
+// Attributes that conditions and updates name.
+const (
+	// attrVersion goes up with every change of a record, but not with its counters.
+	attrVersion = "version"
+	// Counters.
+	attrOrderCount     = "orderCount"
+	attrTotalInventory = "totalInventory"
+	attrAvailable      = "available"
+	attrQuantity       = "quantity"
+	// attrCustomerID is whose a record is.
+	attrCustomerID = "customerId"
+)
 
 // record is a record's attributes by name, as the SDK gives them.
 type record map[string]types.AttributeValue

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Read units are counted by DynamoDB's documented rules where the engine reports none. Source:
+// Read and write units are counted by DynamoDB's documented rules where the engine reports none. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 
@@ -37,6 +37,43 @@ func batchUnits(records []map[string]types.AttributeValue, keys int) float64 {
 	}
 	return units
 }
+
+// writeUnitSize is how many bytes a write unit covers. In a transaction each record costs twice as much, as it is
+// prepared and committed; its entry in an index, which follows later, does not.
+const writeUnitSize = 1024
+
+// kilobytes is what a plain write of so many bytes costs: at least 1.
+func kilobytes(bytes int) float64 {
+	return math.Max(1, math.Ceil(float64(bytes)/writeUnitSize))
+}
+
+// writeUnits is what it costs, in a transaction, to make after of before, either of which may be nil: the larger of the two counts.
+// An index entry costs one write where it comes, goes or changes, and two where its key changes. Source, beside those
+// above: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes and
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
+func writeUnits(before, after record) float64 {
+	was, is := sizeOf(before), sizeOf(after)
+	units := 2 * kilobytes(max(was, is))
+	_, wasListed := before[attrIndexPK]
+	_, isListed := after[attrIndexPK]
+	switch {
+	case wasListed && isListed && equalValues(before[attrIndexPK], after[attrIndexPK]) && equalValues(before[attrIndexSK], after[attrIndexSK]):
+		units += kilobytes(max(was, is))
+	case wasListed && isListed:
+		units += kilobytes(was) + kilobytes(is)
+	case wasListed:
+		units += kilobytes(was)
+	case isListed:
+		units += kilobytes(is)
+	}
+	return units
+}
+
+// adjustUnits is what it costs, in a transaction, to change a number of a record that is in the index; nil is a small one.
+func adjustUnits(r record) float64 { return 3 * kilobytes(sizeOf(r)) }
+
+// checkUnits is what it costs, in a transaction, to check a condition on a record; nil is a small one.
+func checkUnits(r record) float64 { return 2 * kilobytes(sizeOf(r)) }
 
 // sizeOf is a record's size in bytes: names and values.
 func sizeOf(r record) int {

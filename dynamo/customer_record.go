@@ -13,31 +13,44 @@ func emailClaimKey(b *keyBuilder, email string) keys {
 // customerRecords are all records of a customer: the customer, the claim of the e-mail address, and the edge to the
 // account rep where there is one.
 func customerRecords(b *keyBuilder, c commerce.Customer) []record {
-	id := string(c.ID)
-	k := customerKey(b, c.ID)
-	k.IndexPK = b.sharded(entityCustomer.IndexPK, id)
-	k.IndexSK = b.key(entityCustomer.IndexSK, timestamp(c.CreatedAt), id)
-	customer := k.attributes().with(customerAttributes(entityCustomer, c))
-	if c.OrderCount != nil {
-		customer["orderCount"] = num(*c.OrderCount)
-	}
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.err == nil {
 		b.err = commerce.For("email", err)
 	}
-	claim := emailClaimKey(b, email).attributes().with(record{"entity": str(entityEmailClaim.Name), "customerId": str(id)})
-	records := []record{customer, claim}
+	records := []record{customerRecord(b, c), emailClaimRecord(b, email, c.ID)}
 	if c.AccountRepID != "" {
-		edge := keys{
-			PK:      b.key(entityCustomerRep.PK, id),
-			SK:      b.key(entityCustomerRep.SK),
-			IndexPK: b.key(entityCustomerRep.IndexPK, string(c.AccountRepID)),
-			IndexSK: b.key(entityCustomerRep.IndexSK, id),
-		}
-		// The edge has no orderCount: it would have to be written again with every order.
-		records = append(records, edge.attributes().with(customerAttributes(entityCustomerRep, c)))
+		records = append(records, customerRepRecord(b, c))
 	}
 	return records
+}
+
+func customerRecord(b *keyBuilder, c commerce.Customer) record {
+	k := customerKey(b, c.ID)
+	k.IndexPK = b.sharded(entityCustomer.IndexPK, string(c.ID))
+	k.IndexSK = b.key(entityCustomer.IndexSK, timestamp(c.CreatedAt), string(c.ID))
+	r := k.attributes().with(customerAttributes(entityCustomer, c))
+	if c.OrderCount != nil {
+		r["orderCount"] = num(*c.OrderCount)
+	}
+	return r
+}
+
+// emailClaimRecord says whose an address is, in the form of commerce.ParseEmail.
+func emailClaimRecord(b *keyBuilder, email string, id commerce.CustomerID) record {
+	return emailClaimKey(b, email).attributes().with(record{"entity": str(entityEmailClaim.Name), "customerId": str(string(id))})
+}
+
+// customerRepRecord is the edge by which a customer stands in the account rep's list. It has no orderCount, or it would have to be
+// written again with every order.
+func customerRepRecord(b *keyBuilder, c commerce.Customer) record {
+	k := customerRepKey(b, c.ID)
+	k.IndexPK = b.key(entityCustomerRep.IndexPK, string(c.AccountRepID))
+	k.IndexSK = b.key(entityCustomerRep.IndexSK, string(c.ID))
+	return k.attributes().with(customerAttributes(entityCustomerRep, c))
+}
+
+func customerRepKey(b *keyBuilder, id commerce.CustomerID) keys {
+	return keys{PK: b.key(entityCustomerRep.PK, string(id)), SK: b.key(entityCustomerRep.SK)}
 }
 
 func customerAttributes(e Entity, c commerce.Customer) record {

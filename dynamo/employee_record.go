@@ -10,13 +10,7 @@ func employeeKey(b *keyBuilder, id commerce.EmployeeID) keys {
 // by warehouse. The edges carry everything, so that a list is one Query.
 func employeeRecords(b *keyBuilder, e commerce.Employee) []record {
 	id := string(e.ID)
-	attributes := record{
-		"employeeId": str(id), "name": str(e.Name), "phoneNumbers": texts(e.PhoneNumbers), "jobTitle": str(e.JobTitle),
-		"hireDate": str(string(e.HireDate)), attrVersion: num(e.Version),
-	}
-	if e.WarehouseID != "" {
-		attributes["warehouseId"] = str(string(e.WarehouseID))
-	}
+	attributes := employeeAttributes(e)
 	own := employeeKey(b, e.ID)
 	own.IndexPK = b.sharded(entityEmployee.IndexPK, id)
 	own.IndexSK = b.key(entityEmployee.IndexSK, string(e.HireDate), id)
@@ -35,6 +29,17 @@ func employeeRecords(b *keyBuilder, e commerce.Employee) []record {
 		edge(entityEmployeeWarehouse, string(e.WarehouseID))
 	}
 	return records
+}
+
+func employeeAttributes(e commerce.Employee) record {
+	r := record{
+		"employeeId": str(string(e.ID)), "name": str(e.Name), "phoneNumbers": texts(e.PhoneNumbers), "jobTitle": str(e.JobTitle),
+		"hireDate": str(string(e.HireDate)), attrVersion: num(e.Version),
+	}
+	if e.WarehouseID != "" {
+		r["warehouseId"] = str(string(e.WarehouseID))
+	}
+	return r
 }
 
 // decodeEmployee reads an employee's record or one of its edges.

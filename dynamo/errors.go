@@ -55,6 +55,9 @@ func kindOf(err error) error {
 	if exists := (*types.ResourceInUseException)(nil); errors.As(err, &exists) {
 		return ErrTableExists
 	}
+	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) && passing(cancelled) {
+		return ErrUnavailable
+	}
 	if api := smithy.APIError(nil); errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException",

@@ -247,6 +247,51 @@ func AccessPatterns() []AccessPattern {
 	}
 }
 
+// WritePattern is one way in which the table is changed: one TransactWriteItems for each mutation.
+type WritePattern struct {
+	// ID names it everywhere: WP1.
+	ID string
+	// Mutation is the GraphQL field that it serves.
+	Mutation string
+	// Writes are the records that it writes or checks; Each those it has one of for every line of the order, and Maybe those that
+	// only some requests need.
+	Writes, Each, Maybe []Entity
+}
+
+// The write patterns.
+var (
+	writeCreateCustomer        = WritePattern{"WP1", "createCustomer", of(entityCustomer, entityEmailClaim), nil, of(entityIdempotency, entityCustomerRep, entityEmployee)}
+	writeUpdateCustomer        = WritePattern{"WP2", "updateCustomer", of(entityCustomer), nil, of(entityEmailClaim, entityCustomerRep)}
+	writeAssignAccountRep      = WritePattern{"WP3", "assignAccountRep", of(entityCustomer, entityCustomerRep), nil, of(entityEmployee)}
+	writePlaceOrder            = WritePattern{"WP4", "placeOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityCustomer), of(entityOrderItem, entityProduct), of(entityIdempotency)}
+	writeConfirmOrder          = WritePattern{"WP5", "confirmOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency)}
+	writeShipOrder             = WritePattern{"WP6", "shipOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityInventoryLevel, entityProduct), of(entityIdempotency)}
+	writeDeliverOrder          = WritePattern{"WP7", "deliverOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency)}
+	writeCancelOrder           = WritePattern{"WP8", "cancelOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityProduct), of(entityIdempotency)}
+	writeSetOrderItem          = WritePattern{"WP9", "setOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil}
+	writeRemoveOrderItem       = WritePattern{"WP10", "removeOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil}
+	writeUpdateShippingAddress = WritePattern{"WP11", "updateShippingAddress", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, nil}
+	writeCreateProduct         = WritePattern{"WP12", "createProduct", of(entityProduct), nil, of(entityIdempotency)}
+	writeUpdateProduct         = WritePattern{"WP13", "updateProduct", of(entityProduct), nil, nil}
+	writeCreateWarehouse       = WritePattern{"WP14", "createWarehouse", of(entityWarehouse), nil, of(entityIdempotency)}
+	writeSetInventoryLevel     = WritePattern{"WP15", "setInventoryLevel", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse)}
+	writeAdjustInventory       = WritePattern{"WP16", "adjustInventory", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse, entityIdempotency)}
+	writeHireEmployee          = WritePattern{"WP17", "hireEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse, entityIdempotency)}
+	writeUpdateEmployee        = WritePattern{"WP18", "updateEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse)}
+)
+
+func of(entities ...Entity) []Entity { return entities }
+
+// WritePatterns returns every write pattern, by id.
+func WritePatterns() []WritePattern {
+	return []WritePattern{
+		writeCreateCustomer, writeUpdateCustomer, writeAssignAccountRep, writePlaceOrder, writeConfirmOrder, writeShipOrder,
+		writeDeliverOrder, writeCancelOrder, writeSetOrderItem, writeRemoveOrderItem, writeUpdateShippingAddress,
+		writeCreateProduct, writeUpdateProduct, writeCreateWarehouse, writeSetInventoryLevel, writeAdjustInventory,
+		writeHireEmployee, writeUpdateEmployee,
+	}
+}
+
 // MaxShards is how many shards a table can have.
 const MaxShards = 64
 

@@ -37,30 +37,12 @@ func orderItemKey(b *keyBuilder, k OrderItemKey) keys {
 // orderRecords are all records of an order: its own, the customer's copy, each item and each event. items are all of
 // the order's, also where the order is too large to carry them.
 func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []record {
-	id := string(o.ID)
-	attributes := orderAttributes(o, items)
-
-	own := orderKey(b, o.ID)
-	own.IndexPK = b.sharded(entityOrder.IndexPK, id, o.Status.String())
-	own.IndexSK = b.key(entityOrder.IndexSK, id)
-
-	theirs := customerOrderKey(b, CustomerOrderKey{Customer: o.CustomerID, Order: o.ID})
-	if o.AccountRepID != "" {
-		theirs.IndexPK = b.key(entityCustomerOrder.IndexPK, string(o.AccountRepID))
-		theirs.IndexSK = b.key(entityCustomerOrder.IndexSK, id)
-	}
-	records := []record{
-		own.attributes().with(attributes).with(record{"entity": str(entityOrder.Name)}),
-		theirs.attributes().with(attributes).with(record{"entity": str(entityCustomerOrder.Name)}),
-	}
+	n := len(items)
+	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
+	own, theirs := orderHeaders(b, o)
+	records := []record{own, theirs}
 	for _, item := range items {
-		k := orderItemKey(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
-		k.IndexPK = b.key(entityOrderItem.IndexPK, string(item.SKU))
-		k.IndexSK = b.key(entityOrderItem.IndexSK, id)
-		records = append(records, k.attributes().with(lineAttributes(item)).with(record{
-			"entity": str(entityOrderItem.Name), "orderId": str(id), "customerId": str(string(o.CustomerID)),
-			"currency": str(string(item.UnitPrice.Currency)),
-		}))
+		records = append(records, lineRecord(b, o, item))
 	}
 	for _, event := range events {
 		records = append(records, eventRecord(b, event))
@@ -68,16 +50,47 @@ func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	return records
 }
 
+// orderHeaders are the two records of an order: its own, and the customer's copy. They differ in nothing but their keys.
+func orderHeaders(b *keyBuilder, o commerce.Order) (own, theirs record) {
+	id := string(o.ID)
+	ownKeys := orderKey(b, o.ID)
+	ownKeys.IndexPK = b.sharded(entityOrder.IndexPK, id, o.Status.String())
+	ownKeys.IndexSK = b.key(entityOrder.IndexSK, id)
+
+	theirKeys := customerOrderKey(b, CustomerOrderKey{Customer: o.CustomerID, Order: o.ID})
+	if o.AccountRepID != "" {
+		theirKeys.IndexPK = b.key(entityCustomerOrder.IndexPK, string(o.AccountRepID))
+		theirKeys.IndexSK = b.key(entityCustomerOrder.IndexSK, id)
+	}
+	own = ownKeys.attributes().with(orderAttributes(o)).with(record{"entity": str(entityOrder.Name)})
+	theirs = theirKeys.attributes().with(orderAttributes(o)).with(record{"entity": str(entityCustomerOrder.Name)})
+	return own, theirs
+}
+
+// lineRecord is an item's own record.
+func lineRecord(b *keyBuilder, o commerce.Order, item commerce.LineItem) record {
+	k := orderItemKey(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
+	k.IndexPK = b.key(entityOrderItem.IndexPK, string(item.SKU))
+	k.IndexSK = b.key(entityOrderItem.IndexSK, string(o.ID))
+	return k.attributes().with(lineAttributes(item)).with(record{
+		"entity": str(entityOrderItem.Name), "orderId": str(string(o.ID)), "customerId": str(string(o.CustomerID)),
+		"currency": str(string(item.UnitPrice.Currency)),
+	})
+}
+
 // orderAttributes are what both records of an order carry.
-func orderAttributes(o commerce.Order, items []commerce.LineItem) record {
+func orderAttributes(o commerce.Order) record {
 	r := record{
 		"orderId": str(string(o.ID)), "customerId": str(string(o.CustomerID)), "status": str(o.Status.String()),
-		"total": amount(o.Total), "currency": str(string(o.Total.Currency)), "itemCount": num(len(items)),
+		"total": amount(o.Total), "currency": str(string(o.Total.Currency)),
 		"createdAt": str(timestamp(o.PlacedAt)), "updatedAt": str(timestamp(o.UpdatedAt)), attrVersion: num(o.Version),
 	}
-	if len(items) <= commerce.MaxEmbeddedItems {
-		lines := make([]types.AttributeValue, len(items))
-		for i, item := range bySKU(items) {
+	if o.ItemCount != nil {
+		r["itemCount"] = num(*o.ItemCount)
+	}
+	if o.EmbedsItems {
+		lines := make([]types.AttributeValue, len(o.Items))
+		for i, item := range bySKU(o.Items) {
 			lines[i] = &types.AttributeValueMemberM{Value: lineAttributes(item)}
 		}
 		r["items"] = list(lines...)

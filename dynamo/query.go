@@ -207,6 +207,8 @@ func (s *Store) query(ctx context.Context, p *AccessPattern, partition, prefix s
 	}
 	if p.Index != "" {
 		in.IndexName = &p.Index
+	} else {
+		in.ConsistentRead = s.consistency()
 	}
 	if t.on() {
 		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
@@ -217,9 +219,19 @@ func (s *Store) query(ctx context.Context, p *AccessPattern, partition, prefix s
 	}
 	if t.on() {
 		t.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
-			Items: len(out.Items), ReadUnits: reported(queryUnits(out.Items), 1, out.ConsumedCapacity)})
+			Items: len(out.Items), ReadUnits: s.queried(p, queryUnits(out.Items), out.ConsumedCapacity)})
 	}
 	return out.Items, len(out.LastEvaluatedKey) > 0, nil
+}
+
+// queried is reported for a Query; those of the index are never consistent.
+func (s *Store) queried(p *AccessPattern, computed float64, by *types.ConsumedCapacity) float64 {
+	if p.Index != "" && s.consistent {
+		eventual := *s
+		eventual.consistent = false
+		s = &eventual
+	}
+	return s.reported(computed, 1, by)
 }
 
 // keyCondition is the condition for the sort keys of a partition that begin with prefix and lie in b. It names the
@@ -283,6 +295,7 @@ func (s *Store) count(ctx context.Context, l listing) (int, error) {
 	in := &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: &condition, ExpressionAttributeValues: values,
 		ScanIndexForward: aws.Bool(l.pattern.Direction == Ascending), Select: types.SelectCount,
+		ConsistentRead: s.consistency(), // only lists of the table are counted
 	}
 	if t.on() {
 		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
@@ -293,7 +306,7 @@ func (s *Store) count(ctx context.Context, l listing) (int, error) {
 	}
 	if t.on() {
 		t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, l.partitions[0], l.prefix, l.bounds),
-			Items: int(out.Count), ReadUnits: reported(queryUnits(out.Items), 1, out.ConsumedCapacity)})
+			Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(out.Items), out.ConsumedCapacity)})
 	}
 	return int(out.Count), nil
 }

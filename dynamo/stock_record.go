@@ -10,11 +10,15 @@ func productRecord(b *keyBuilder, p commerce.Product) record {
 	k := productKey(b, p.SKU)
 	k.IndexPK = b.key(entityProduct.IndexPK, p.Category)
 	k.IndexSK = b.key(entityProduct.IndexSK, string(p.SKU))
-	return k.attributes().with(record{
-		"entity": str(entityProduct.Name), "sku": str(string(p.SKU)), "name": str(p.Name), "category": str(p.Category),
+	return k.attributes().with(productAttributes(p)).with(record{"entity": str(entityProduct.Name)})
+}
+
+func productAttributes(p commerce.Product) record {
+	return record{
+		"sku": str(string(p.SKU)), "name": str(p.Name), "category": str(p.Category),
 		"unitPrice": amount(p.UnitPrice), "currency": str(string(p.UnitPrice.Currency)),
-		"totalInventory": num(p.TotalInventory), "available": num(p.Available), attrVersion: num(p.Version),
-	})
+		attrTotalInventory: num(p.TotalInventory), attrAvailable: num(p.Available), attrVersion: num(p.Version),
+	}
 }
 
 // decodeProduct reads a product.
@@ -27,8 +31,8 @@ func (s *Store) decodeProduct(rec record) (*commerce.Product, error) {
 		Name:           r.mustText("name"),
 		Category:       r.text("category"),
 		UnitPrice:      r.mustMoney("unitPrice", r.currency(s.currency)),
-		TotalInventory: r.number("totalInventory"),
-		Available:      r.number("available"),
+		TotalInventory: r.number(attrTotalInventory),
+		Available:      r.number(attrAvailable),
 		Version:        r.number(attrVersion),
 	}
 	return p, r.err()
@@ -48,10 +52,13 @@ func inventoryLevelRecord(b *keyBuilder, l commerce.InventoryLevel) record {
 	k := inventoryLevelKey(b, InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID})
 	k.IndexPK = b.key(entityInventoryLevel.IndexPK, string(l.WarehouseID))
 	k.IndexSK = b.key(entityInventoryLevel.IndexSK, string(l.SKU))
-	return k.attributes().with(record{
-		"entity": str(entityInventoryLevel.Name), "sku": str(string(l.SKU)), "warehouseId": str(string(l.WarehouseID)),
-		"quantity": num(l.Quantity), attrVersion: num(l.Version),
-	})
+	return k.attributes().with(inventoryLevelAttributes(l)).with(record{"entity": str(entityInventoryLevel.Name)})
+}
+
+func inventoryLevelAttributes(l commerce.InventoryLevel) record {
+	return record{
+		"sku": str(string(l.SKU)), "warehouseId": str(string(l.WarehouseID)), attrQuantity: num(l.Quantity), attrVersion: num(l.Version),
+	}
 }
 
 // decodeInventoryLevel reads an inventory level.
@@ -62,7 +69,7 @@ func decodeInventoryLevel(rec record) (*commerce.InventoryLevel, error) {
 	l := &commerce.InventoryLevel{
 		SKU:         commerce.SKU(r.mustText("sku")),
 		WarehouseID: commerce.WarehouseID(r.mustText("warehouseId")),
-		Quantity:    r.mustNumber("quantity"),
+		Quantity:    r.mustNumber(attrQuantity),
 		Version:     r.number(attrVersion),
 	}
 	return l, r.err()
@@ -76,9 +83,11 @@ func warehouseRecord(b *keyBuilder, w commerce.Warehouse) record {
 	k := warehouseKey(b, w.ID)
 	k.IndexPK = b.key(entityWarehouse.IndexPK)
 	k.IndexSK = b.key(entityWarehouse.IndexSK, string(w.ID))
-	return k.attributes().with(record{
-		"entity": str(entityWarehouse.Name), "warehouseId": str(string(w.ID)), "name": str(w.Name), attrVersion: num(w.Version),
-	})
+	return k.attributes().with(warehouseAttributes(w)).with(record{"entity": str(entityWarehouse.Name)})
+}
+
+func warehouseAttributes(w commerce.Warehouse) record {
+	return record{"warehouseId": str(string(w.ID)), "name": str(w.Name), attrVersion: num(w.Version)}
 }
 
 // decodeWarehouse reads a warehouse.

@@ -39,6 +39,10 @@ type Store struct {
 	currency commerce.Currency
 	clock    func() time.Time
 	entropy  io.Reader
+	// consistent tells that reads of the table see every write that was answered before.
+	consistent bool
+	// persistent are the options of writes: they are tried until they pass or the context ends.
+	persistent func(*dynamodb.Options)
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.
@@ -52,6 +56,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if s.entropy == nil {
 		s.entropy = rand.Reader
 	}
+	s.persistent = persistent()
 	if s.currency == "" {
 		s.currency = "USD"
 	}
@@ -64,6 +69,18 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// Consistent returns the same order book, read with strong consistency: what was written a moment ago is seen. Reads of the
+// table cost twice as much, and lists that are read through the index lag behind as ever, as DynamoDB has no
+// consistent reads of an index.
+func (s *Store) Consistent() *Store {
+	c := *s
+	c.consistent = true
+	return &c
+}
+
+// Currency is the currency of records that name none.
+func (s *Store) Currency() commerce.Currency { return s.currency }
+
 // Ping makes the cheapest read there is.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
@@ -73,6 +90,14 @@ func (s *Store) Ping(ctx context.Context) error {
 		return failed("GetItem", "of nothing", err)
 	}
 	return nil
+}
+
+// consistency is the ConsistentRead of requests that read the table.
+func (s *Store) consistency() *bool {
+	if !s.consistent {
+		return nil
+	}
+	return aws.Bool(true)
 }
 
 // batchSize is how many keys one BatchGetItem can have.
@@ -86,7 +111,7 @@ const maxParallel = 32
 // Errors: commerce.ErrNotFound, and those of failed.
 func (s *Store) get(ctx context.Context, p *AccessPattern, k keys) (record, error) {
 	t := startTimer(ctx)
-	in := &dynamodb.GetItemInput{TableName: &s.table, Key: k.attributes()}
+	in := &dynamodb.GetItemInput{TableName: &s.table, Key: k.attributes(), ConsistentRead: s.consistency()}
 	if t.on() {
 		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	}
@@ -99,7 +124,7 @@ func (s *Store) get(ctx context.Context, p *AccessPattern, k keys) (record, erro
 		if out.Item != nil {
 			r.Items = 1
 		}
-		r.ReadUnits = reported(readUnits(sizeOf(out.Item)), 1, out.ConsumedCapacity)
+		r.ReadUnits = s.reported(readUnits(sizeOf(out.Item)), 1, out.ConsumedCapacity)
 		t.stop(r)
 	}
 	if out.Item == nil {
@@ -110,7 +135,11 @@ func (s *Store) get(ctx context.Context, p *AccessPattern, k keys) (record, erro
 
 // reported is what the engine says that a request cost, or what we computed where it says nothing. An engine that reports less
 // than half a unit for each read that it made is not believed: DynamoDB charges that much for finding nothing, too.
-func reported(computed float64, reads int, by ...*types.ConsumedCapacity) float64 {
+func (s *Store) reported(computed float64, reads int, by ...*types.ConsumedCapacity) float64 {
+	least := readUnits(0) * float64(reads)
+	if s.consistent {
+		computed, least = 2*computed, 2*least
+	}
 	sum, told := 0.0, false
 	for _, c := range by {
 		if c != nil {
@@ -120,7 +149,7 @@ func reported(computed float64, reads int, by ...*types.ConsumedCapacity) float6
 	if !told {
 		return computed
 	}
-	return max(sum, readUnits(0)*float64(reads))
+	return max(sum, least)
 }
 
 // getMany reads records by their keys, each key once, a hundred keys a request. The answer has a place for every key,
@@ -183,7 +212,7 @@ func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]ma
 			return nil, failed("BatchGetItem", describe(ks), err)
 		}
 		t := startTimer(ctx)
-		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.table: {Keys: wanted}}}
+		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.table: {Keys: wanted, ConsistentRead: s.consistency()}}}
 		if t.on() {
 			in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 		}
@@ -200,7 +229,7 @@ func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]ma
 				capacity[i] = &out.ConsumedCapacity[i]
 			}
 			t.stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: describe(ks), Items: len(got),
-				ReadUnits: reported(batchUnits(got, len(wanted)-len(left)), len(wanted)-len(left), capacity...)})
+				ReadUnits: s.reported(batchUnits(got, len(wanted)-len(left)), len(wanted)-len(left), capacity...)})
 		}
 		wanted = left
 	}

@@ -33,6 +33,7 @@ type ResolverRoot interface {
 	Customer() CustomerResolver
 	Employee() EmployeeResolver
 	InventoryLevel() InventoryLevelResolver
+	Mutation() MutationResolver
 	Order() OrderResolver
 	OrderEvent() OrderEventResolver
 	OrderItem() OrderItemResolver
@@ -53,6 +54,47 @@ type ComplexityRoot struct {
 		PostalCode  func(childComplexity int) int
 		Recipient   func(childComplexity int) int
 		Region      func(childComplexity int) int
+	}
+
+	AdjustInventoryPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	AlreadyExists struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
+	AssignAccountRepPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	CancelOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	ConfirmOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	CreateCustomerPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	CreateProductPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	CreateWarehousePayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	Customer struct {
@@ -80,6 +122,17 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	DeliverOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	EmailTaken struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
 	Employee struct {
 		Customers    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		HireDate     func(childComplexity int) int
@@ -101,6 +154,40 @@ type ComplexityRoot struct {
 	EmployeeEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	HireEmployeePayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	IdempotencyKeyReused struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
+	InsufficientStock struct {
+		Available func(childComplexity int) int
+		Code      func(childComplexity int) int
+		Field     func(childComplexity int) int
+		Message   func(childComplexity int) int
+		SKU       func(childComplexity int) int
+	}
+
+	InvalidInput struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
+	InvalidTransition struct {
+		Allowed func(childComplexity int) int
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		From    func(childComplexity int) int
+		Message func(childComplexity int) int
+		To      func(childComplexity int) int
 	}
 
 	InventoryLevel struct {
@@ -126,6 +213,33 @@ type ComplexityRoot struct {
 	Money struct {
 		Currency func(childComplexity int) int
 		Decimal  func(childComplexity int) int
+	}
+
+	Mutation struct {
+		AdjustInventory       func(childComplexity int, input AdjustInventoryInput) int
+		AssignAccountRep      func(childComplexity int, input AssignAccountRepInput) int
+		CancelOrder           func(childComplexity int, input CancelOrderInput) int
+		ConfirmOrder          func(childComplexity int, input ConfirmOrderInput) int
+		CreateCustomer        func(childComplexity int, input CreateCustomerInput) int
+		CreateProduct         func(childComplexity int, input CreateProductInput) int
+		CreateWarehouse       func(childComplexity int, input CreateWarehouseInput) int
+		DeliverOrder          func(childComplexity int, input DeliverOrderInput) int
+		HireEmployee          func(childComplexity int, input HireEmployeeInput) int
+		PlaceOrder            func(childComplexity int, input PlaceOrderInput) int
+		RemoveOrderItem       func(childComplexity int, input RemoveOrderItemInput) int
+		SetInventoryLevel     func(childComplexity int, input SetInventoryLevelInput) int
+		SetOrderItem          func(childComplexity int, input SetOrderItemInput) int
+		ShipOrder             func(childComplexity int, input ShipOrderInput) int
+		UpdateCustomer        func(childComplexity int, input UpdateCustomerInput) int
+		UpdateEmployee        func(childComplexity int, input UpdateEmployeeInput) int
+		UpdateProduct         func(childComplexity int, input UpdateProductInput) int
+		UpdateShippingAddress func(childComplexity int, input UpdateShippingAddressInput) int
+	}
+
+	NotFound struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
 	}
 
 	Order struct {
@@ -206,6 +320,11 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	PlaceOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	Product struct {
 		Available      func(childComplexity int) int
 		Category       func(childComplexity int) int
@@ -246,6 +365,60 @@ type ComplexityRoot struct {
 		Products            func(childComplexity int, category string, first *int32, after *string, last *int32, before *string) int
 		Warehouse           func(childComplexity int, id string) int
 		Warehouses          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+	}
+
+	RemoveOrderItemPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	SetInventoryLevelPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	SetOrderItemPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	ShipOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	TooManyLines struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Limit   func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
+	UpdateCustomerPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	UpdateEmployeePayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	UpdateProductPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	UpdateShippingAddressPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	VersionConflict struct {
+		Code           func(childComplexity int) int
+		CurrentVersion func(childComplexity int) int
+		Field          func(childComplexity int) int
+		Message        func(childComplexity int) int
 	}
 
 	Warehouse struct {
@@ -292,6 +465,26 @@ type InventoryLevelResolver interface {
 	Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error)
 
 	Warehouse(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Warehouse, error)
+}
+type MutationResolver interface {
+	CreateCustomer(ctx context.Context, input CreateCustomerInput) (*Payload[commerce.Customer], error)
+	UpdateCustomer(ctx context.Context, input UpdateCustomerInput) (*Payload[commerce.Customer], error)
+	AssignAccountRep(ctx context.Context, input AssignAccountRepInput) (*Payload[commerce.Customer], error)
+	PlaceOrder(ctx context.Context, input PlaceOrderInput) (*Payload[commerce.Order], error)
+	ConfirmOrder(ctx context.Context, input ConfirmOrderInput) (*Payload[commerce.Order], error)
+	ShipOrder(ctx context.Context, input ShipOrderInput) (*Payload[commerce.Order], error)
+	DeliverOrder(ctx context.Context, input DeliverOrderInput) (*Payload[commerce.Order], error)
+	CancelOrder(ctx context.Context, input CancelOrderInput) (*Payload[commerce.Order], error)
+	SetOrderItem(ctx context.Context, input SetOrderItemInput) (*Payload[commerce.Order], error)
+	RemoveOrderItem(ctx context.Context, input RemoveOrderItemInput) (*Payload[commerce.Order], error)
+	UpdateShippingAddress(ctx context.Context, input UpdateShippingAddressInput) (*Payload[commerce.Order], error)
+	CreateProduct(ctx context.Context, input CreateProductInput) (*Payload[commerce.Product], error)
+	UpdateProduct(ctx context.Context, input UpdateProductInput) (*Payload[commerce.Product], error)
+	CreateWarehouse(ctx context.Context, input CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
+	SetInventoryLevel(ctx context.Context, input SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error)
+	AdjustInventory(ctx context.Context, input AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error)
+	HireEmployee(ctx context.Context, input HireEmployeeInput) (*Payload[commerce.Employee], error)
+	UpdateEmployee(ctx context.Context, input UpdateEmployeeInput) (*Payload[commerce.Employee], error)
 }
 type OrderResolver interface {
 	Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error)
@@ -400,6 +593,116 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Address.Region(childComplexity), true
+
+	case "AdjustInventoryPayload.userErrors":
+		if e.ComplexityRoot.AdjustInventoryPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AdjustInventoryPayload.UserErrors(childComplexity), true
+	case "AdjustInventoryPayload.inventoryLevel":
+		if e.ComplexityRoot.AdjustInventoryPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AdjustInventoryPayload.Value(childComplexity), true
+
+	case "AlreadyExists.code":
+		if e.ComplexityRoot.AlreadyExists.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AlreadyExists.Code(childComplexity), true
+	case "AlreadyExists.field":
+		if e.ComplexityRoot.AlreadyExists.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AlreadyExists.Field(childComplexity), true
+	case "AlreadyExists.message":
+		if e.ComplexityRoot.AlreadyExists.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AlreadyExists.Message(childComplexity), true
+
+	case "AssignAccountRepPayload.userErrors":
+		if e.ComplexityRoot.AssignAccountRepPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AssignAccountRepPayload.UserErrors(childComplexity), true
+	case "AssignAccountRepPayload.customer":
+		if e.ComplexityRoot.AssignAccountRepPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AssignAccountRepPayload.Value(childComplexity), true
+
+	case "CancelOrderPayload.userErrors":
+		if e.ComplexityRoot.CancelOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelOrderPayload.UserErrors(childComplexity), true
+	case "CancelOrderPayload.order":
+		if e.ComplexityRoot.CancelOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelOrderPayload.Value(childComplexity), true
+
+	case "ConfirmOrderPayload.userErrors":
+		if e.ComplexityRoot.ConfirmOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConfirmOrderPayload.UserErrors(childComplexity), true
+	case "ConfirmOrderPayload.order":
+		if e.ComplexityRoot.ConfirmOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConfirmOrderPayload.Value(childComplexity), true
+
+	case "CreateCustomerPayload.userErrors":
+		if e.ComplexityRoot.CreateCustomerPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateCustomerPayload.UserErrors(childComplexity), true
+	case "CreateCustomerPayload.customer":
+		if e.ComplexityRoot.CreateCustomerPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateCustomerPayload.Value(childComplexity), true
+
+	case "CreateProductPayload.userErrors":
+		if e.ComplexityRoot.CreateProductPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateProductPayload.UserErrors(childComplexity), true
+	case "CreateProductPayload.product":
+		if e.ComplexityRoot.CreateProductPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateProductPayload.Value(childComplexity), true
+
+	case "CreateWarehousePayload.userErrors":
+		if e.ComplexityRoot.CreateWarehousePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateWarehousePayload.UserErrors(childComplexity), true
+	case "CreateWarehousePayload.warehouse":
+		if e.ComplexityRoot.CreateWarehousePayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateWarehousePayload.Value(childComplexity), true
 
 	case "Customer.accountRep":
 		if e.ComplexityRoot.Customer.AccountRep == nil {
@@ -510,6 +813,38 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CustomerEdge.Node(childComplexity), true
 
+	case "DeliverOrderPayload.userErrors":
+		if e.ComplexityRoot.DeliverOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeliverOrderPayload.UserErrors(childComplexity), true
+	case "DeliverOrderPayload.order":
+		if e.ComplexityRoot.DeliverOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeliverOrderPayload.Value(childComplexity), true
+
+	case "EmailTaken.code":
+		if e.ComplexityRoot.EmailTaken.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EmailTaken.Code(childComplexity), true
+	case "EmailTaken.field":
+		if e.ComplexityRoot.EmailTaken.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EmailTaken.Field(childComplexity), true
+	case "EmailTaken.message":
+		if e.ComplexityRoot.EmailTaken.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EmailTaken.Message(childComplexity), true
+
 	case "Employee.customers":
 		if e.ComplexityRoot.Employee.Customers == nil {
 			break
@@ -607,6 +942,125 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EmployeeEdge.Node(childComplexity), true
 
+	case "HireEmployeePayload.userErrors":
+		if e.ComplexityRoot.HireEmployeePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HireEmployeePayload.UserErrors(childComplexity), true
+	case "HireEmployeePayload.employee":
+		if e.ComplexityRoot.HireEmployeePayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HireEmployeePayload.Value(childComplexity), true
+
+	case "IdempotencyKeyReused.code":
+		if e.ComplexityRoot.IdempotencyKeyReused.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdempotencyKeyReused.Code(childComplexity), true
+	case "IdempotencyKeyReused.field":
+		if e.ComplexityRoot.IdempotencyKeyReused.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdempotencyKeyReused.Field(childComplexity), true
+	case "IdempotencyKeyReused.message":
+		if e.ComplexityRoot.IdempotencyKeyReused.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdempotencyKeyReused.Message(childComplexity), true
+
+	case "InsufficientStock.available":
+		if e.ComplexityRoot.InsufficientStock.Available == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InsufficientStock.Available(childComplexity), true
+	case "InsufficientStock.code":
+		if e.ComplexityRoot.InsufficientStock.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InsufficientStock.Code(childComplexity), true
+	case "InsufficientStock.field":
+		if e.ComplexityRoot.InsufficientStock.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InsufficientStock.Field(childComplexity), true
+	case "InsufficientStock.message":
+		if e.ComplexityRoot.InsufficientStock.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InsufficientStock.Message(childComplexity), true
+	case "InsufficientStock.sku":
+		if e.ComplexityRoot.InsufficientStock.SKU == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InsufficientStock.SKU(childComplexity), true
+
+	case "InvalidInput.code":
+		if e.ComplexityRoot.InvalidInput.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidInput.Code(childComplexity), true
+	case "InvalidInput.field":
+		if e.ComplexityRoot.InvalidInput.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidInput.Field(childComplexity), true
+	case "InvalidInput.message":
+		if e.ComplexityRoot.InvalidInput.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidInput.Message(childComplexity), true
+
+	case "InvalidTransition.allowed":
+		if e.ComplexityRoot.InvalidTransition.Allowed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidTransition.Allowed(childComplexity), true
+	case "InvalidTransition.code":
+		if e.ComplexityRoot.InvalidTransition.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidTransition.Code(childComplexity), true
+	case "InvalidTransition.field":
+		if e.ComplexityRoot.InvalidTransition.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidTransition.Field(childComplexity), true
+	case "InvalidTransition.from":
+		if e.ComplexityRoot.InvalidTransition.From == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidTransition.From(childComplexity), true
+	case "InvalidTransition.message":
+		if e.ComplexityRoot.InvalidTransition.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidTransition.Message(childComplexity), true
+	case "InvalidTransition.to":
+		if e.ComplexityRoot.InvalidTransition.To == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvalidTransition.To(childComplexity), true
+
 	case "InventoryLevel.product":
 		if e.ComplexityRoot.InventoryLevel.Product == nil {
 			break
@@ -688,6 +1142,224 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Money.Decimal(childComplexity), true
+
+	case "Mutation.adjustInventory":
+		if e.ComplexityRoot.Mutation.AdjustInventory == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_adjustInventory_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AdjustInventory(childComplexity, args["input"].(AdjustInventoryInput)), true
+	case "Mutation.assignAccountRep":
+		if e.ComplexityRoot.Mutation.AssignAccountRep == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_assignAccountRep_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AssignAccountRep(childComplexity, args["input"].(AssignAccountRepInput)), true
+	case "Mutation.cancelOrder":
+		if e.ComplexityRoot.Mutation.CancelOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelOrder(childComplexity, args["input"].(CancelOrderInput)), true
+	case "Mutation.confirmOrder":
+		if e.ComplexityRoot.Mutation.ConfirmOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_confirmOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ConfirmOrder(childComplexity, args["input"].(ConfirmOrderInput)), true
+	case "Mutation.createCustomer":
+		if e.ComplexityRoot.Mutation.CreateCustomer == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createCustomer_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateCustomer(childComplexity, args["input"].(CreateCustomerInput)), true
+	case "Mutation.createProduct":
+		if e.ComplexityRoot.Mutation.CreateProduct == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createProduct_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateProduct(childComplexity, args["input"].(CreateProductInput)), true
+	case "Mutation.createWarehouse":
+		if e.ComplexityRoot.Mutation.CreateWarehouse == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createWarehouse_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateWarehouse(childComplexity, args["input"].(CreateWarehouseInput)), true
+	case "Mutation.deliverOrder":
+		if e.ComplexityRoot.Mutation.DeliverOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deliverOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeliverOrder(childComplexity, args["input"].(DeliverOrderInput)), true
+	case "Mutation.hireEmployee":
+		if e.ComplexityRoot.Mutation.HireEmployee == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_hireEmployee_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.HireEmployee(childComplexity, args["input"].(HireEmployeeInput)), true
+	case "Mutation.placeOrder":
+		if e.ComplexityRoot.Mutation.PlaceOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_placeOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PlaceOrder(childComplexity, args["input"].(PlaceOrderInput)), true
+	case "Mutation.removeOrderItem":
+		if e.ComplexityRoot.Mutation.RemoveOrderItem == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeOrderItem_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveOrderItem(childComplexity, args["input"].(RemoveOrderItemInput)), true
+	case "Mutation.setInventoryLevel":
+		if e.ComplexityRoot.Mutation.SetInventoryLevel == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setInventoryLevel_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetInventoryLevel(childComplexity, args["input"].(SetInventoryLevelInput)), true
+	case "Mutation.setOrderItem":
+		if e.ComplexityRoot.Mutation.SetOrderItem == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setOrderItem_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetOrderItem(childComplexity, args["input"].(SetOrderItemInput)), true
+	case "Mutation.shipOrder":
+		if e.ComplexityRoot.Mutation.ShipOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_shipOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ShipOrder(childComplexity, args["input"].(ShipOrderInput)), true
+	case "Mutation.updateCustomer":
+		if e.ComplexityRoot.Mutation.UpdateCustomer == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateCustomer_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateCustomer(childComplexity, args["input"].(UpdateCustomerInput)), true
+	case "Mutation.updateEmployee":
+		if e.ComplexityRoot.Mutation.UpdateEmployee == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateEmployee_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateEmployee(childComplexity, args["input"].(UpdateEmployeeInput)), true
+	case "Mutation.updateProduct":
+		if e.ComplexityRoot.Mutation.UpdateProduct == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateProduct_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateProduct(childComplexity, args["input"].(UpdateProductInput)), true
+	case "Mutation.updateShippingAddress":
+		if e.ComplexityRoot.Mutation.UpdateShippingAddress == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateShippingAddress_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateShippingAddress(childComplexity, args["input"].(UpdateShippingAddressInput)), true
+
+	case "NotFound.code":
+		if e.ComplexityRoot.NotFound.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NotFound.Code(childComplexity), true
+	case "NotFound.field":
+		if e.ComplexityRoot.NotFound.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NotFound.Field(childComplexity), true
+	case "NotFound.message":
+		if e.ComplexityRoot.NotFound.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NotFound.Message(childComplexity), true
 
 	case "Order.accountRep":
 		if e.ComplexityRoot.Order.AccountRep == nil {
@@ -1002,6 +1674,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "PlaceOrderPayload.userErrors":
+		if e.ComplexityRoot.PlaceOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PlaceOrderPayload.UserErrors(childComplexity), true
+	case "PlaceOrderPayload.order":
+		if e.ComplexityRoot.PlaceOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PlaceOrderPayload.Value(childComplexity), true
+
 	case "Product.available":
 		if e.ComplexityRoot.Product.Available == nil {
 			break
@@ -1277,6 +1962,160 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Warehouses(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 
+	case "RemoveOrderItemPayload.userErrors":
+		if e.ComplexityRoot.RemoveOrderItemPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveOrderItemPayload.UserErrors(childComplexity), true
+	case "RemoveOrderItemPayload.order":
+		if e.ComplexityRoot.RemoveOrderItemPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveOrderItemPayload.Value(childComplexity), true
+
+	case "SetInventoryLevelPayload.userErrors":
+		if e.ComplexityRoot.SetInventoryLevelPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetInventoryLevelPayload.UserErrors(childComplexity), true
+	case "SetInventoryLevelPayload.inventoryLevel":
+		if e.ComplexityRoot.SetInventoryLevelPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetInventoryLevelPayload.Value(childComplexity), true
+
+	case "SetOrderItemPayload.userErrors":
+		if e.ComplexityRoot.SetOrderItemPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetOrderItemPayload.UserErrors(childComplexity), true
+	case "SetOrderItemPayload.order":
+		if e.ComplexityRoot.SetOrderItemPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetOrderItemPayload.Value(childComplexity), true
+
+	case "ShipOrderPayload.userErrors":
+		if e.ComplexityRoot.ShipOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShipOrderPayload.UserErrors(childComplexity), true
+	case "ShipOrderPayload.order":
+		if e.ComplexityRoot.ShipOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShipOrderPayload.Value(childComplexity), true
+
+	case "TooManyLines.code":
+		if e.ComplexityRoot.TooManyLines.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TooManyLines.Code(childComplexity), true
+	case "TooManyLines.field":
+		if e.ComplexityRoot.TooManyLines.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TooManyLines.Field(childComplexity), true
+	case "TooManyLines.limit":
+		if e.ComplexityRoot.TooManyLines.Limit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TooManyLines.Limit(childComplexity), true
+	case "TooManyLines.message":
+		if e.ComplexityRoot.TooManyLines.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TooManyLines.Message(childComplexity), true
+
+	case "UpdateCustomerPayload.userErrors":
+		if e.ComplexityRoot.UpdateCustomerPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateCustomerPayload.UserErrors(childComplexity), true
+	case "UpdateCustomerPayload.customer":
+		if e.ComplexityRoot.UpdateCustomerPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateCustomerPayload.Value(childComplexity), true
+
+	case "UpdateEmployeePayload.userErrors":
+		if e.ComplexityRoot.UpdateEmployeePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateEmployeePayload.UserErrors(childComplexity), true
+	case "UpdateEmployeePayload.employee":
+		if e.ComplexityRoot.UpdateEmployeePayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateEmployeePayload.Value(childComplexity), true
+
+	case "UpdateProductPayload.userErrors":
+		if e.ComplexityRoot.UpdateProductPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateProductPayload.UserErrors(childComplexity), true
+	case "UpdateProductPayload.product":
+		if e.ComplexityRoot.UpdateProductPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateProductPayload.Value(childComplexity), true
+
+	case "UpdateShippingAddressPayload.userErrors":
+		if e.ComplexityRoot.UpdateShippingAddressPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateShippingAddressPayload.UserErrors(childComplexity), true
+	case "UpdateShippingAddressPayload.order":
+		if e.ComplexityRoot.UpdateShippingAddressPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateShippingAddressPayload.Value(childComplexity), true
+
+	case "VersionConflict.code":
+		if e.ComplexityRoot.VersionConflict.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VersionConflict.Code(childComplexity), true
+	case "VersionConflict.currentVersion":
+		if e.ComplexityRoot.VersionConflict.CurrentVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VersionConflict.CurrentVersion(childComplexity), true
+	case "VersionConflict.field":
+		if e.ComplexityRoot.VersionConflict.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VersionConflict.Field(childComplexity), true
+	case "VersionConflict.message":
+		if e.ComplexityRoot.VersionConflict.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VersionConflict.Message(childComplexity), true
+
 	case "Warehouse.employees":
 		if e.ComplexityRoot.Warehouse.Employees == nil {
 			break
@@ -1358,8 +2197,29 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAddressInput,
+		ec.unmarshalInputAdjustInventoryInput,
+		ec.unmarshalInputAssignAccountRepInput,
+		ec.unmarshalInputCancelOrderInput,
+		ec.unmarshalInputConfirmOrderInput,
+		ec.unmarshalInputCreateCustomerInput,
+		ec.unmarshalInputCreateProductInput,
+		ec.unmarshalInputCreateWarehouseInput,
 		ec.unmarshalInputDateRange,
+		ec.unmarshalInputDeliverOrderInput,
+		ec.unmarshalInputHireEmployeeInput,
+		ec.unmarshalInputMoneyInput,
+		ec.unmarshalInputOrderLineInput,
+		ec.unmarshalInputPlaceOrderInput,
+		ec.unmarshalInputRemoveOrderItemInput,
+		ec.unmarshalInputSetInventoryLevelInput,
+		ec.unmarshalInputSetOrderItemInput,
+		ec.unmarshalInputShipOrderInput,
 		ec.unmarshalInputTimeRange,
+		ec.unmarshalInputUpdateCustomerInput,
+		ec.unmarshalInputUpdateEmployeeInput,
+		ec.unmarshalInputUpdateProductInput,
+		ec.unmarshalInputUpdateShippingAddressInput,
 	)
 	first := true
 
@@ -1393,6 +2253,21 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			}
 
 			return &response
+		}
+	case ast.Mutation:
+		return func(ctx context.Context) *graphql.Response {
+			if !first {
+				return nil
+			}
+			first = false
+			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
+			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
+			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
 		}
 
 	default:
@@ -1576,12 +2451,702 @@ type WarehouseEdge {
   node: Warehouse!
 }
 `, BuiltIn: false},
+	{Name: "../inputs.graphqls", Input: `"A customer to add."
+input CreateCustomerInput {
+  "The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given."
+  id: ID
+  "The name, up to 200 bytes."
+  name: String!
+  "The e-mail address, which no other customer has, in whatever case."
+  email: String!
+  "Phone numbers, up to 10."
+  phoneNumbers: [String!]
+  "The employee who looks after the customer."
+  accountRepId: ID
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"Changes of a customer."
+input UpdateCustomerInput {
+  "Which customer."
+  id: ID!
+  "The new name."
+  name: String
+  "The new e-mail address."
+  email: String
+  "The new phone numbers, all of them."
+  phoneNumbers: [String!]
+  "Do it only if the customer still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the customer as it is now."
+  expectedVersion: Int
+}
+
+"Who looks after a customer."
+input AssignAccountRepInput {
+  "Which customer."
+  customerId: ID!
+  "The employee; null for nobody."
+  employeeId: ID
+  "Do it only if the customer still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the customer as it is now."
+  expectedVersion: Int
+}
+
+"An order to place."
+input PlaceOrderInput {
+  "Who orders."
+  customerId: ID!
+  "What, and how many."
+  items: [OrderLineInput!]!
+  "Where the goods go; it can be given later."
+  shippingAddress: AddressInput
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"A line of an order to place."
+input OrderLineInput {
+  "The product's SKU."
+  sku: ID!
+  "How many pieces: 1 to 1,000,000."
+  quantity: Int!
+}
+
+"Where goods go."
+input AddressInput {
+  "Who receives them."
+  recipient: String!
+  "Street and number."
+  line1: String!
+  "What else the carrier needs."
+  line2: String
+  "City."
+  city: String!
+  "State, province or the like."
+  region: String
+  "Postal code; left out where there are none."
+  postalCode: String
+  "Country, two letters by ISO 3166-1: ` + "`" + `US` + "`" + `."
+  countryCode: String!
+}
+
+"An order to accept."
+input ConfirmOrderInput {
+  "Which order."
+  orderId: ID!
+  "A note for the timeline, up to 1,000 bytes."
+  note: String
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"An order that has arrived."
+input DeliverOrderInput {
+  "Which order."
+  orderId: ID!
+  "A note for the timeline, up to 1,000 bytes."
+  note: String
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"An order to call off."
+input CancelOrderInput {
+  "Which order."
+  orderId: ID!
+  "A note for the timeline, up to 1,000 bytes."
+  note: String
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"An order to send off."
+input ShipOrderInput {
+  "Which order."
+  orderId: ID!
+  "The warehouse that it leaves from."
+  warehouseId: ID!
+  "A note for the timeline, up to 1,000 bytes."
+  note: String
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"How many pieces of a product an order has."
+input SetOrderItemInput {
+  "Which order."
+  orderId: ID!
+  "The product's SKU."
+  sku: ID!
+  "How many pieces: 1 to 1,000,000."
+  quantity: Int!
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+}
+
+"A product to take off an order."
+input RemoveOrderItemInput {
+  "Which order."
+  orderId: ID!
+  "The product's SKU."
+  sku: ID!
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+}
+
+"Where an order goes from now on."
+input UpdateShippingAddressInput {
+  "Which order."
+  orderId: ID!
+  "Where the goods go."
+  shippingAddress: AddressInput!
+  "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
+  expectedVersion: Int
+}
+
+"An amount of money."
+input MoneyInput {
+  "The amount in major units (dollars, not cents), 0 or more, as a string: ` + "`" + `29.99` + "`" + `. At most as many digits behind the point as the currency has."
+  amount: Decimal!
+  "The currency; the shop's where none is given."
+  currencyCode: CurrencyCode
+}
+
+"A product to add."
+input CreateProductInput {
+  "The SKU, 1 to 64 of A-Z a-z 0-9 _ - and point."
+  sku: ID!
+  "The name, up to 200 bytes."
+  name: String!
+  "The category that lists it, up to 200 bytes."
+  category: String!
+  "What one piece costs."
+  unitPrice: MoneyInput!
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"Changes of a product."
+input UpdateProductInput {
+  "Which product."
+  sku: ID!
+  "The new name."
+  name: String
+  "The new category."
+  category: String
+  "The new price."
+  unitPrice: MoneyInput
+  "Do it only if the product still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the product as it is now."
+  expectedVersion: Int
+}
+
+"A warehouse to add."
+input CreateWarehouseInput {
+  "The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given."
+  id: ID
+  "The name, up to 200 bytes."
+  name: String!
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"How many pieces of a product lie in a warehouse."
+input SetInventoryLevelInput {
+  "The product's SKU."
+  sku: ID!
+  "Which warehouse."
+  warehouseId: ID!
+  "How many pieces: 0 to 1,000,000,000."
+  quantity: Int!
+  "Do it only if the inventory level still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the inventory level as it is now."
+  expectedVersion: Int
+}
+
+"By how many pieces the stock of a product in a warehouse changes."
+input AdjustInventoryInput {
+  "The product's SKU."
+  sku: ID!
+  "Which warehouse."
+  warehouseId: ID!
+  "How many pieces come; negative for pieces that go. Not 0."
+  delta: Int!
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"An employee to add."
+input HireEmployeeInput {
+  "The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given."
+  id: ID
+  "The full name, up to 200 bytes."
+  name: String!
+  "What the employee does, up to 200 bytes."
+  jobTitle: String!
+  "The first day."
+  hireDate: Date!
+  "Where the employee works."
+  warehouseId: ID
+  "Phone numbers, up to 10."
+  phoneNumbers: [String!]
+  """
+  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  """
+  idempotencyKey: String
+}
+
+"Changes of an employee."
+input UpdateEmployeeInput {
+  "Which employee."
+  id: ID!
+  "The new full name."
+  name: String
+  "What the employee does from now on."
+  jobTitle: String
+  "Where the employee works from now on; null for no warehouse."
+  warehouseId: ID
+  "The new phone numbers, all of them."
+  phoneNumbers: [String!]
+  "Do it only if the employee still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the employee as it is now."
+  expectedVersion: Int
+}
+`, BuiltIn: false},
+	{Name: "../mutations.graphqls", Input: `"""
+Changes of the order book. Each mutation is one DynamoDB transaction: all of its records are written, or none.
+
+What a shop's rules refuse comes back in ` + "`" + `userErrors` + "`" + `, with nothing written; top-level errors are for malformed requests
+and faults. After a fault such as ` + "`" + `UNAVAILABLE` + "`" + ` it may be unknown whether the change was made: send the same request with the same
+` + "`" + `idempotencyKey` + "`" + ` again, and it is made once, however often it is sent.
+"""
+type Mutation {
+  "Adds a customer. WP1."
+  createCustomer(
+    "The customer."
+    input: CreateCustomerInput!
+  ): CreateCustomerPayload
+  "Changes a customer's name, e-mail address or phone numbers. What is left out or null stays. WP2."
+  updateCustomer(
+    "The changes."
+    input: UpdateCustomerInput!
+  ): UpdateCustomerPayload
+  """
+  Names the employee who looks after a customer, or nobody. It applies to later orders: those that the customer has placed
+  keep the rep of that time. WP3.
+  """
+  assignAccountRep(
+    "Customer and employee."
+    input: AssignAccountRepInput!
+  ): AssignAccountRepPayload
+  """
+  Places an order of 1 to 45 products at today's prices, all in one currency, and reserves the stock. Lines of
+  one product are added up. WP4.
+  """
+  placeOrder(
+    "The order."
+    input: PlaceOrderInput!
+  ): PlaceOrderPayload
+  "Accepts a pending order. WP5."
+  confirmOrder(
+    "Which order."
+    input: ConfirmOrderInput!
+  ): ConfirmOrderPayload
+  "Sends a confirmed order off: takes its items from a warehouse's stock. WP6."
+  shipOrder(
+    "Which order, from where."
+    input: ShipOrderInput!
+  ): ShipOrderPayload
+  "Notes that a shipped order has reached the customer. WP7."
+  deliverOrder(
+    "Which order."
+    input: DeliverOrderInput!
+  ): DeliverOrderPayload
+  "Calls a pending or confirmed order off, and returns what it reserved. WP8."
+  cancelOrder(
+    "Which order."
+    input: CancelOrderInput!
+  ): CancelOrderPayload
+  """
+  Sets how many pieces of a product a pending order has. A product that is new in the order comes at today's
+  price; one that is in it keeps its price. WP9.
+  """
+  setOrderItem(
+    "Which order, which product, how many."
+    input: SetOrderItemInput!
+  ): SetOrderItemPayload
+  "Takes a product off a pending order. The last one stays: cancel the order instead. WP10."
+  removeOrderItem(
+    "Which order, which product."
+    input: RemoveOrderItemInput!
+  ): RemoveOrderItemPayload
+  "Changes where a pending or confirmed order goes. WP11."
+  updateShippingAddress(
+    "Which order, where to."
+    input: UpdateShippingAddressInput!
+  ): UpdateShippingAddressPayload
+  "Adds a product, without stock. WP12."
+  createProduct(
+    "The product."
+    input: CreateProductInput!
+  ): CreateProductPayload
+  "Changes a product's name, category or price. What is left out or null stays; orders keep their prices. WP13."
+  updateProduct(
+    "The changes."
+    input: UpdateProductInput!
+  ): UpdateProductPayload
+  "Adds a warehouse. WP14."
+  createWarehouse(
+    "The warehouse."
+    input: CreateWarehouseInput!
+  ): CreateWarehousePayload
+  """
+  Sets how many pieces of a product lie in a warehouse, after a stocktaking, say. It cannot take away what orders
+  have reserved. WP15.
+  """
+  setInventoryLevel(
+    "Product, warehouse, quantity."
+    input: SetInventoryLevelInput!
+  ): SetInventoryLevelPayload
+  """
+  Adds to the stock of a product in a warehouse, or takes from it. It cannot take more than lies there, nor what orders
+  have reserved. WP16.
+  """
+  adjustInventory(
+    "Product, warehouse, by how many."
+    input: AdjustInventoryInput!
+  ): AdjustInventoryPayload
+  "Adds an employee. WP17."
+  hireEmployee(
+    "The employee."
+    input: HireEmployeeInput!
+  ): HireEmployeePayload
+  "Changes an employee's name, job, warehouse or phone numbers. What is left out stays. WP18."
+  updateEmployee(
+    "The changes."
+    input: UpdateEmployeeInput!
+  ): UpdateEmployeePayload
+}
+
+"What kind of thing is wrong with a mutation."
+enum ErrorCode {
+  "What the input names does not exist."
+  NOT_FOUND
+  "A value of the input cannot be taken, or not in this situation."
+  INVALID
+  "The record has changed since the caller read it."
+  VERSION_CONFLICT
+  "The order cannot move to that status from where it is."
+  INVALID_TRANSITION
+  "There are not as many pieces."
+  INSUFFICIENT_STOCK
+  "Another customer has this e-mail address."
+  EMAIL_TAKEN
+  "There is one with this id already."
+  ALREADY_EXISTS
+  "The idempotency key came with another request before."
+  IDEMPOTENCY_KEY_REUSED
+  "The order would have more lines than one can have."
+  TOO_MANY_LINES
+}
+
+"Why a mutation was not done. ` + "`" + `code` + "`" + ` is for programs, ` + "`" + `message` + "`" + ` for people; the types add details."
+interface UserError {
+  "What kind of thing is wrong."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the input's field that is wrong, such as ` + "`" + `input` + "`" + ` ` + "`" + `items` + "`" + ` ` + "`" + `0` + "`" + ` ` + "`" + `quantity` + "`" + `, or null where it is no single field."
+  field: [String!]
+}
+
+"What the input names does not exist."
+type NotFound implements UserError {
+  "` + "`" + `NOT_FOUND` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the field that names it."
+  field: [String!]
+}
+
+"A value of the input cannot be taken, or not in this situation."
+type InvalidInput implements UserError {
+  "` + "`" + `INVALID` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the field that is wrong."
+  field: [String!]
+}
+
+"The record has changed since the caller read it; the payload carries it as it is now."
+type VersionConflict implements UserError {
+  "` + "`" + `VERSION_CONFLICT` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of ` + "`" + `expectedVersion` + "`" + `."
+  field: [String!]
+  "The record's version now; 0 where there is none yet."
+  currentVersion: Int!
+}
+
+"The order cannot move to that status from where it is."
+type InvalidTransition implements UserError {
+  "` + "`" + `INVALID_TRANSITION` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the field that names the order."
+  field: [String!]
+  "Where the order is."
+  from: OrderStatus!
+  "Where it should have gone."
+  to: OrderStatus!
+  "Where it can go."
+  allowed: [OrderStatus!]!
+}
+
+"There are not as many pieces of a product: in all, or in the warehouse that the input names."
+type InsufficientStock implements UserError {
+  "` + "`" + `INSUFFICIENT_STOCK` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the field that asks for too much."
+  field: [String!]
+  "The product."
+  sku: ID!
+  "How many pieces can be had."
+  available: Int!
+}
+
+"Another customer has this e-mail address."
+type EmailTaken implements UserError {
+  "` + "`" + `EMAIL_TAKEN` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the address."
+  field: [String!]
+}
+
+"There is one with this id already."
+type AlreadyExists implements UserError {
+  "` + "`" + `ALREADY_EXISTS` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the id."
+  field: [String!]
+}
+
+"The idempotency key came with another request before: take a new key for each new request."
+type IdempotencyKeyReused implements UserError {
+  "` + "`" + `IDEMPOTENCY_KEY_REUSED` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the key."
+  field: [String!]
+}
+
+"The order would have more lines than one can have."
+type TooManyLines implements UserError {
+  "` + "`" + `TOO_MANY_LINES` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what to change."
+  message: String!
+  "The path of the lines."
+  field: [String!]
+  "How many lines an order can have."
+  limit: Int!
+}
+
+"The answer of ` + "`" + `createCustomer` + "`" + `."
+type CreateCustomerPayload {
+  "The customer as the mutation left it; the customer as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  customer: Customer
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `updateCustomer` + "`" + `."
+type UpdateCustomerPayload {
+  "The customer as the mutation left it; the customer as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  customer: Customer
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `assignAccountRep` + "`" + `."
+type AssignAccountRepPayload {
+  "The customer as the mutation left it; the customer as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  customer: Customer
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `placeOrder` + "`" + `."
+type PlaceOrderPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `confirmOrder` + "`" + `."
+type ConfirmOrderPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `shipOrder` + "`" + `."
+type ShipOrderPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `deliverOrder` + "`" + `."
+type DeliverOrderPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `cancelOrder` + "`" + `."
+type CancelOrderPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `setOrderItem` + "`" + `."
+type SetOrderItemPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `removeOrderItem` + "`" + `."
+type RemoveOrderItemPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `updateShippingAddress` + "`" + `."
+type UpdateShippingAddressPayload {
+  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  order: Order
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `createProduct` + "`" + `."
+type CreateProductPayload {
+  "The product as the mutation left it; the product as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  product: Product
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `updateProduct` + "`" + `."
+type UpdateProductPayload {
+  "The product as the mutation left it; the product as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  product: Product
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `createWarehouse` + "`" + `."
+type CreateWarehousePayload {
+  "The warehouse as the mutation left it; the warehouse as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  warehouse: Warehouse
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `setInventoryLevel` + "`" + `."
+type SetInventoryLevelPayload {
+  "The inventory level as the mutation left it; the inventory level as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  inventoryLevel: InventoryLevel
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `adjustInventory` + "`" + `."
+type AdjustInventoryPayload {
+  "The inventory level as the mutation left it; the inventory level as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  inventoryLevel: InventoryLevel
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `hireEmployee` + "`" + `."
+type HireEmployeePayload {
+  "The employee as the mutation left it; the employee as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  employee: Employee
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+
+"The answer of ` + "`" + `updateEmployee` + "`" + `."
+type UpdateEmployeePayload {
+  "The employee as the mutation left it; the employee as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  employee: Employee
+  "Why it was not done; empty where it was."
+  userErrors: [UserError!]!
+}
+`, BuiltIn: false},
 	{Name: "../schema.graphqls", Input: `"""
 Ordergraph: an e-commerce order book served from one DynamoDB table. Every list is read by a key, pages are
 always full while more exists, and what a level of a query refers to is read together, each record once.
 """
 schema {
   query: Query
+  mutation: Mutation
 }
 
 "A moment in UTC as RFC 3339, to the millisecond: ` + "`" + `2026-02-01T09:30:00.000Z` + "`" + `."
@@ -1803,9 +3368,9 @@ type Customer {
   orderCount: Int!
   "When the customer joined."
   createdAt: DateTime!
-  "When the record last changed."
+  "When the record last changed, but for the count of orders."
   updatedAt: DateTime!
-  "Goes up with every change of the record; 0 where other software wrote it."
+  "Goes up with every change of the record, but not with the count of orders; 0 where other software wrote it."
   version: Int!
 }
 
@@ -1996,7 +3561,7 @@ type Product {
     "Read up to this cursor, towards the start."
     before: String
   ): OrderItemConnection!
-  "Goes up with every change of the record; 0 where other software wrote it."
+  "Goes up with every change of name, category or price, but not with the stock; 0 where other software wrote it."
   version: Int!
 }
 
@@ -2139,6 +3704,76 @@ func (ec *executionContext) childFields_Address(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Address", field.Name)
 }
 
+func (ec *executionContext) childFields_AdjustInventoryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "inventoryLevel":
+		return ec.fieldContext_AdjustInventoryPayload_inventoryLevel(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AdjustInventoryPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AdjustInventoryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AssignAccountRepPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "customer":
+		return ec.fieldContext_AssignAccountRepPayload_customer(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AssignAccountRepPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AssignAccountRepPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CancelOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_CancelOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CancelOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CancelOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ConfirmOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_ConfirmOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ConfirmOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConfirmOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateCustomerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "customer":
+		return ec.fieldContext_CreateCustomerPayload_customer(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateCustomerPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateCustomerPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateProductPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "product":
+		return ec.fieldContext_CreateProductPayload_product(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateProductPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateProductPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateWarehousePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "warehouse":
+		return ec.fieldContext_CreateWarehousePayload_warehouse(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateWarehousePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateWarehousePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Customer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -2189,6 +3824,16 @@ func (ec *executionContext) childFields_CustomerEdge(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type CustomerEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_DeliverOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_DeliverOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeliverOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeliverOrderPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Employee(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -2233,6 +3878,16 @@ func (ec *executionContext) childFields_EmployeeEdge(ctx context.Context, field 
 		return ec.fieldContext_EmployeeEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EmployeeEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_HireEmployeePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "employee":
+		return ec.fieldContext_HireEmployeePayload_employee(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_HireEmployeePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HireEmployeePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_InventoryLevel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2441,6 +4096,16 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_PlaceOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_PlaceOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_PlaceOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PlaceOrderPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Product(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "sku":
@@ -2485,6 +4150,86 @@ func (ec *executionContext) childFields_ProductEdge(ctx context.Context, field g
 		return ec.fieldContext_ProductEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProductEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_RemoveOrderItemPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_RemoveOrderItemPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RemoveOrderItemPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveOrderItemPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetInventoryLevelPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "inventoryLevel":
+		return ec.fieldContext_SetInventoryLevelPayload_inventoryLevel(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetInventoryLevelPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetInventoryLevelPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetOrderItemPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_SetOrderItemPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetOrderItemPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetOrderItemPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ShipOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_ShipOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ShipOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShipOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateCustomerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "customer":
+		return ec.fieldContext_UpdateCustomerPayload_customer(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateCustomerPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateCustomerPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateEmployeePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "employee":
+		return ec.fieldContext_UpdateEmployeePayload_employee(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateEmployeePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateEmployeePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateProductPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "product":
+		return ec.fieldContext_UpdateProductPayload_product(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateProductPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateProductPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateShippingAddressPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_UpdateShippingAddressPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateShippingAddressPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateShippingAddressPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Warehouse(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2774,6 +4519,258 @@ func (ec *executionContext) field_Employee_orders_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_adjustInventory_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AdjustInventoryInput, error) {
+			return ec.unmarshalNAdjustInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAdjustInventoryInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_assignAccountRep_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AssignAccountRepInput, error) {
+			return ec.unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAssignAccountRepInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CancelOrderInput, error) {
+			return ec.unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCancelOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_confirmOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ConfirmOrderInput, error) {
+			return ec.unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConfirmOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createCustomer_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateCustomerInput, error) {
+			return ec.unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateCustomerInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createProduct_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateProductInput, error) {
+			return ec.unmarshalNCreateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateProductInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createWarehouse_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateWarehouseInput, error) {
+			return ec.unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateWarehouseInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deliverOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeliverOrderInput, error) {
+			return ec.unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐDeliverOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_hireEmployee_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (HireEmployeeInput, error) {
+			return ec.unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐHireEmployeeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_placeOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (PlaceOrderInput, error) {
+			return ec.unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPlaceOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeOrderItem_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RemoveOrderItemInput, error) {
+			return ec.unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐRemoveOrderItemInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setInventoryLevel_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SetInventoryLevelInput, error) {
+			return ec.unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetInventoryLevelInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setOrderItem_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SetOrderItemInput, error) {
+			return ec.unmarshalNSetOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetOrderItemInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_shipOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ShipOrderInput, error) {
+			return ec.unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐShipOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateCustomer_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateCustomerInput, error) {
+			return ec.unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateCustomerInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateEmployee_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateEmployeeInput, error) {
+			return ec.unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateEmployeeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateProduct_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateProductInput, error) {
+			return ec.unmarshalNUpdateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateProductInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateShippingAddress_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateShippingAddressInput, error) {
+			return ec.unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateShippingAddressInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -3750,6 +5747,523 @@ func (ec *executionContext) fieldContext_Address_countryCode(_ context.Context, 
 	return graphql.NewScalarFieldContext("Address", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _AdjustInventoryPayload_inventoryLevel(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AdjustInventoryPayload_inventoryLevel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.InventoryLevel) graphql.Marshaler {
+			return ec.marshalOInventoryLevel2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐInventoryLevel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AdjustInventoryPayload_inventoryLevel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AdjustInventoryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InventoryLevel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AdjustInventoryPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AdjustInventoryPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AdjustInventoryPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AdjustInventoryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AlreadyExists_code(ctx context.Context, field graphql.CollectedField, obj *commerce.AlreadyExists) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AlreadyExists_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AlreadyExists_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AlreadyExists", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _AlreadyExists_message(ctx context.Context, field graphql.CollectedField, obj *commerce.AlreadyExists) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AlreadyExists_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AlreadyExists_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AlreadyExists", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AlreadyExists_field(ctx context.Context, field graphql.CollectedField, obj *commerce.AlreadyExists) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AlreadyExists_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AlreadyExists_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AlreadyExists", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AssignAccountRepPayload_customer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssignAccountRepPayload_customer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Customer) graphql.Marshaler {
+			return ec.marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AssignAccountRepPayload_customer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssignAccountRepPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Customer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AssignAccountRepPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssignAccountRepPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AssignAccountRepPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssignAccountRepPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CancelOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CancelOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CancelOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CancelOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConfirmOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConfirmOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ConfirmOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConfirmOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConfirmOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConfirmOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConfirmOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConfirmOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateCustomerPayload_customer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateCustomerPayload_customer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Customer) graphql.Marshaler {
+			return ec.marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateCustomerPayload_customer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Customer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateCustomerPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateCustomerPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateCustomerPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateProductPayload_product(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Product]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateProductPayload_product(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Product) graphql.Marshaler {
+			return ec.marshalOProduct2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProduct(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateProductPayload_product(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateProductPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Product(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateProductPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Product]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateProductPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateProductPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateProductPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateWarehousePayload_warehouse(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Warehouse]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateWarehousePayload_warehouse(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Warehouse) graphql.Marshaler {
+			return ec.marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouse(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateWarehousePayload_warehouse(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateWarehousePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Warehouse(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateWarehousePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Warehouse]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateWarehousePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateWarehousePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateWarehousePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Customer_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Customer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4205,6 +6719,139 @@ func (ec *executionContext) fieldContext_CustomerEdge_node(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _DeliverOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliverOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeliverOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliverOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeliverOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliverOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeliverOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliverOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EmailTaken_code(ctx context.Context, field graphql.CollectedField, obj *commerce.EmailTaken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EmailTaken_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EmailTaken_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EmailTaken", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _EmailTaken_message(ctx context.Context, field graphql.CollectedField, obj *commerce.EmailTaken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EmailTaken_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EmailTaken_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EmailTaken", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EmailTaken_field(ctx context.Context, field graphql.CollectedField, obj *commerce.EmailTaken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EmailTaken_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EmailTaken_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EmailTaken", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Employee_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Employee) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4614,6 +7261,461 @@ func (ec *executionContext) fieldContext_EmployeeEdge_node(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _HireEmployeePayload_employee(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Employee]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HireEmployeePayload_employee(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Employee) graphql.Marshaler {
+			return ec.marshalOEmployee2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEmployee(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_HireEmployeePayload_employee(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "HireEmployeePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Employee(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _HireEmployeePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Employee]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HireEmployeePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_HireEmployeePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "HireEmployeePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdempotencyKeyReused_code(ctx context.Context, field graphql.CollectedField, obj *commerce.IdempotencyKeyReused) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdempotencyKeyReused_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdempotencyKeyReused_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdempotencyKeyReused", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _IdempotencyKeyReused_message(ctx context.Context, field graphql.CollectedField, obj *commerce.IdempotencyKeyReused) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdempotencyKeyReused_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdempotencyKeyReused_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdempotencyKeyReused", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdempotencyKeyReused_field(ctx context.Context, field graphql.CollectedField, obj *commerce.IdempotencyKeyReused) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdempotencyKeyReused_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdempotencyKeyReused_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdempotencyKeyReused", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InsufficientStock_code(ctx context.Context, field graphql.CollectedField, obj *commerce.InsufficientStock) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InsufficientStock_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InsufficientStock_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InsufficientStock", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _InsufficientStock_message(ctx context.Context, field graphql.CollectedField, obj *commerce.InsufficientStock) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InsufficientStock_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InsufficientStock_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InsufficientStock", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InsufficientStock_field(ctx context.Context, field graphql.CollectedField, obj *commerce.InsufficientStock) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InsufficientStock_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_InsufficientStock_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InsufficientStock", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InsufficientStock_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.InsufficientStock) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InsufficientStock_sku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SKU, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.SKU) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InsufficientStock_sku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InsufficientStock", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _InsufficientStock_available(ctx context.Context, field graphql.CollectedField, obj *commerce.InsufficientStock) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InsufficientStock_available(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Available, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InsufficientStock_available(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InsufficientStock", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidInput_code(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidInput) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidInput_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidInput_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidInput", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidInput_message(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidInput) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidInput_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidInput_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidInput", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidInput_field(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidInput) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidInput_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidInput_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidInput", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidTransition_code(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidTransition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidTransition_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidTransition_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidTransition", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidTransition_message(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidTransition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidTransition_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidTransition_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidTransition", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidTransition_field(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidTransition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidTransition_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidTransition_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidTransition", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidTransition_from(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidTransition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidTransition_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Status) graphql.Marshaler {
+			return ec.marshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidTransition_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidTransition", field, false, false, errors.New("field of type OrderStatus does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidTransition_to(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidTransition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidTransition_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Status) graphql.Marshaler {
+			return ec.marshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidTransition_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidTransition", field, false, false, errors.New("field of type OrderStatus does not have child fields"))
+}
+
+func (ec *executionContext) _InvalidTransition_allowed(ctx context.Context, field graphql.CollectedField, obj *commerce.InvalidTransition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvalidTransition_allowed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Allowed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Status) graphql.Marshaler {
+			return ec.marshalNOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvalidTransition_allowed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvalidTransition", field, false, false, errors.New("field of type OrderStatus does not have child fields"))
+}
+
 func (ec *executionContext) _InventoryLevel_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.InventoryLevel) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4965,6 +8067,867 @@ func (ec *executionContext) _Money_currencyCode(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Money_currencyCode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Money", field, false, false, errors.New("field of type CurrencyCode does not have child fields"))
+}
+
+func (ec *executionContext) _Mutation_createCustomer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createCustomer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateCustomer(ctx, fc.Args["input"].(CreateCustomerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
+			return ec.marshalOCreateCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createCustomer(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateCustomerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createCustomer_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateCustomer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateCustomer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateCustomer(ctx, fc.Args["input"].(UpdateCustomerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
+			return ec.marshalOUpdateCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateCustomer(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateCustomerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateCustomer_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_assignAccountRep(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_assignAccountRep(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AssignAccountRep(ctx, fc.Args["input"].(AssignAccountRepInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
+			return ec.marshalOAssignAccountRepPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_assignAccountRep(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AssignAccountRepPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_assignAccountRep_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_placeOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_placeOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PlaceOrder(ctx, fc.Args["input"].(PlaceOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOPlaceOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_placeOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PlaceOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_placeOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_confirmOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_confirmOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ConfirmOrder(ctx, fc.Args["input"].(ConfirmOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOConfirmOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_confirmOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConfirmOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_confirmOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_shipOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_shipOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ShipOrder(ctx, fc.Args["input"].(ShipOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOShipOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_shipOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShipOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_shipOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deliverOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deliverOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeliverOrder(ctx, fc.Args["input"].(DeliverOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalODeliverOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deliverOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeliverOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deliverOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cancelOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelOrder(ctx, fc.Args["input"].(CancelOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOCancelOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_cancelOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CancelOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setOrderItem(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setOrderItem(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetOrderItem(ctx, fc.Args["input"].(SetOrderItemInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOSetOrderItemPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setOrderItem(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetOrderItemPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setOrderItem_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeOrderItem(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeOrderItem(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveOrderItem(ctx, fc.Args["input"].(RemoveOrderItemInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalORemoveOrderItemPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeOrderItem(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemoveOrderItemPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeOrderItem_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateShippingAddress(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateShippingAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateShippingAddress(ctx, fc.Args["input"].(UpdateShippingAddressInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOUpdateShippingAddressPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateShippingAddress(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateShippingAddressPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateShippingAddress_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createProduct(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateProduct(ctx, fc.Args["input"].(CreateProductInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
+			return ec.marshalOCreateProductPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateProductPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createProduct_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateProduct(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateProduct(ctx, fc.Args["input"].(UpdateProductInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
+			return ec.marshalOUpdateProductPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateProduct(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateProductPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateProduct_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createWarehouse(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createWarehouse(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateWarehouse(ctx, fc.Args["input"].(CreateWarehouseInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Warehouse]) graphql.Marshaler {
+			return ec.marshalOCreateWarehousePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createWarehouse(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateWarehousePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createWarehouse_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setInventoryLevel(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setInventoryLevel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetInventoryLevel(ctx, fc.Args["input"].(SetInventoryLevelInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalOSetInventoryLevelPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setInventoryLevel(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetInventoryLevelPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setInventoryLevel_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_adjustInventory(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_adjustInventory(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AdjustInventory(ctx, fc.Args["input"].(AdjustInventoryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalOAdjustInventoryPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_adjustInventory(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AdjustInventoryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_adjustInventory_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_hireEmployee(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_hireEmployee(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().HireEmployee(ctx, fc.Args["input"].(HireEmployeeInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
+			return ec.marshalOHireEmployeePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_hireEmployee(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HireEmployeePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_hireEmployee_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateEmployee(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateEmployee(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateEmployee(ctx, fc.Args["input"].(UpdateEmployeeInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
+			return ec.marshalOUpdateEmployeePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateEmployee(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateEmployeePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateEmployee_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _NotFound_code(ctx context.Context, field graphql.CollectedField, obj *commerce.NotFound) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NotFound_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NotFound_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NotFound", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _NotFound_message(ctx context.Context, field graphql.CollectedField, obj *commerce.NotFound) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NotFound_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NotFound_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NotFound", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _NotFound_field(ctx context.Context, field graphql.CollectedField, obj *commerce.NotFound) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NotFound_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_NotFound_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NotFound", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Order_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
@@ -6314,6 +10277,70 @@ func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("PageInfo", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _PlaceOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PlaceOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PlaceOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PlaceOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Product_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7501,6 +11528,702 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RemoveOrderItemPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveOrderItemPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveOrderItemPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RemoveOrderItemPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RemoveOrderItemPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveOrderItemPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveOrderItemPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RemoveOrderItemPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetInventoryLevelPayload_inventoryLevel(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetInventoryLevelPayload_inventoryLevel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.InventoryLevel) graphql.Marshaler {
+			return ec.marshalOInventoryLevel2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐInventoryLevel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetInventoryLevelPayload_inventoryLevel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetInventoryLevelPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InventoryLevel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetInventoryLevelPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetInventoryLevelPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetInventoryLevelPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetInventoryLevelPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetOrderItemPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetOrderItemPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetOrderItemPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetOrderItemPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetOrderItemPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetOrderItemPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetOrderItemPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetOrderItemPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShipOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShipOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShipOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShipOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShipOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShipOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShipOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShipOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TooManyLines_code(ctx context.Context, field graphql.CollectedField, obj *commerce.TooManyLines) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TooManyLines_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TooManyLines_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TooManyLines", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _TooManyLines_message(ctx context.Context, field graphql.CollectedField, obj *commerce.TooManyLines) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TooManyLines_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TooManyLines_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TooManyLines", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _TooManyLines_field(ctx context.Context, field graphql.CollectedField, obj *commerce.TooManyLines) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TooManyLines_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_TooManyLines_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TooManyLines", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _TooManyLines_limit(ctx context.Context, field graphql.CollectedField, obj *commerce.TooManyLines) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TooManyLines_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TooManyLines_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TooManyLines", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UpdateCustomerPayload_customer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateCustomerPayload_customer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Customer) graphql.Marshaler {
+			return ec.marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateCustomerPayload_customer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Customer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateCustomerPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateCustomerPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateCustomerPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateEmployeePayload_employee(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Employee]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateEmployeePayload_employee(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Employee) graphql.Marshaler {
+			return ec.marshalOEmployee2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEmployee(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateEmployeePayload_employee(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateEmployeePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Employee(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateEmployeePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Employee]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateEmployeePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateEmployeePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateEmployeePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateProductPayload_product(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Product]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateProductPayload_product(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Product) graphql.Marshaler {
+			return ec.marshalOProduct2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProduct(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateProductPayload_product(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateProductPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Product(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateProductPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Product]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateProductPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateProductPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateProductPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateShippingAddressPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateShippingAddressPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateShippingAddressPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateShippingAddressPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateShippingAddressPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateShippingAddressPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateShippingAddressPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateShippingAddressPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VersionConflict_code(ctx context.Context, field graphql.CollectedField, obj *commerce.VersionConflict) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VersionConflict_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VersionConflict_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VersionConflict", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _VersionConflict_message(ctx context.Context, field graphql.CollectedField, obj *commerce.VersionConflict) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VersionConflict_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VersionConflict_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VersionConflict", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VersionConflict_field(ctx context.Context, field graphql.CollectedField, obj *commerce.VersionConflict) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VersionConflict_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VersionConflict_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VersionConflict", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VersionConflict_currentVersion(ctx context.Context, field graphql.CollectedField, obj *commerce.VersionConflict) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VersionConflict_currentVersion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CurrentVersion, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VersionConflict_currentVersion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VersionConflict", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Warehouse_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Warehouse) (ret graphql.Marshaler) {
@@ -8870,6 +13593,442 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAddressInput(ctx context.Context, obj any) (AddressInput, error) {
+	var it AddressInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"recipient", "line1", "line2", "city", "region", "postalCode", "countryCode"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "recipient":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recipient"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Recipient = data
+		case "line1":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("line1"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Line1 = data
+		case "line2":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("line2"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Line2 = data
+		case "city":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("city"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.City = data
+		case "region":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("region"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Region = data
+		case "postalCode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("postalCode"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PostalCode = data
+		case "countryCode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("countryCode"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CountryCode = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputAdjustInventoryInput(ctx context.Context, obj any) (AdjustInventoryInput, error) {
+	var it AdjustInventoryInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "warehouseId", "delta", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = data
+		case "delta":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("delta"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Delta = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Context, obj any) (AssignAccountRepInput, error) {
+	var it AssignAccountRepInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"customerId", "employeeId", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "customerId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customerId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomerID = data
+		case "employeeId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("employeeId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EmployeeID = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCancelOrderInput(ctx context.Context, obj any) (CancelOrderInput, error) {
+	var it CancelOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "note", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputConfirmOrderInput(ctx context.Context, obj any) (ConfirmOrderInput, error) {
+	var it ConfirmOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "note", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Context, obj any) (CreateCustomerInput, error) {
+	var it CreateCustomerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "email", "phoneNumbers", "accountRepId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "phoneNumbers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phoneNumbers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PhoneNumbers = data
+		case "accountRepId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("accountRepId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AccountRepID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context, obj any) (CreateProductInput, error) {
+	var it CreateProductInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "category":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("category"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Category = data
+		case "unitPrice":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unitPrice"))
+			data, err := ec.unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UnitPrice = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateWarehouseInput(ctx context.Context, obj any) (CreateWarehouseInput, error) {
+	var it CreateWarehouseInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDateRange(ctx context.Context, obj any) (commerce.DateRange, error) {
 	var it commerce.DateRange
 	if obj == nil {
@@ -8902,6 +14061,458 @@ func (ec *executionContext) unmarshalInputDateRange(ctx context.Context, obj any
 				return it, err
 			}
 			it.To = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context, obj any) (DeliverOrderInput, error) {
+	var it DeliverOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "note", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context, obj any) (HireEmployeeInput, error) {
+	var it HireEmployeeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "jobTitle", "hireDate", "warehouseId", "phoneNumbers", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "jobTitle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("jobTitle"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.JobTitle = data
+		case "hireDate":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hireDate"))
+			data, err := ec.unmarshalNDate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HireDate = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = data
+		case "phoneNumbers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phoneNumbers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PhoneNumbers = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMoneyInput(ctx context.Context, obj any) (MoneyInput, error) {
+	var it MoneyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"amount", "currencyCode"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "amount":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("amount"))
+			data, err := ec.unmarshalNDecimal2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Amount = data
+		case "currencyCode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("currencyCode"))
+			data, err := ec.unmarshalOCurrencyCode2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CurrencyCode = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, obj any) (OrderLineInput, error) {
+	var it OrderLineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "quantity"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "quantity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantity = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, obj any) (PlaceOrderInput, error) {
+	var it PlaceOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "customerId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customerId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomerID = data
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "shippingAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shippingAddress"))
+			data, err := ec.unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShippingAddress = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Context, obj any) (RemoveOrderItemInput, error) {
+	var it RemoveOrderItemInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "sku", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetInventoryLevelInput(ctx context.Context, obj any) (SetInventoryLevelInput, error) {
+	var it SetInventoryLevelInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "warehouseId", "quantity", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = data
+		case "quantity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantity = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context, obj any) (SetOrderItemInput, error) {
+	var it SetOrderItemInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "sku", "quantity", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "quantity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantity = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputShipOrderInput(ctx context.Context, obj any) (ShipOrderInput, error) {
+	var it ShipOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "warehouseId", "note", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
 		}
 	}
 	return it, nil
@@ -8944,9 +14555,310 @@ func (ec *executionContext) unmarshalInputTimeRange(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Context, obj any) (UpdateCustomerInput, error) {
+	var it UpdateCustomerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "email", "phoneNumbers", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "phoneNumbers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phoneNumbers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PhoneNumbers = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Context, obj any) (UpdateEmployeeInput, error) {
+	var it UpdateEmployeeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "jobTitle", "warehouseId", "phoneNumbers", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "jobTitle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("jobTitle"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.JobTitle = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = graphql.OmittableOf(data)
+		case "phoneNumbers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phoneNumbers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PhoneNumbers = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context, obj any) (UpdateProductInput, error) {
+	var it UpdateProductInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "category":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("category"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Category = data
+		case "unitPrice":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unitPrice"))
+			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UnitPrice = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context.Context, obj any) (UpdateShippingAddressInput, error) {
+	var it UpdateShippingAddressInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "shippingAddress", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "shippingAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shippingAddress"))
+			data, err := ec.unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShippingAddress = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
+
+func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet, obj commerce.Refusal) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case commerce.VersionConflict:
+		return ec._VersionConflict(ctx, sel, &obj)
+	case *commerce.VersionConflict:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._VersionConflict(ctx, sel, obj)
+	case commerce.TooManyLines:
+		return ec._TooManyLines(ctx, sel, &obj)
+	case *commerce.TooManyLines:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._TooManyLines(ctx, sel, obj)
+	case commerce.NotFound:
+		return ec._NotFound(ctx, sel, &obj)
+	case *commerce.NotFound:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._NotFound(ctx, sel, obj)
+	case commerce.InvalidTransition:
+		return ec._InvalidTransition(ctx, sel, &obj)
+	case *commerce.InvalidTransition:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._InvalidTransition(ctx, sel, obj)
+	case commerce.InvalidInput:
+		return ec._InvalidInput(ctx, sel, &obj)
+	case *commerce.InvalidInput:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._InvalidInput(ctx, sel, obj)
+	case commerce.InsufficientStock:
+		return ec._InsufficientStock(ctx, sel, &obj)
+	case *commerce.InsufficientStock:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._InsufficientStock(ctx, sel, obj)
+	case commerce.IdempotencyKeyReused:
+		return ec._IdempotencyKeyReused(ctx, sel, &obj)
+	case *commerce.IdempotencyKeyReused:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._IdempotencyKeyReused(ctx, sel, obj)
+	case commerce.EmailTaken:
+		return ec._EmailTaken(ctx, sel, &obj)
+	case *commerce.EmailTaken:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._EmailTaken(ctx, sel, obj)
+	case commerce.AlreadyExists:
+		return ec._AlreadyExists(ctx, sel, &obj)
+	case *commerce.AlreadyExists:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._AlreadyExists(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of UserError must implement graphql.Marshaler", obj))
+		}
+	}
+}
 
 // endregion ************************** interface.gotpl ***************************
 
@@ -9064,6 +14976,355 @@ func (ec *executionContext) _Address(ctx context.Context, sel ast.SelectionSet, 
 			out.Values[i] = ec._Address_countryCode(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var adjustInventoryPayloadImplementors = []string{"AdjustInventoryPayload"}
+
+func (ec *executionContext) _AdjustInventoryPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, adjustInventoryPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AdjustInventoryPayload")
+		case "inventoryLevel":
+			out.Values[i] = ec._AdjustInventoryPayload_inventoryLevel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._AdjustInventoryPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var alreadyExistsImplementors = []string{"AlreadyExists", "UserError"}
+
+func (ec *executionContext) _AlreadyExists(ctx context.Context, sel ast.SelectionSet, obj *commerce.AlreadyExists) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, alreadyExistsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AlreadyExists")
+		case "code":
+			out.Values[i] = ec._AlreadyExists_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._AlreadyExists_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._AlreadyExists_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var assignAccountRepPayloadImplementors = []string{"AssignAccountRepPayload"}
+
+func (ec *executionContext) _AssignAccountRepPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Customer]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, assignAccountRepPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AssignAccountRepPayload")
+		case "customer":
+			out.Values[i] = ec._AssignAccountRepPayload_customer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._AssignAccountRepPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var cancelOrderPayloadImplementors = []string{"CancelOrderPayload"}
+
+func (ec *executionContext) _CancelOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, cancelOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CancelOrderPayload")
+		case "order":
+			out.Values[i] = ec._CancelOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CancelOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var confirmOrderPayloadImplementors = []string{"ConfirmOrderPayload"}
+
+func (ec *executionContext) _ConfirmOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, confirmOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConfirmOrderPayload")
+		case "order":
+			out.Values[i] = ec._ConfirmOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ConfirmOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createCustomerPayloadImplementors = []string{"CreateCustomerPayload"}
+
+func (ec *executionContext) _CreateCustomerPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Customer]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createCustomerPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateCustomerPayload")
+		case "customer":
+			out.Values[i] = ec._CreateCustomerPayload_customer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CreateCustomerPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createProductPayloadImplementors = []string{"CreateProductPayload"}
+
+func (ec *executionContext) _CreateProductPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Product]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createProductPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateProductPayload")
+		case "product":
+			out.Values[i] = ec._CreateProductPayload_product(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CreateProductPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createWarehousePayloadImplementors = []string{"CreateWarehousePayload"}
+
+func (ec *executionContext) _CreateWarehousePayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Warehouse]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createWarehousePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateWarehousePayload")
+		case "warehouse":
+			out.Values[i] = ec._CreateWarehousePayload_warehouse(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CreateWarehousePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -9397,6 +15658,97 @@ func (ec *executionContext) _CustomerEdge(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var deliverOrderPayloadImplementors = []string{"DeliverOrderPayload"}
+
+func (ec *executionContext) _DeliverOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliverOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeliverOrderPayload")
+		case "order":
+			out.Values[i] = ec._DeliverOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DeliverOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var emailTakenImplementors = []string{"EmailTaken", "UserError"}
+
+func (ec *executionContext) _EmailTaken(ctx context.Context, sel ast.SelectionSet, obj *commerce.EmailTaken) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, emailTakenImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EmailTaken")
+		case "code":
+			out.Values[i] = ec._EmailTaken_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._EmailTaken_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._EmailTaken_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var employeeImplementors = []string{"Employee"}
 
 func (ec *executionContext) _Employee(ctx context.Context, sel ast.SelectionSet, obj *commerce.Employee) graphql.Marshaler {
@@ -9665,6 +16017,266 @@ func (ec *executionContext) _EmployeeEdge(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var hireEmployeePayloadImplementors = []string{"HireEmployeePayload"}
+
+func (ec *executionContext) _HireEmployeePayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Employee]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, hireEmployeePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("HireEmployeePayload")
+		case "employee":
+			out.Values[i] = ec._HireEmployeePayload_employee(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._HireEmployeePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idempotencyKeyReusedImplementors = []string{"IdempotencyKeyReused", "UserError"}
+
+func (ec *executionContext) _IdempotencyKeyReused(ctx context.Context, sel ast.SelectionSet, obj *commerce.IdempotencyKeyReused) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idempotencyKeyReusedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdempotencyKeyReused")
+		case "code":
+			out.Values[i] = ec._IdempotencyKeyReused_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._IdempotencyKeyReused_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._IdempotencyKeyReused_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var insufficientStockImplementors = []string{"InsufficientStock", "UserError"}
+
+func (ec *executionContext) _InsufficientStock(ctx context.Context, sel ast.SelectionSet, obj *commerce.InsufficientStock) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, insufficientStockImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InsufficientStock")
+		case "code":
+			out.Values[i] = ec._InsufficientStock_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._InsufficientStock_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._InsufficientStock_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "sku":
+			out.Values[i] = ec._InsufficientStock_sku(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "available":
+			out.Values[i] = ec._InsufficientStock_available(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var invalidInputImplementors = []string{"InvalidInput", "UserError"}
+
+func (ec *executionContext) _InvalidInput(ctx context.Context, sel ast.SelectionSet, obj *commerce.InvalidInput) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, invalidInputImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InvalidInput")
+		case "code":
+			out.Values[i] = ec._InvalidInput_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._InvalidInput_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._InvalidInput_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var invalidTransitionImplementors = []string{"InvalidTransition", "UserError"}
+
+func (ec *executionContext) _InvalidTransition(ctx context.Context, sel ast.SelectionSet, obj *commerce.InvalidTransition) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, invalidTransitionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InvalidTransition")
+		case "code":
+			out.Values[i] = ec._InvalidTransition_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._InvalidTransition_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._InvalidTransition_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._InvalidTransition_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "to":
+			out.Values[i] = ec._InvalidTransition_to(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allowed":
+			out.Values[i] = ec._InvalidTransition_allowed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var inventoryLevelImplementors = []string{"InventoryLevel"}
 
 func (ec *executionContext) _InventoryLevel(ctx context.Context, sel ast.SelectionSet, obj *commerce.InventoryLevel) graphql.Marshaler {
@@ -9905,6 +16517,221 @@ func (ec *executionContext) _Money(ctx context.Context, sel ast.SelectionSet, ob
 		case "currencyCode":
 			out.Values[i] = ec._Money_currencyCode(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var mutationImplementors = []string{"Mutation"}
+
+func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, mutationImplementors)
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: "Mutation",
+	})
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		innerCtx := graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{
+			Object: field.Name,
+			Field:  field,
+		})
+
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Mutation")
+		case "createCustomer":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createCustomer(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateCustomer":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateCustomer(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "assignAccountRep":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_assignAccountRep(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "placeOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_placeOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "confirmOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_confirmOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "shipOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_shipOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deliverOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deliverOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cancelOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "setOrderItem":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setOrderItem(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeOrderItem":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeOrderItem(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateShippingAddress":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateShippingAddress(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createProduct":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createProduct(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateProduct":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateProduct(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createWarehouse":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createWarehouse(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "setInventoryLevel":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setInventoryLevel(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "adjustInventory":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_adjustInventory(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "hireEmployee":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_hireEmployee(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateEmployee":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateEmployee(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var notFoundImplementors = []string{"NotFound", "UserError"}
+
+func (ec *executionContext) _NotFound(ctx context.Context, sel ast.SelectionSet, obj *commerce.NotFound) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, notFoundImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("NotFound")
+		case "code":
+			out.Values[i] = ec._NotFound_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._NotFound_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._NotFound_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -10861,6 +17688,49 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var placeOrderPayloadImplementors = []string{"PlaceOrderPayload"}
+
+func (ec *executionContext) _PlaceOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, placeOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PlaceOrderPayload")
+		case "order":
+			out.Values[i] = ec._PlaceOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._PlaceOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var productImplementors = []string{"Product"}
 
 func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, obj *commerce.Product) graphql.Marshaler {
@@ -11503,6 +18373,456 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
+var removeOrderItemPayloadImplementors = []string{"RemoveOrderItemPayload"}
+
+func (ec *executionContext) _RemoveOrderItemPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removeOrderItemPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemoveOrderItemPayload")
+		case "order":
+			out.Values[i] = ec._RemoveOrderItemPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RemoveOrderItemPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setInventoryLevelPayloadImplementors = []string{"SetInventoryLevelPayload"}
+
+func (ec *executionContext) _SetInventoryLevelPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setInventoryLevelPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetInventoryLevelPayload")
+		case "inventoryLevel":
+			out.Values[i] = ec._SetInventoryLevelPayload_inventoryLevel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SetInventoryLevelPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setOrderItemPayloadImplementors = []string{"SetOrderItemPayload"}
+
+func (ec *executionContext) _SetOrderItemPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setOrderItemPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetOrderItemPayload")
+		case "order":
+			out.Values[i] = ec._SetOrderItemPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SetOrderItemPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var shipOrderPayloadImplementors = []string{"ShipOrderPayload"}
+
+func (ec *executionContext) _ShipOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shipOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShipOrderPayload")
+		case "order":
+			out.Values[i] = ec._ShipOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ShipOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var tooManyLinesImplementors = []string{"TooManyLines", "UserError"}
+
+func (ec *executionContext) _TooManyLines(ctx context.Context, sel ast.SelectionSet, obj *commerce.TooManyLines) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, tooManyLinesImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TooManyLines")
+		case "code":
+			out.Values[i] = ec._TooManyLines_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._TooManyLines_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._TooManyLines_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "limit":
+			out.Values[i] = ec._TooManyLines_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateCustomerPayloadImplementors = []string{"UpdateCustomerPayload"}
+
+func (ec *executionContext) _UpdateCustomerPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Customer]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateCustomerPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateCustomerPayload")
+		case "customer":
+			out.Values[i] = ec._UpdateCustomerPayload_customer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateCustomerPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateEmployeePayloadImplementors = []string{"UpdateEmployeePayload"}
+
+func (ec *executionContext) _UpdateEmployeePayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Employee]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateEmployeePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateEmployeePayload")
+		case "employee":
+			out.Values[i] = ec._UpdateEmployeePayload_employee(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateEmployeePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateProductPayloadImplementors = []string{"UpdateProductPayload"}
+
+func (ec *executionContext) _UpdateProductPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Product]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateProductPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateProductPayload")
+		case "product":
+			out.Values[i] = ec._UpdateProductPayload_product(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateProductPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateShippingAddressPayloadImplementors = []string{"UpdateShippingAddressPayload"}
+
+func (ec *executionContext) _UpdateShippingAddressPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateShippingAddressPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateShippingAddressPayload")
+		case "order":
+			out.Values[i] = ec._UpdateShippingAddressPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateShippingAddressPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var versionConflictImplementors = []string{"VersionConflict", "UserError"}
+
+func (ec *executionContext) _VersionConflict(ctx context.Context, sel ast.SelectionSet, obj *commerce.VersionConflict) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, versionConflictImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VersionConflict")
+		case "code":
+			out.Values[i] = ec._VersionConflict_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._VersionConflict_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._VersionConflict_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "currentVersion":
+			out.Values[i] = ec._VersionConflict_currentVersion(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var warehouseImplementors = []string{"Warehouse"}
 
 func (ec *executionContext) _Warehouse(ctx context.Context, sel ast.SelectionSet, obj *commerce.Warehouse) graphql.Marshaler {
@@ -12110,6 +19430,21 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx context.Context, v any) (*AddressInput, error) {
+	res, err := ec.unmarshalInputAddressInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNAdjustInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAdjustInventoryInput(ctx context.Context, v any) (AdjustInventoryInput, error) {
+	res, err := ec.unmarshalInputAdjustInventoryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAssignAccountRepInput(ctx context.Context, v any) (AssignAccountRepInput, error) {
+	res, err := ec.unmarshalInputAssignAccountRepInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -12124,6 +19459,31 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCancelOrderInput(ctx context.Context, v any) (CancelOrderInput, error) {
+	res, err := ec.unmarshalInputCancelOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConfirmOrderInput(ctx context.Context, v any) (ConfirmOrderInput, error) {
+	res, err := ec.unmarshalInputConfirmOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateCustomerInput(ctx context.Context, v any) (CreateCustomerInput, error) {
+	res, err := ec.unmarshalInputCreateCustomerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateProductInput(ctx context.Context, v any) (CreateProductInput, error) {
+	res, err := ec.unmarshalInputCreateProductInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateWarehouseInput(ctx context.Context, v any) (CreateWarehouseInput, error) {
+	res, err := ec.unmarshalInputCreateWarehouseInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNCurrencyCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx context.Context, v any) (commerce.Currency, error) {
@@ -12238,19 +19598,24 @@ func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, se
 }
 
 func (ec *executionContext) unmarshalNDecimal2string(ctx context.Context, v any) (string, error) {
-	res, err := graphql.UnmarshalString(v)
+	res, err := UnmarshalDecimal(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDecimal2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(v)
+	res := MarshalDecimal(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐDeliverOrderInput(ctx context.Context, v any) (DeliverOrderInput, error) {
+	res, err := ec.unmarshalInputDeliverOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNEmployee2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEmployeeᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Employee) graphql.Marshaler {
@@ -12313,6 +19678,53 @@ func (ec *executionContext) marshalNEmployeeEdge2ᚖgithubᚗcomᚋordergraphᚋ
 		return graphql.Null
 	}
 	return ec._EmployeeEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx context.Context, v any) (commerce.RefusalCode, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx context.Context, sel ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode = map[string]commerce.RefusalCode{
+		"NOT_FOUND":              commerce.CodeNotFound,
+		"INVALID":                commerce.CodeInvalid,
+		"VERSION_CONFLICT":       commerce.CodeVersionConflict,
+		"INVALID_TRANSITION":     commerce.CodeInvalidTransition,
+		"INSUFFICIENT_STOCK":     commerce.CodeInsufficientStock,
+		"EMAIL_TAKEN":            commerce.CodeEmailTaken,
+		"ALREADY_EXISTS":         commerce.CodeAlreadyExists,
+		"IDEMPOTENCY_KEY_REUSED": commerce.CodeIdempotencyKeyReused,
+		"TOO_MANY_LINES":         commerce.CodeTooManyLines,
+	}
+	marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode = map[commerce.RefusalCode]string{
+		commerce.CodeNotFound:             "NOT_FOUND",
+		commerce.CodeInvalid:              "INVALID",
+		commerce.CodeVersionConflict:      "VERSION_CONFLICT",
+		commerce.CodeInvalidTransition:    "INVALID_TRANSITION",
+		commerce.CodeInsufficientStock:    "INSUFFICIENT_STOCK",
+		commerce.CodeEmailTaken:           "EMAIL_TAKEN",
+		commerce.CodeAlreadyExists:        "ALREADY_EXISTS",
+		commerce.CodeIdempotencyKeyReused: "IDEMPOTENCY_KEY_REUSED",
+		commerce.CodeTooManyLines:         "TOO_MANY_LINES",
+	}
+)
+
+func (ec *executionContext) unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐHireEmployeeInput(ctx context.Context, v any) (HireEmployeeInput, error) {
+	res, err := ec.unmarshalInputHireEmployeeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomerID(ctx context.Context, v any) (commerce.CustomerID, error) {
@@ -12529,6 +19941,11 @@ func (ec *executionContext) marshalNInventoryLevelEdge2ᚖgithubᚗcomᚋordergr
 
 func (ec *executionContext) marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx context.Context, sel ast.SelectionSet, v commerce.Money) graphql.Marshaler {
 	return ec._Money(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx context.Context, v any) (*MoneyInput, error) {
+	res, err := ec.unmarshalInputMoneyInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNOrder2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Order) graphql.Marshaler {
@@ -12759,6 +20176,25 @@ func (ec *executionContext) marshalNOrderItemEdge2ᚖgithubᚗcomᚋordergraph�
 	return ec._OrderItemEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInputᚄ(ctx context.Context, v any) ([]*OrderLineInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*OrderLineInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNOrderLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNOrderLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInput(ctx context.Context, v any) (*OrderLineInput, error) {
+	res, err := ec.unmarshalInputOrderLineInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx context.Context, v any) (commerce.Status, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := unmarshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus[tmp]
@@ -12833,6 +20269,11 @@ func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋorde
 	return ec._PageInfo(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPlaceOrderInput(ctx context.Context, v any) (PlaceOrderInput, error) {
+	res, err := ec.unmarshalInputPlaceOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNProduct2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProductᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Product) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -12895,6 +20336,26 @@ func (ec *executionContext) marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋo
 	return ec._ProductEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐRemoveOrderItemInput(ctx context.Context, v any) (RemoveOrderItemInput, error) {
+	res, err := ec.unmarshalInputRemoveOrderItemInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetInventoryLevelInput(ctx context.Context, v any) (SetInventoryLevelInput, error) {
+	res, err := ec.unmarshalInputSetInventoryLevelInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSetOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetOrderItemInput(ctx context.Context, v any) (SetOrderItemInput, error) {
+	res, err := ec.unmarshalInputSetOrderItemInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐShipOrderInput(ctx context.Context, v any) (ShipOrderInput, error) {
+	res, err := ec.unmarshalInputShipOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -12930,6 +20391,52 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	for i := range v {
 		ret[i] = ec.marshalNString2string(ctx, sel, v[i])
 	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateCustomerInput(ctx context.Context, v any) (UpdateCustomerInput, error) {
+	res, err := ec.unmarshalInputUpdateCustomerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateEmployeeInput(ctx context.Context, v any) (UpdateEmployeeInput, error) {
+	res, err := ec.unmarshalInputUpdateEmployeeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateProductInput(ctx context.Context, v any) (UpdateProductInput, error) {
+	res, err := ec.unmarshalInputUpdateProductInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateShippingAddressInput(ctx context.Context, v any) (UpdateShippingAddressInput, error) {
+	res, err := ec.unmarshalInputUpdateShippingAddressInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusal(ctx context.Context, sel ast.SelectionSet, v commerce.Refusal) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UserError(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusal(ctx, sel, v[i])
+	})
 
 	for _, e := range ret {
 		if e == graphql.Null {
@@ -13149,6 +20656,28 @@ func (ec *executionContext) marshalOAddress2ᚖgithubᚗcomᚋordergraphᚋorder
 	return ec._Address(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx context.Context, v any) (*AddressInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAddressInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOAdjustInventoryPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AdjustInventoryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAssignAccountRepPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AssignAccountRepPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -13176,6 +20705,60 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	_ = sel
 	_ = ctx
 	res := graphql.MarshalBoolean(*v)
+	return res
+}
+
+func (ec *executionContext) marshalOCancelOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CancelOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOConfirmOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ConfirmOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateCustomerPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateProductPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateProductPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateWarehousePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Warehouse]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateWarehousePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOCurrencyCode2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx context.Context, v any) (*commerce.Currency, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := commerce.Currency(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCurrencyCode2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx context.Context, sel ast.SelectionSet, v *commerce.Currency) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
 	return res
 }
 
@@ -13218,11 +20801,43 @@ func (ec *executionContext) marshalODateTime2timeᚐTime(ctx context.Context, se
 	return res
 }
 
+func (ec *executionContext) marshalODeliverOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeliverOrderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOEmployee2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEmployee(ctx context.Context, sel ast.SelectionSet, v *commerce.Employee) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Employee(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOHireEmployeePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._HireEmployeePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalID(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOID2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalID(*v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint32(ctx context.Context, v any) (*int32, error) {
@@ -13248,6 +20863,14 @@ func (ec *executionContext) marshalOInventoryLevel2ᚖgithubᚗcomᚋordergraph�
 		return graphql.Null
 	}
 	return ec._InventoryLevel(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx context.Context, v any) (*MoneyInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMoneyInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx context.Context, sel ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
@@ -13336,11 +20959,81 @@ var (
 	}
 )
 
+func (ec *executionContext) marshalOPlaceOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PlaceOrderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOProduct2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProduct(ctx context.Context, sel ast.SelectionSet, v *commerce.Product) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Product(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORemoveOrderItemPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RemoveOrderItemPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetInventoryLevelPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetInventoryLevelPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetOrderItemPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetOrderItemPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOShipOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ShipOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNString2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOString2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNString2string(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOString2ᚖstring(ctx context.Context, v any) (*string, error) {
@@ -13367,6 +21060,34 @@ func (ec *executionContext) unmarshalOTimeRange2ᚖgithubᚗcomᚋordergraphᚋo
 	}
 	res, err := ec.unmarshalInputTimeRange(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOUpdateCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateCustomerPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateEmployeePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateEmployeePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateProductPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateProductPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateShippingAddressPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateShippingAddressPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouse(ctx context.Context, sel ast.SelectionSet, v *commerce.Warehouse) graphql.Marshaler {

@@ -2,6 +2,293 @@
 
 package graph
 
+import (
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Where goods go.
+type AddressInput struct {
+	// Who receives them.
+	Recipient string `json:"recipient"`
+	// Street and number.
+	Line1 string `json:"line1"`
+	// What else the carrier needs.
+	Line2 *string `json:"line2,omitempty"`
+	// City.
+	City string `json:"city"`
+	// State, province or the like.
+	Region *string `json:"region,omitempty"`
+	// Postal code; left out where there are none.
+	PostalCode *string `json:"postalCode,omitempty"`
+	// Country, two letters by ISO 3166-1: `US`.
+	CountryCode string `json:"countryCode"`
+}
+
+// By how many pieces the stock of a product in a warehouse changes.
+type AdjustInventoryInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// Which warehouse.
+	WarehouseID string `json:"warehouseId"`
+	// How many pieces come; negative for pieces that go. Not 0.
+	Delta int32 `json:"delta"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// Who looks after a customer.
+type AssignAccountRepInput struct {
+	// Which customer.
+	CustomerID string `json:"customerId"`
+	// The employee; null for nobody.
+	EmployeeID *string `json:"employeeId,omitempty"`
+	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// An order to call off.
+type CancelOrderInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// A note for the timeline, up to 1,000 bytes.
+	Note *string `json:"note,omitempty"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// An order to accept.
+type ConfirmOrderInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// A note for the timeline, up to 1,000 bytes.
+	Note *string `json:"note,omitempty"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// A customer to add.
+type CreateCustomerInput struct {
+	// The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given.
+	ID *string `json:"id,omitempty"`
+	// The name, up to 200 bytes.
+	Name string `json:"name"`
+	// The e-mail address, which no other customer has, in whatever case.
+	Email string `json:"email"`
+	// Phone numbers, up to 10.
+	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
+	// The employee who looks after the customer.
+	AccountRepID *string `json:"accountRepId,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// A product to add.
+type CreateProductInput struct {
+	// The SKU, 1 to 64 of A-Z a-z 0-9 _ - and point.
+	Sku string `json:"sku"`
+	// The name, up to 200 bytes.
+	Name string `json:"name"`
+	// The category that lists it, up to 200 bytes.
+	Category string `json:"category"`
+	// What one piece costs.
+	UnitPrice *MoneyInput `json:"unitPrice"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// A warehouse to add.
+type CreateWarehouseInput struct {
+	// The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given.
+	ID *string `json:"id,omitempty"`
+	// The name, up to 200 bytes.
+	Name string `json:"name"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// An order that has arrived.
+type DeliverOrderInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// A note for the timeline, up to 1,000 bytes.
+	Note *string `json:"note,omitempty"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// An employee to add.
+type HireEmployeeInput struct {
+	// The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given.
+	ID *string `json:"id,omitempty"`
+	// The full name, up to 200 bytes.
+	Name string `json:"name"`
+	// What the employee does, up to 200 bytes.
+	JobTitle string `json:"jobTitle"`
+	// The first day.
+	HireDate commerce.Date `json:"hireDate"`
+	// Where the employee works.
+	WarehouseID *string `json:"warehouseId,omitempty"`
+	// Phone numbers, up to 10.
+	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// An amount of money.
+type MoneyInput struct {
+	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. At most as many digits behind the point as the currency has.
+	Amount string `json:"amount"`
+	// The currency; the shop's where none is given.
+	CurrencyCode *commerce.Currency `json:"currencyCode,omitempty"`
+}
+
+// Changes of the order book. Each mutation is one DynamoDB transaction: all of its records are written, or none.
+//
+// What a shop's rules refuse comes back in `userErrors`, with nothing written; top-level errors are for malformed requests
+// and faults. After a fault such as `UNAVAILABLE` it may be unknown whether the change was made: send the same request with the same
+// `idempotencyKey` again, and it is made once, however often it is sent.
+type Mutation struct {
+}
+
+// A line of an order to place.
+type OrderLineInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// How many pieces: 1 to 1,000,000.
+	Quantity int32 `json:"quantity"`
+}
+
+// An order to place.
+type PlaceOrderInput struct {
+	// Who orders.
+	CustomerID string `json:"customerId"`
+	// What, and how many.
+	Items []*OrderLineInput `json:"items"`
+	// Where the goods go; it can be given later.
+	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // Where to begin reading. Every field says which access pattern (AP) of the table serves it.
 type Query struct {
+}
+
+// A product to take off an order.
+type RemoveOrderItemInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// How many pieces of a product lie in a warehouse.
+type SetInventoryLevelInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// Which warehouse.
+	WarehouseID string `json:"warehouseId"`
+	// How many pieces: 0 to 1,000,000,000.
+	Quantity int32 `json:"quantity"`
+	// Do it only if the inventory level still has this `version`; else the answer is a `VersionConflict` with the inventory level as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// How many pieces of a product an order has.
+type SetOrderItemInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// How many pieces: 1 to 1,000,000.
+	Quantity int32 `json:"quantity"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// An order to send off.
+type ShipOrderInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// The warehouse that it leaves from.
+	WarehouseID string `json:"warehouseId"`
+	// A note for the timeline, up to 1,000 bytes.
+	Note *string `json:"note,omitempty"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
+	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// Changes of a customer.
+type UpdateCustomerInput struct {
+	// Which customer.
+	ID string `json:"id"`
+	// The new name.
+	Name *string `json:"name,omitempty"`
+	// The new e-mail address.
+	Email *string `json:"email,omitempty"`
+	// The new phone numbers, all of them.
+	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
+	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// Changes of an employee.
+type UpdateEmployeeInput struct {
+	// Which employee.
+	ID string `json:"id"`
+	// The new full name.
+	Name *string `json:"name,omitempty"`
+	// What the employee does from now on.
+	JobTitle *string `json:"jobTitle,omitempty"`
+	// Where the employee works from now on; null for no warehouse.
+	WarehouseID graphql.Omittable[*string] `json:"warehouseId,omitempty"`
+	// The new phone numbers, all of them.
+	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
+	// Do it only if the employee still has this `version`; else the answer is a `VersionConflict` with the employee as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// Changes of a product.
+type UpdateProductInput struct {
+	// Which product.
+	Sku string `json:"sku"`
+	// The new name.
+	Name *string `json:"name,omitempty"`
+	// The new category.
+	Category *string `json:"category,omitempty"`
+	// The new price.
+	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
+	// Do it only if the product still has this `version`; else the answer is a `VersionConflict` with the product as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// Where an order goes from now on.
+type UpdateShippingAddressInput struct {
+	// Which order.
+	OrderID string `json:"orderId"`
+	// Where the goods go.
+	ShippingAddress *AddressInput `json:"shippingAddress"`
+	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

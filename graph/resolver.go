@@ -28,13 +28,20 @@ type Options struct {
 	Cursors Cursors
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's context.
 	Report func(ctx context.Context, err error)
+	// Principal tells who makes a request; nil where nobody is asked to say so, and all are Anonymous.
+	Principal func(ctx context.Context) string
 }
+
+// Anonymous is who makes a request where nobody is asked to say so.
+const Anonymous = "anonymous"
 
 // Resolver is the root of the resolvers.
 type Resolver struct {
 	store   *dynamo.Store
 	cursors Cursors
 	report  func(ctx context.Context, err error)
+	// principal tells who makes a request.
+	principal func(ctx context.Context) string
 }
 
 // Limits that no query of a client comes near.
@@ -47,7 +54,10 @@ const (
 
 // NewHandler returns an http.Handler of GraphQL over GET and POST.
 func NewHandler(opts Options) *handler.Server {
-	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report}
+	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report, principal: opts.Principal}
+	if r.principal == nil {
+		r.principal = func(context.Context) string { return Anonymous }
+	}
 	srv := handler.New(NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()}))
 	srv.AddTransport(transport.GET{})
 	srv.AddTransport(transport.POST{})
@@ -82,6 +92,7 @@ type scope struct{ resolver *Resolver }
 var _ interface {
 	graphql.HandlerExtension
 	graphql.ResponseInterceptor
+	graphql.RootFieldInterceptor
 } = scope{}
 
 // ExtensionName is for gqlgen's messages.
@@ -101,7 +112,7 @@ func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandl
 		trace = &dynamo.Trace{}
 		ctx = trace.Begin(ctx)
 	}
-	l := loaders.New(ctx, s.resolver.store, func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
+	l := s.loaders(ctx, s.resolver.store)
 	s.plan(ctx, l)
 	ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, ""), loadersKey{}, l)
 	response := next(ctx)
@@ -113,6 +124,20 @@ func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandl
 		response.Extensions["explain"] = explain(trace)
 	}
 	return response
+}
+
+func (s scope) loaders(ctx context.Context, store *dynamo.Store) *loaders.Loaders {
+	return loaders.New(ctx, store, func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
+}
+
+// InterceptRootField gives each mutation loaders of its own, which have read nothing yet and read consistently: what its payload
+// shows is the state that it left, whatever mutations of the same request read or wrote before.
+func (s scope) InterceptRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+	if graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation {
+		return next(ctx)
+	}
+	ctx = dynamo.SpanOf(ctx).Unplanned(ctx, graphql.GetRootFieldContext(ctx).Field.Alias)
+	return next(context.WithValue(ctx, loadersKey{}, s.loaders(ctx, s.resolver.store.Consistent())))
 }
 
 // plan starts what the operation will read. A panic here costs requests, not the answer.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/json"
 	"io"
 	"strconv"
 	"time"
@@ -61,4 +62,26 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 		return "", commerce.Invalid("a Date has the form 2026-02-01")
 	}
 	return d, nil
+}
+
+// MarshalDecimal writes a Decimal.
+func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
+
+// UnmarshalDecimal reads a Decimal. A number is taken as it is spelled, as far as the parser kept that: floats are exact up to
+// 15 digits, which is as many as an amount can have.
+//
+// Errors: commerce.InvalidError for anything but a string or a number.
+func UnmarshalDecimal(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case json.Number:
+		return v.String(), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	default:
+		return "", commerce.Invalid("a Decimal is a string such as \"29.99\"")
+	}
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,6 +69,10 @@ func TestNullability(t *testing.T) {
 			name := d.Name + "." + f.Name
 			want := !slices.Contains(optional, name)
 			if slices.Contains(records, f.Type.NamedType) && f.Name != "node" {
+				want = false
+			}
+			// A mutation that fails must not take away the answers of those before it, which are done.
+			if d.Name == "Mutation" || slices.Contains(d.Interfaces, "UserError") && f.Name == "field" {
 				want = false
 			}
 			if f.Type.NonNull != want {
@@ -139,6 +144,28 @@ func TestSchemaAndModelNameTheSamePatterns(t *testing.T) {
 					t.Errorf("%s.%s says that %s serves it; the model says %v", d.Name, f.Name, id, p.GraphQL)
 				}
 			}
+		}
+	}
+}
+
+// Every mutation has a write pattern, and its description names it.
+func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
+	patterns := dynamo.WritePatterns()
+	mutations := parsedSchema.Mutation.Fields
+	if len(mutations) != len(patterns) {
+		t.Errorf("%d mutations, %d write patterns", len(mutations), len(patterns))
+	}
+	for i, p := range patterns {
+		if want := fmt.Sprintf("WP%d", i+1); p.ID != want {
+			t.Errorf("write pattern %d is called %s, want %s", i+1, p.ID, want)
+		}
+		f := mutations.ForName(p.Mutation)
+		if f == nil {
+			t.Errorf("%s: there is no mutation %s", p.ID, p.Mutation)
+			continue
+		}
+		if !strings.HasSuffix(f.Description, " "+p.ID+".") {
+			t.Errorf("%s is described as %q, without %s at its end", p.Mutation, f.Description, p.ID)
 		}
 	}
 }

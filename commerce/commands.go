@@ -1,0 +1,136 @@
+package commerce
+
+// Commands are what callers ask to be changed, with every value in its right form. Their JSON form tells two requests
+// apart: the same command of the same caller is the same request.
+
+// NewCustomer adds a customer.
+type NewCustomer struct {
+	// ID is made where it is empty.
+	ID           CustomerID `json:",omitempty"`
+	Name         string
+	Email        string
+	PhoneNumbers []string   `json:",omitempty"`
+	AccountRepID EmployeeID `json:",omitempty"`
+}
+
+// CustomerChange changes a customer; what is nil stays.
+type CustomerChange struct {
+	ID           CustomerID
+	Name, Email  *string
+	PhoneNumbers *[]string
+	// ExpectedVersion is the version that the record must have; nil for any.
+	ExpectedVersion *int
+}
+
+// AccountRepChange names who looks after a customer.
+type AccountRepChange struct {
+	CustomerID CustomerID
+	// EmployeeID is empty for nobody.
+	EmployeeID EmployeeID
+	// ExpectedVersion is the version that the customer must have; nil for any.
+	ExpectedVersion *int
+}
+
+// NewOrder places an order.
+type NewOrder struct {
+	CustomerID      CustomerID
+	Lines           []OrderLine
+	ShippingAddress *Address `json:",omitempty"`
+}
+
+// OrderLine is a product and how many pieces of it.
+type OrderLine struct {
+	SKU      SKU
+	Quantity int
+}
+
+// OrderMove moves an order to another status.
+type OrderMove struct {
+	OrderID OrderID
+	To      Status
+	// WarehouseID is where the goods leave from, for Shipped only.
+	WarehouseID WarehouseID `json:",omitempty"`
+	Note        string      `json:",omitempty"`
+	// ExpectedVersion is the version that the order must have; nil for any.
+	ExpectedVersion *int `json:",omitempty"`
+}
+
+// OrderItemChange sets how many pieces of a product an order has.
+type OrderItemChange struct {
+	OrderID OrderID
+	SKU     SKU
+	// Quantity is 0 to take the product off the order.
+	Quantity int
+	// ExpectedVersion is the version that the order must have; nil for any.
+	ExpectedVersion *int
+}
+
+// ShippingAddressChange changes where an order goes.
+type ShippingAddressChange struct {
+	OrderID         OrderID
+	ShippingAddress Address
+	// ExpectedVersion is the version that the order must have; nil for any.
+	ExpectedVersion *int
+}
+
+// NewProduct adds a product. A price without a currency is in the shop's.
+type NewProduct struct {
+	SKU       SKU
+	Name      string
+	Category  string
+	UnitPrice Money
+}
+
+// ProductChange changes a product; what is nil stays.
+type ProductChange struct {
+	SKU            SKU
+	Name, Category *string
+	UnitPrice      *Money
+	// ExpectedVersion is the version that the record must have; nil for any.
+	ExpectedVersion *int
+}
+
+// NewWarehouse adds a warehouse.
+type NewWarehouse struct {
+	// ID is made where it is empty.
+	ID   WarehouseID `json:",omitempty"`
+	Name string
+}
+
+// InventoryCount says how many pieces of a product lie in a warehouse.
+type InventoryCount struct {
+	SKU         SKU
+	WarehouseID WarehouseID
+	Quantity    int
+	// ExpectedVersion is the version that the level must have, 0 where there must be none; nil for any.
+	ExpectedVersion *int
+}
+
+// InventoryAdjustment says by how many pieces the stock of a product in a warehouse changes.
+type InventoryAdjustment struct {
+	SKU         SKU
+	WarehouseID WarehouseID
+	Delta       int
+}
+
+// NewEmployee adds an employee.
+type NewEmployee struct {
+	// ID is made where it is empty.
+	ID           EmployeeID `json:",omitempty"`
+	Name         string
+	JobTitle     string
+	HireDate     Date
+	WarehouseID  WarehouseID `json:",omitempty"`
+	PhoneNumbers []string    `json:",omitempty"`
+}
+
+// EmployeeChange changes an employee; what is nil stays.
+type EmployeeChange struct {
+	ID             EmployeeID
+	Name, JobTitle *string
+	// WarehouseID is empty for no warehouse.
+	WarehouseID  *WarehouseID
+	PhoneNumbers *[]string
+	// ExpectedVersion is the version that the record must have; nil for any.
+	ExpectedVersion *int
+}

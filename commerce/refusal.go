@@ -1,0 +1,194 @@
+package commerce
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// RefusalCode is what kind of thing the rules refuse.
+type RefusalCode string
+
+// The kinds of refusals.
+const (
+	CodeNotFound             RefusalCode = "NOT_FOUND"
+	CodeInvalid              RefusalCode = "INVALID"
+	CodeVersionConflict      RefusalCode = "VERSION_CONFLICT"
+	CodeInvalidTransition    RefusalCode = "INVALID_TRANSITION"
+	CodeInsufficientStock    RefusalCode = "INSUFFICIENT_STOCK"
+	CodeEmailTaken           RefusalCode = "EMAIL_TAKEN"
+	CodeAlreadyExists        RefusalCode = "ALREADY_EXISTS"
+	CodeIdempotencyKeyReused RefusalCode = "IDEMPOTENCY_KEY_REUSED"
+	CodeTooManyLines         RefusalCode = "TOO_MANY_LINES"
+)
+
+// Refusal is why the rules refuse a change. Nothing was written. It is safe to show: its text says what to change.
+type Refusal interface {
+	error
+	Code() RefusalCode
+	// refused keeps the kinds of refusals to those of this file.
+	refused()
+}
+
+// Refusals are all that is wrong with one change, at least one.
+type Refusals []Refusal
+
+// Error joins the refusals' texts.
+func (r Refusals) Error() string {
+	texts := make([]string, len(r))
+	for i, one := range r {
+		texts[i] = one.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Reason is what all refusals have.
+type Reason struct {
+	// Message is a sentence that says what to change.
+	Message string
+	// Field is the path of the value that is wrong in the request, from "input" on; nil where it is no single one.
+	Field []string
+}
+
+// Error returns the message.
+func (r Reason) Error() string { return r.Message }
+
+func (Reason) refused() {}
+
+// because makes a Reason about the value at that path in the request's input.
+func because(path []string, format string, args ...any) Reason {
+	r := Reason{Message: fmt.Sprintf(format, args...)}
+	if path != nil {
+		r.Field = append([]string{"input"}, path...)
+	}
+	return r
+}
+
+// Path is the path of a value in a request's input.
+func Path(names ...string) []string { return names }
+
+type (
+	// NotFound: what the request names does not exist.
+	NotFound struct{ Reason }
+	// InvalidInput: a value cannot be taken, or not in this situation.
+	InvalidInput struct{ Reason }
+	// VersionConflict: the record has changed since the caller read it.
+	VersionConflict struct {
+		Reason
+		// CurrentVersion is the record's version now, 0 where there is no record.
+		CurrentVersion int
+	}
+	// InvalidTransition: the order cannot move to that status from where it is.
+	InvalidTransition struct {
+		Reason
+		From, To Status
+		// Allowed are the statuses that it can move to.
+		Allowed []Status
+	}
+	// InsufficientStock: there are not as many pieces.
+	InsufficientStock struct {
+		Reason
+		SKU SKU
+		// Available is how many pieces can be had.
+		Available int
+	}
+	// EmailTaken: another customer has this e-mail address.
+	EmailTaken struct{ Reason }
+	// AlreadyExists: there is a record with this id.
+	AlreadyExists struct{ Reason }
+	// IdempotencyKeyReused: the key came with another request before.
+	IdempotencyKeyReused struct{ Reason }
+	// TooManyLines: the order would have more lines than one can have.
+	TooManyLines struct {
+		Reason
+		Limit int
+	}
+)
+
+// Code returns CodeNotFound.
+func (NotFound) Code() RefusalCode { return CodeNotFound }
+
+// Code returns CodeInvalid.
+func (InvalidInput) Code() RefusalCode { return CodeInvalid }
+
+// Code returns CodeVersionConflict.
+func (VersionConflict) Code() RefusalCode { return CodeVersionConflict }
+
+// Code returns CodeInvalidTransition.
+func (InvalidTransition) Code() RefusalCode { return CodeInvalidTransition }
+
+// Code returns CodeInsufficientStock.
+func (InsufficientStock) Code() RefusalCode { return CodeInsufficientStock }
+
+// Code returns CodeEmailTaken.
+func (EmailTaken) Code() RefusalCode { return CodeEmailTaken }
+
+// Code returns CodeAlreadyExists.
+func (AlreadyExists) Code() RefusalCode { return CodeAlreadyExists }
+
+// Code returns CodeIdempotencyKeyReused.
+func (IdempotencyKeyReused) Code() RefusalCode { return CodeIdempotencyKeyReused }
+
+// Code returns CodeTooManyLines.
+func (TooManyLines) Code() RefusalCode { return CodeTooManyLines }
+
+// Unknown refuses an id that nothing has. what is the kind of record: "customer".
+func Unknown[ID ~string](what string, id ID, path ...string) NotFound {
+	return NotFound{because(path, "There is no %s %s.", what, id)}
+}
+
+// Refuse refuses a value; what is wrong completes a sentence that begins with the value's name, as an InvalidError's does.
+func Refuse(path []string, format string, args ...any) InvalidInput {
+	return InvalidInput{because(path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
+}
+
+// Conflict refuses a change of a record that has another version than the caller expects.
+func Conflict(what string, expected, current int) VersionConflict {
+	return VersionConflict{because(Path("expectedVersion"), "The %s has version %d, not %d: look at it as it is now, and decide again.", what, current, expected), current}
+}
+
+// NoTransition refuses to move an order.
+func NoTransition(from, to Status) InvalidTransition {
+	allowed := from.Transitions()
+	hint := "nothing can follow"
+	if len(allowed) > 0 {
+		names := make([]string, len(allowed))
+		for i, s := range allowed {
+			names[i] = s.String()
+		}
+		hint = "it can become " + strings.Join(names, " or ")
+	}
+	return InvalidTransition{because(Path("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+}
+
+// TooFew refuses to take more pieces than there are. where is empty for the stock that can be sold, else " in warehouse w".
+func TooFew(path []string, sku SKU, wanted, available int, where string) InsufficientStock {
+	available = max(0, available)
+	return InsufficientStock{because(path, "%d pieces of product %s are wanted, %d are available%s.", wanted, sku, available, where), sku, available}
+}
+
+// Taken refuses an e-mail address that another customer has.
+func Taken() EmailTaken {
+	return EmailTaken{because(Path("email"), "Another customer has this e-mail address.")}
+}
+
+// Exists refuses to make a record with an id that is in use.
+func Exists[ID ~string](what string, id ID, path ...string) AlreadyExists {
+	return AlreadyExists{because(path, "There is a %s %s already.", what, id)}
+}
+
+// KeyReused refuses an idempotency key that came with another request.
+func KeyReused() IdempotencyKeyReused {
+	return IdempotencyKeyReused{because(Path("idempotencyKey"), "This key came with another request in the last 24 hours: take a new key for each new request.")}
+}
+
+// TooLong refuses an order of too many lines.
+func TooLong(path []string, lines, limit int) TooManyLines {
+	return TooManyLines{because(path, "The order has %d lines, and can have at most %d: one transaction of DynamoDB holds no more. Split the order.", lines, limit), limit}
+}
+
+// IsRefusal tells whether an error is a refusal, or several.
+func IsRefusal(err error) bool {
+	one, several := Refusal(nil), Refusals(nil)
+	return errors.As(err, &several) || errors.As(err, &one)
+}

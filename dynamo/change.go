@@ -1,0 +1,322 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Caller is who asks for a change.
+type Caller struct {
+	// Name stands in the events of orders, and keeps the idempotency keys of different callers apart. It is not empty and
+	// holds no '#'.
+	Name string
+	// IdempotencyKey is the caller's own name for this one request; empty for none. It holds no '#'.
+	IdempotencyKey string
+}
+
+// maxActions is how many actions one TransactWriteItems can have.
+const maxActions = 100
+
+// maxPlans is how often a change is planned anew because others changed what it was planned on. Every time one of them has
+// succeeded.
+const maxPlans = 100
+
+// change is a mutation under way: what it knows of the table, and the transaction that it makes of that.
+//
+// A change reads, decides and then writes on the condition that what it decided on is still so. Where it is not, DynamoDB tells
+// what stands there now, and the change is planned again with that, without a second read.
+type change struct {
+	// store reads consistently.
+	store   *Store
+	pattern *WritePattern
+	caller  Caller
+	// known is what was read: nil for a record that does not exist.
+	known map[keys]record
+	keyBuilder
+	writes []write
+}
+
+// write is one action of a transaction.
+type write struct {
+	key    keys
+	action types.TransactWriteItem
+	// units are what it costs.
+	units float64
+}
+
+// errStale says that a change was planned on what is no longer so.
+var errStale = errors.New("others have changed the records meanwhile")
+
+// form is how the result of a change stands in a record.
+type form[V any] struct {
+	encode func(V) record
+	decode func(record) (V, error)
+}
+
+// mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result once they are written. A plan
+// without writes changes nothing.
+//
+// Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable where others are in the way until
+// the context ends. After ErrUnavailable the change may have been made.
+func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
+	var none V
+	c := &change{store: s.Consistent(), pattern: p, caller: caller, known: map[keys]record{}}
+	remembered, err := newIdempotency(c, command)
+	if err != nil {
+		return none, err
+	}
+	for attempt := 0; attempt < maxPlans; attempt++ {
+		// Planning again with what DynamoDB has just told needs no pause; losing again and again does.
+		if err := backOff(ctx, max(0, attempt-1)); err != nil {
+			return none, failed("TransactWriteItems", p.Mutation, err)
+		}
+		c.keyBuilder, c.writes = keyBuilder{shards: s.shards}, nil
+		result, err := plan(ctx, c)
+		if commerce.IsRefusal(err) {
+			// The same request may be what has changed the records: then its answer is the first one.
+			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
+				return first, err
+			}
+			return result, err
+		}
+		if err == nil {
+			err = c.err
+		}
+		if err != nil {
+			return none, err
+		}
+		if len(c.writes) == 0 {
+			return result, nil
+		}
+		if remembered != nil {
+			c.remember(remembered, f.encode(result))
+		}
+		err = c.commit(ctx)
+		if !errors.Is(err, errStale) {
+			return result, err
+		}
+		if remembered != nil && c.known[remembered.key] != nil {
+			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
+				return first, err
+			}
+		}
+	}
+	return none, fmt.Errorf("%s: %w: %w", p.Mutation, ErrUnavailable, errStale)
+}
+
+// read gives records by their keys, nil for those that do not exist, in one round trip at most.
+//
+// Errors: those of failed.
+func (c *change) read(ctx context.Context, ks ...keys) ([]record, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	var unknown []keys
+	for _, k := range ks {
+		if _, ok := c.known[k]; !ok {
+			unknown = append(unknown, k)
+		}
+	}
+	if len(unknown) > 0 {
+		found, err := c.store.getMany(ctx, &AccessPattern{ID: c.pattern.ID}, unknown)
+		if err != nil {
+			return nil, err
+		}
+		for i, k := range unknown {
+			c.known[k] = found[i]
+		}
+	}
+	records := make([]record, len(ks))
+	for i, k := range ks {
+		records[i] = c.known[k]
+	}
+	return records, nil
+}
+
+// stands tells whether there is a record, as far as a transaction has told: nobody reads for it.
+func (c *change) stands(k keys) (record, bool) {
+	r := c.known[k]
+	return r, r != nil
+}
+
+// missing tells whether there is no record, as far as a transaction has told.
+func (c *change) missing(k keys) bool {
+	r, known := c.known[k]
+	return known && r == nil
+}
+
+// primary is k without the keys of the index.
+func primary(k keys) keys { return keys{PK: k.PK, SK: k.SK} }
+
+func (c *change) add(k keys, units float64, action types.TransactWriteItem) {
+	c.writes = append(c.writes, write{key: primary(k), units: units, action: action})
+}
+
+// keysOf are a record's.
+func keysOf(r record) keys {
+	at := reader{record: r}
+	return keys{PK: at.text(attrPK), SK: at.text(attrSK)}
+}
+
+// create puts a record that must not be there.
+func (c *change) create(r record) { c.put(r, absent) }
+
+// put puts a whole record.
+func (c *change) put(r record, when condition) {
+	var e expression
+	k := keysOf(r)
+	text := when(&e)
+	c.add(k, writeUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
+		TableName: &c.store.table, Item: r, ConditionExpression: &text,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}})
+}
+
+// update makes after of before, which are what this program writes of a record: attributes of other software stay.
+func (c *change) update(before, after record, when condition) {
+	var e expression
+	k := keysOf(after)
+	stands := c.known[k]
+	if stands == nil {
+		stands = before
+	}
+	c.set(k, e.setting(before, after), &e, writeUnits(stands, maps.Clone(stands).with(after)), when)
+}
+
+// mirror makes a record that follows another one like after, whatever it was before; before is what the record is likely to be. It is
+// made where it is missing.
+func (c *change) mirror(before, after record) {
+	var e expression
+	lost := record{}
+	for name, v := range before {
+		if _, kept := after[name]; !kept {
+			lost[name] = v
+		}
+	}
+	c.set(keysOf(after), e.setting(lost, after), &e, writeUnits(before, after), nil)
+}
+
+// adjust adds to numbers of a record that may be unknown; it is taken for a small one then.
+func (c *change) adjust(k keys, deltas map[string]int, when condition) {
+	var e expression
+	c.set(k, e.adding(deltas), &e, adjustUnits(c.known[primary(k)]), when)
+}
+
+func (c *change) set(k keys, text string, e *expression, units float64, when condition) {
+	update := &types.Update{
+		TableName: &c.store.table, Key: primary(k).attributes(), UpdateExpression: &text,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if when != nil {
+		update.ConditionExpression = aws.String(when(e))
+	}
+	update.ExpressionAttributeNames, update.ExpressionAttributeValues = e.names, e.values
+	c.add(k, units, types.TransactWriteItem{Update: update})
+}
+
+// remove deletes a record, if a condition holds where there is one.
+func (c *change) remove(before record, when condition) {
+	var e expression
+	k := keysOf(before)
+	deletion := &types.Delete{
+		TableName: &c.store.table, Key: k.attributes(),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if when != nil {
+		deletion.ConditionExpression = aws.String(when(&e))
+	}
+	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.names, e.values
+	c.add(k, writeUnits(before, nil), types.TransactWriteItem{Delete: deletion})
+}
+
+// require lets the transaction pass only if a condition holds for a record that it does not write.
+func (c *change) require(k keys, when condition) {
+	var e expression
+	text := when(&e)
+	c.add(k, checkUnits(c.known[primary(k)]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &c.store.table, Key: primary(k).attributes(), ConditionExpression: &text,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}})
+}
+
+// commit writes all or nothing.
+//
+// Errors: errStale where a condition does not hold, and c knows better then; those of failed.
+func (c *change) commit(ctx context.Context) error {
+	if c.err != nil {
+		return c.err
+	}
+	if len(c.writes) > maxActions {
+		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), maxActions)
+	}
+	in := &dynamodb.TransactWriteItemsInput{}
+	ks, units := make([]keys, len(c.writes)), 0.0
+	for i, w := range c.writes {
+		in.TransactItems = append(in.TransactItems, w.action)
+		ks[i] = w.key
+		units += w.units
+	}
+	t := startTimer(ctx)
+	_, err := c.store.db.TransactWriteItems(ctx, in, c.store.persistent)
+	if t.on() {
+		// A transaction that is cancelled is charged as well.
+		t.stop(Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: describe(ks), Items: len(ks), WriteUnits: units})
+	}
+	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
+		stale, learning := c.learn(ctx, cancelled.CancellationReasons)
+		if learning != nil {
+			return learning
+		}
+		if stale {
+			return errStale
+		}
+	}
+	if err != nil {
+		return failed("TransactWriteItems", c.pattern.Mutation, err)
+	}
+	return nil
+}
+
+// learn takes note of what the records are like whose conditions did not hold, and tells whether there are any. One that DynamoDB
+// does not give is not there, unless the engine keeps it to itself: it is read.
+//
+// Errors: those of failed.
+func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
+	var unseen []keys
+	stale := false
+	for i, reason := range reasons {
+		if aws.ToString(reason.Code) != reasonConditionFailed || i >= len(c.writes) {
+			continue
+		}
+		stale = true
+		k := c.writes[i].key
+		delete(c.known, k)
+		if len(reason.Item) > 0 {
+			c.known[k] = reason.Item
+		} else {
+			unseen = append(unseen, k)
+		}
+	}
+	_, err := c.read(ctx, unseen...)
+	return stale, err
+}
+
+// after is a moment behind t: now, or the next millisecond where the clock is behind that of whoever wrote t.
+func (c *change) after(t time.Time) time.Time {
+	now := c.store.now()
+	if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(now) {
+		return next
+	}
+	return now
+}

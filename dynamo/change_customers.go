@@ -1,0 +1,192 @@
+package dynamo
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func (s *Store) customerForm() form[*commerce.Customer] {
+	return form[*commerce.Customer]{
+		encode: func(c *commerce.Customer) record {
+			r := customerAttributes(entityCustomer, *c)
+			if c.OrderCount != nil {
+				r[attrOrderCount] = num(*c.OrderCount)
+			}
+			return r
+		},
+		decode: s.decodeCustomer,
+	}
+}
+
+// idOr is the id that a caller chose, or a new one.
+func idOr[ID ~string](s *Store, chosen ID, prefix string) (ID, error) {
+	if chosen != "" {
+		return chosen, nil
+	}
+	id, err := s.newULID(s.now())
+	return ID(prefix + id), err
+}
+
+// CreateCustomer adds a customer (WP1).
+//
+// Errors: commerce.Refusals of AlreadyExists, EmailTaken, NotFound; and those of mutate.
+func (s *Store) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.NewCustomer) (*commerce.Customer, error) {
+	id, err := idOr(s, cmd.ID, "cust_")
+	if err != nil {
+		return nil, err
+	}
+	return mutate(ctx, s, &writeCreateCustomer, caller, cmd, s.customerForm(), func(_ context.Context, c *change) (*commerce.Customer, error) {
+		at := s.now()
+		customer := commerce.Customer{ID: id, Name: cmd.Name, Email: cmd.Email, PhoneNumbers: cmd.PhoneNumbers, AccountRepID: cmd.AccountRepID,
+			OrderCount: new(int), CreatedAt: at, UpdatedAt: at, Version: 1}
+		var refusals commerce.Refusals
+		for i, r := range customerRecords(&c.keyBuilder, customer) {
+			_, stands := c.stands(keysOf(r))
+			switch {
+			case stands && i == 0:
+				refusals = append(refusals, commerce.Exists("customer", id, "id"))
+			case stands && i == 1:
+				refusals = append(refusals, commerce.Taken())
+			}
+			c.create(r)
+		}
+		if cmd.AccountRepID != "" {
+			rep := employeeKey(&c.keyBuilder, cmd.AccountRepID)
+			if c.missing(rep) {
+				refusals = append(refusals, commerce.Unknown("employee", cmd.AccountRepID, "accountRepId"))
+			}
+			c.require(rep, present)
+		}
+		if len(refusals) > 0 {
+			return nil, refusals
+		}
+		return &customer, nil
+	})
+}
+
+// customer reads the customer that a command names, as order does an order.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
+func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...keys) (*commerce.Customer, record, error) {
+	records, err := c.read(ctx, append([]keys{customerKey(&c.keyBuilder, id)}, along...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if records[0] == nil {
+		return nil, nil, commerce.Unknown("customer", id, field)
+	}
+	customer, err := c.store.decodeCustomer(records[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return customer, records[0], expect("customer", expected, customer.Version)
+}
+
+// rewriteCustomer adds the record of a changed customer.
+func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) {
+	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
+	c.update(customerRecord(&c.keyBuilder, *before), customerRecord(&c.keyBuilder, *after), same(stands, attrVersion, "updatedAt", "accountRepId", attrOrderCount))
+}
+
+// UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
+//
+// Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of mutate.
+func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
+	return mutate(ctx, s, &writeUpdateCustomer, caller, cmd, s.customerForm(), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+		before, stands, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
+		if err != nil {
+			return before, err
+		}
+		after := *before
+		set(&after.Name, cmd.Name)
+		set(&after.Email, cmd.Email)
+		set(&after.PhoneNumbers, cmd.PhoneNumbers)
+		if after.Name == before.Name && after.Email == before.Email && slices.Equal(after.PhoneNumbers, before.PhoneNumbers) {
+			return before, nil
+		}
+		c.rewriteCustomer(stands, before, &after)
+		if after.AccountRepID != "" {
+			c.mirror(customerRepRecord(&c.keyBuilder, *before), customerRepRecord(&c.keyBuilder, after))
+		}
+		if err := c.claim(before.Email, after); err != nil {
+			return nil, err
+		}
+		return &after, nil
+	})
+}
+
+// set puts a new value where there is one.
+func set[T any](place *T, value *T) {
+	if value != nil {
+		*place = *value
+	}
+}
+
+// claim moves the claim of a customer's e-mail address where that changes.
+//
+// Errors: commerce.EmailTaken.
+func (c *change) claim(before string, after commerce.Customer) error {
+	// Other software may have written what is no address: then nothing claims it.
+	was, _ := commerce.ParseEmail(before)
+	is, err := commerce.ParseEmail(after.Email)
+	if was == is || err != nil {
+		return err
+	}
+	mine := isCustomer(after.ID)
+	claim := emailClaimRecord(&c.keyBuilder, is, after.ID)
+	if r, stands := c.stands(keysOf(claim)); stands && !equalValues(r[attrCustomerID], str(string(after.ID))) {
+		return commerce.Taken()
+	}
+	c.put(claim, either(absent, mine))
+	if was == "" {
+		return nil
+	}
+	old := emailClaimRecord(&c.keyBuilder, was, after.ID)
+	if r, stands := c.stands(keysOf(old)); !stands || equalValues(r[attrCustomerID], str(string(after.ID))) {
+		c.remove(old, either(absent, mine))
+	}
+	return nil
+}
+
+// isCustomer is the condition that a record is that customer's.
+func isCustomer(id commerce.CustomerID) condition { return is(attrCustomerID, "=", str(string(id))) }
+
+// AssignAccountRep names the employee who looks after a customer from now on, or nobody (WP3).
+//
+// Errors: commerce.NotFound, VersionConflict (with the customer as it is); and those of mutate.
+func (s *Store) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
+	return mutate(ctx, s, &writeAssignAccountRep, caller, cmd, s.customerForm(), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+		var rep []keys
+		if cmd.EmployeeID != "" {
+			rep = append(rep, employeeKey(&c.keyBuilder, cmd.EmployeeID))
+		}
+		before, stands, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
+		if err != nil {
+			return before, err
+		}
+		for _, k := range rep {
+			if c.missing(k) {
+				return nil, commerce.Unknown("employee", cmd.EmployeeID, "employeeId")
+			}
+			c.require(k, present)
+		}
+		if before.AccountRepID == cmd.EmployeeID {
+			c.writes = nil
+			return before, nil
+		}
+		after := *before
+		after.AccountRepID = cmd.EmployeeID
+		c.rewriteCustomer(stands, before, &after)
+		switch {
+		case after.AccountRepID == "":
+			c.remove(customerRepRecord(&c.keyBuilder, *before), nil)
+		case before.AccountRepID == "":
+			c.mirror(nil, customerRepRecord(&c.keyBuilder, after))
+		default:
+			c.mirror(customerRepRecord(&c.keyBuilder, *before), customerRepRecord(&c.keyBuilder, after))
+		}
+		return &after, nil
+	})
+}

@@ -1,0 +1,112 @@
+package dynamo
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func employeeForm() form[*commerce.Employee] {
+	return form[*commerce.Employee]{
+		encode: func(e *commerce.Employee) record { return employeeAttributes(*e) },
+		decode: decodeEmployee,
+	}
+}
+
+// HireEmployee adds an employee (WP17).
+//
+// Errors: commerce.Refusals of AlreadyExists and NotFound; and those of mutate.
+func (s *Store) HireEmployee(ctx context.Context, caller Caller, cmd commerce.NewEmployee) (*commerce.Employee, error) {
+	id, err := idOr(s, cmd.ID, "emp_")
+	if err != nil {
+		return nil, err
+	}
+	return mutate(ctx, s, &writeHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
+		employee := commerce.Employee{ID: id, Name: cmd.Name, PhoneNumbers: cmd.PhoneNumbers, JobTitle: cmd.JobTitle, HireDate: cmd.HireDate,
+			WarehouseID: cmd.WarehouseID, Version: 1}
+		var refusals commerce.Refusals
+		if _, stands := c.stands(employeeKey(&c.keyBuilder, id)); stands {
+			refusals = append(refusals, commerce.Exists("employee", id, "id"))
+		}
+		for i, r := range employeeRecords(&c.keyBuilder, employee) {
+			if i == 0 {
+				c.create(r)
+			} else {
+				// An edge of an employee who is not there is nobody's.
+				c.mirror(nil, r)
+			}
+		}
+		if err := c.worksIn(cmd.WarehouseID); err != nil {
+			refusals = append(refusals, *err)
+		}
+		if len(refusals) > 0 {
+			return nil, refusals
+		}
+		return &employee, nil
+	})
+}
+
+// worksIn requires a warehouse to exist, where one is named. It is not read for that.
+func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
+	if id == "" {
+		return nil
+	}
+	k := warehouseKey(&c.keyBuilder, id)
+	c.require(k, present)
+	if c.missing(k) {
+		unknown := commerce.Unknown("warehouse", id, "warehouseId")
+		return &unknown
+	}
+	return nil
+}
+
+// UpdateEmployee changes an employee, and moves the edges by which lists find the employee (WP18).
+//
+// Errors: commerce.NotFound, VersionConflict (with the employee as it is); and those of mutate.
+func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
+	return mutate(ctx, s, &writeUpdateEmployee, caller, cmd, employeeForm(), func(ctx context.Context, c *change) (*commerce.Employee, error) {
+		stands, err := c.read(ctx, employeeKey(&c.keyBuilder, cmd.ID))
+		if err != nil {
+			return nil, err
+		}
+		if stands[0] == nil {
+			return nil, commerce.Unknown("employee", cmd.ID, "id")
+		}
+		before, err := decodeEmployee(stands[0])
+		if err != nil {
+			return nil, err
+		}
+		if err := expect("employee", cmd.ExpectedVersion, before.Version); err != nil {
+			return before, err
+		}
+		after := *before
+		set(&after.Name, cmd.Name)
+		set(&after.JobTitle, cmd.JobTitle)
+		set(&after.WarehouseID, cmd.WarehouseID)
+		set(&after.PhoneNumbers, cmd.PhoneNumbers)
+		if after.Name == before.Name && after.JobTitle == before.JobTitle && after.WarehouseID == before.WarehouseID && slices.Equal(after.PhoneNumbers, before.PhoneNumbers) {
+			return before, nil
+		}
+		after.Version++
+		was, is := employeeRecords(&c.keyBuilder, *before), employeeRecords(&c.keyBuilder, after)
+		c.update(was[0], is[0], same(stands[0], attrVersion))
+		// The edges by name and title are always there, the one by warehouse is the last where there is one.
+		for i := 1; i < len(is); i++ {
+			if i < len(was) {
+				c.mirror(was[i], is[i])
+			} else {
+				c.mirror(nil, is[i])
+			}
+		}
+		if len(was) > len(is) {
+			c.remove(was[len(was)-1], nil)
+		}
+		if after.WarehouseID != before.WarehouseID {
+			if unknown := c.worksIn(after.WarehouseID); unknown != nil {
+				return nil, *unknown
+			}
+		}
+		return &after, nil
+	})
+}

@@ -1,0 +1,215 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func (s *Store) productForm() form[*commerce.Product] {
+	return form[*commerce.Product]{
+		encode: func(p *commerce.Product) record { return productAttributes(*p) },
+		decode: s.decodeProduct,
+	}
+}
+
+// CreateProduct adds a product without stock (WP12).
+//
+// Errors: commerce.AlreadyExists; and those of mutate.
+func (s *Store) CreateProduct(ctx context.Context, caller Caller, cmd commerce.NewProduct) (*commerce.Product, error) {
+	return mutate(ctx, s, &writeCreateProduct, caller, cmd, s.productForm(), func(_ context.Context, c *change) (*commerce.Product, error) {
+		product := commerce.Product{SKU: cmd.SKU, Name: cmd.Name, Category: cmd.Category, UnitPrice: cmd.UnitPrice, Version: 1}
+		r := productRecord(&c.keyBuilder, product)
+		if _, stands := c.stands(keysOf(r)); stands {
+			return nil, commerce.Exists("product", cmd.SKU, "sku")
+		}
+		c.create(r)
+		return &product, nil
+	})
+}
+
+// UpdateProduct changes a product's name, category or price (WP13).
+//
+// Errors: commerce.NotFound, VersionConflict (with the product as it is); and those of mutate.
+func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
+	return mutate(ctx, s, &writeUpdateProduct, caller, cmd, s.productForm(), func(ctx context.Context, c *change) (*commerce.Product, error) {
+		records, err := c.read(ctx, productKey(&c.keyBuilder, cmd.SKU))
+		if err != nil {
+			return nil, err
+		}
+		if records[0] == nil {
+			return nil, commerce.Unknown("product", cmd.SKU, "sku")
+		}
+		before, err := s.decodeProduct(records[0])
+		if err != nil {
+			return nil, err
+		}
+		if err := expect("product", cmd.ExpectedVersion, before.Version); err != nil {
+			return before, err
+		}
+		after := *before
+		set(&after.Name, cmd.Name)
+		set(&after.Category, cmd.Category)
+		set(&after.UnitPrice, cmd.UnitPrice)
+		if after == *before {
+			return before, nil
+		}
+		after.Version++
+		c.update(productRecord(&c.keyBuilder, *before), productRecord(&c.keyBuilder, after), same(records[0], attrVersion, attrTotalInventory, attrAvailable))
+		return &after, nil
+	})
+}
+
+// CreateWarehouse adds a warehouse (WP14).
+//
+// Errors: commerce.AlreadyExists; and those of mutate.
+func (s *Store) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.NewWarehouse) (*commerce.Warehouse, error) {
+	id, err := idOr(s, cmd.ID, "wh_")
+	if err != nil {
+		return nil, err
+	}
+	f := form[*commerce.Warehouse]{
+		encode: func(w *commerce.Warehouse) record { return warehouseAttributes(*w) },
+		decode: decodeWarehouse,
+	}
+	return mutate(ctx, s, &writeCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
+		warehouse := commerce.Warehouse{ID: id, Name: cmd.Name, Version: 1}
+		r := warehouseRecord(&c.keyBuilder, warehouse)
+		if _, stands := c.stands(keysOf(r)); stands {
+			return nil, commerce.Exists("warehouse", id, "id")
+		}
+		c.create(r)
+		return &warehouse, nil
+	})
+}
+
+func levelForm() form[*commerce.InventoryLevel] {
+	return form[*commerce.InventoryLevel]{
+		encode: func(l *commerce.InventoryLevel) record { return inventoryLevelAttributes(*l) },
+		decode: decodeInventoryLevel,
+	}
+}
+
+// SetInventoryLevel says how many pieces of a product lie in a warehouse (WP15).
+//
+// Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there is none), InsufficientStock;
+// and those of mutate.
+func (s *Store) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, s, &writeSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
+		if err != nil {
+			return nil, err
+		}
+		if err := expect("inventory level", cmd.ExpectedVersion, before.Version); err != nil {
+			if before.record == nil {
+				return nil, err
+			}
+			return &before.InventoryLevel, err
+		}
+		return c.relevel(before, cmd.Quantity, "quantity")
+	})
+}
+
+// AdjustInventory adds to the stock of a product in a warehouse, or takes from it (WP16).
+//
+// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and those of mutate.
+func (s *Store) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, s, &writeAdjustInventory, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
+		if err != nil {
+			return nil, err
+		}
+		quantity := before.Quantity + cmd.Delta
+		if quantity < 0 {
+			return nil, commerce.TooFew(commerce.Path("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
+		}
+		if _, err := commerce.ParseLevel(quantity); err != nil {
+			return nil, commerce.Refuse(commerce.Path("delta"), "makes a level that %s", err)
+		}
+		return c.relevel(before, quantity, "delta")
+	})
+}
+
+// leveled is an inventory level with the records that belong to it, and the product that it counts.
+type leveled struct {
+	commerce.InventoryLevel
+	// record is nil where there is no such level yet.
+	record        record
+	product       *commerce.Product
+	productRecord record
+}
+
+// level reads a product's stock in a warehouse, 0 where there is none.
+//
+// Errors: commerce.Refusals of NotFound, ErrCorrupt, those of failed.
+func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (leveled, error) {
+	b := &c.keyBuilder
+	records, err := c.read(ctx, inventoryLevelKey(b, InventoryLevelKey{SKU: sku, Warehouse: warehouse}), productKey(b, sku), warehouseKey(b, warehouse))
+	if err != nil {
+		return leveled{}, err
+	}
+	var refusals commerce.Refusals
+	if records[1] == nil {
+		refusals = append(refusals, commerce.Unknown("product", sku, "sku"))
+	}
+	if records[2] == nil {
+		refusals = append(refusals, commerce.Unknown("warehouse", warehouse, "warehouseId"))
+	}
+	if len(refusals) > 0 {
+		return leveled{}, refusals
+	}
+	l := leveled{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
+	if l.product, err = c.store.decodeProduct(records[1]); err != nil {
+		return leveled{}, err
+	}
+	if l.record != nil {
+		level, err := decodeInventoryLevel(l.record)
+		if err != nil {
+			return leveled{}, err
+		}
+		l.InventoryLevel = *level
+	}
+	return l, nil
+}
+
+// relevel adds the records of a changed level to the transaction: the level, and the product's counters. field is the one
+// that says how much.
+//
+// Errors: commerce.InsufficientStock.
+func (c *change) relevel(before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
+	by := quantity - before.Quantity
+	if by == 0 && before.record != nil {
+		return &before.InventoryLevel, nil
+	}
+	if by < 0 && before.product.Available < -by {
+		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.product.Available, ", the rest is reserved")
+	}
+	after := before.InventoryLevel
+	after.Quantity, after.Version = quantity, before.Version+1
+	b := &c.keyBuilder
+	if before.record != nil {
+		c.update(inventoryLevelRecord(b, before.InventoryLevel), inventoryLevelRecord(b, after), same(before.record, attrVersion, attrQuantity))
+	} else {
+		c.create(inventoryLevelRecord(b, after))
+		c.require(warehouseKey(b, before.WarehouseID), present)
+	}
+	counters := map[string]int{attrTotalInventory: by, attrAvailable: by}
+	k := productKey(b, before.SKU)
+	switch r := before.productRecord; {
+	case by == 0:
+	case r[attrTotalInventory] == nil || r[attrAvailable] == nil:
+		// Other software has not counted: what is read as 0 is written from now on.
+		product := *before.product
+		product.TotalInventory += by
+		product.Available += by
+		was := productRecord(b, *before.product)
+		delete(was, attrTotalInventory)
+		delete(was, attrAvailable)
+		c.update(was, productRecord(b, product), same(r, attrTotalInventory, attrAvailable))
+	case by < 0:
+		c.adjust(k, counters, all(is(attrAvailable, ">=", num(-by)), has(attrTotalInventory)))
+	default:
+		c.adjust(k, counters, all(has(attrTotalInventory), has(attrAvailable)))
+	}
+	return &after, nil
+}

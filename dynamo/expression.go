@@ -1,0 +1,166 @@
+package dynamo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// expression collects the names and values of the expressions of one write. Every name goes by a placeholder: name, status
+// and total are words of DynamoDB's own.
+type expression struct {
+	names  map[string]string
+	values record
+}
+
+func (e *expression) name(attribute string) string {
+	if e.names == nil {
+		e.names = map[string]string{}
+	}
+	e.names["#"+attribute] = attribute
+	return "#" + attribute
+}
+
+func (e *expression) value(v types.AttributeValue) string {
+	if e.values == nil {
+		e.values = record{}
+	}
+	placeholder := fmt.Sprintf(":v%d", len(e.values))
+	e.values[placeholder] = v
+	return placeholder
+}
+
+// condition writes a condition into an expression.
+type condition func(e *expression) string
+
+// all is the condition that all of them hold.
+func all(conditions ...condition) condition {
+	return func(e *expression) string {
+		texts := make([]string, len(conditions))
+		for i, c := range conditions {
+			texts[i] = c(e)
+		}
+		return strings.Join(texts, " AND ")
+	}
+}
+
+// either is the condition that one of two holds.
+func either(a, b condition) condition {
+	return func(e *expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
+}
+
+// present is the condition that there is a record, absent that there is none.
+func present(e *expression) string { return "attribute_exists(" + e.name(attrPK) + ")" }
+
+func absent(e *expression) string { return "attribute_not_exists(" + e.name(attrPK) + ")" }
+
+// is compares an attribute with a value: relation is =, >= or the like.
+func is(attribute, relation string, v types.AttributeValue) condition {
+	return func(e *expression) string { return e.name(attribute) + " " + relation + " " + e.value(v) }
+}
+
+// has is the condition that the record has an attribute.
+func has(attribute string) condition {
+	return func(e *expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
+}
+
+// same is the condition that the record still has the attributes that it had, each with its value or not at all.
+func same(before record, attributes ...string) condition {
+	return func(e *expression) string {
+		texts := []string{present(e)}
+		for _, a := range attributes {
+			if v, ok := before[a]; ok {
+				texts = append(texts, is(a, "=", v)(e))
+			} else {
+				texts = append(texts, "attribute_not_exists("+e.name(a)+")")
+			}
+		}
+		return strings.Join(texts, " AND ")
+	}
+}
+
+// setting is the update expression that makes after of before: attributes that differ are set, those that after lacks are
+// removed. Keys are not touched. It is empty where nothing differs.
+func (e *expression) setting(before, after record) string {
+	var sets, removes []string
+	for _, a := range attributeNames(after) {
+		if a != attrPK && a != attrSK && !equalValues(before[a], after[a]) {
+			sets = append(sets, e.name(a)+" = "+e.value(after[a]))
+		}
+	}
+	for _, a := range attributeNames(before) {
+		if _, kept := after[a]; !kept && a != attrPK && a != attrSK {
+			removes = append(removes, e.name(a))
+		}
+	}
+	return clauses(sets, removes)
+}
+
+// adding is the update expression that adds to numbers; a version goes up from nothing, the others have to be there.
+func (e *expression) adding(deltas map[string]int) string {
+	var sets []string
+	for _, a := range sortedKeys(deltas) {
+		name := e.name(a)
+		switch {
+		case a == attrVersion:
+			sets = append(sets, fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.value(num(0)), e.value(num(deltas[a]))))
+		case deltas[a] < 0:
+			sets = append(sets, fmt.Sprintf("%s = %s - %s", name, name, e.value(num(-deltas[a]))))
+		default:
+			sets = append(sets, fmt.Sprintf("%s = %s + %s", name, name, e.value(num(deltas[a]))))
+		}
+	}
+	return clauses(sets, nil)
+}
+
+func clauses(sets, removes []string) string {
+	var parts []string
+	if len(sets) > 0 {
+		parts = append(parts, "SET "+strings.Join(sets, ", "))
+	}
+	if len(removes) > 0 {
+		parts = append(parts, "REMOVE "+strings.Join(removes, ", "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// attributeNames are a record's, in order, so that equal writes have equal expressions.
+func attributeNames(r record) []string { return sortedKeys(r) }
+
+func sortedKeys[M ~map[string]V, V any](m M) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// equalValues tells whether two attribute values are the same. Numbers are compared as they are spelled.
+func equalValues(a, b types.AttributeValue) bool {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberS:
+		b, ok := b.(*types.AttributeValueMemberS)
+		return ok && a.Value == b.Value
+	case *types.AttributeValueMemberN:
+		b, ok := b.(*types.AttributeValueMemberN)
+		return ok && a.Value == b.Value
+	case *types.AttributeValueMemberL:
+		b, ok := b.(*types.AttributeValueMemberL)
+		return ok && slices.EqualFunc(a.Value, b.Value, equalValues)
+	case *types.AttributeValueMemberM:
+		b, ok := b.(*types.AttributeValueMemberM)
+		if !ok || len(a.Value) != len(b.Value) {
+			return false
+		}
+		for name, v := range a.Value {
+			if !equalValues(v, b.Value[name]) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+package dynamo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// idempotencyTTL is how long a request is known again.
+const idempotencyTTL = 24 * time.Hour
+
+// attrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's time-to-live attribute. DynamoDB takes days to
+// do so, so whoever reads such a record has to look at it.
+const attrExpiresAt = "expiresAt"
+
+// idempotency is the memory of one request: by the caller's key, what was asked for and what was answered.
+type idempotency struct {
+	key  keys
+	hash string
+}
+
+// newIdempotency is what is remembered of a change; nil where the caller gave no key.
+//
+// Errors: commerce.InvalidError where the caller's name or key can be in no key of the table.
+func newIdempotency(c *change, command any) (*idempotency, error) {
+	if c.caller.IdempotencyKey == "" {
+		return nil, nil
+	}
+	body, err := json.Marshal(command)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.pattern.Mutation, err)
+	}
+	hash := sha256.Sum256(append([]byte(c.pattern.Mutation+" "), body...))
+	b := &keyBuilder{}
+	k := keys{PK: b.key(entityIdempotency.PK, c.caller.Name, c.caller.IdempotencyKey), SK: b.key(entityIdempotency.SK)}
+	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.err
+}
+
+// remember adds the memory of the change to the transaction that makes it, before all else: where several conditions fail, this
+// is the one that counts. A memory that has expired counts as none.
+func (c *change) remember(i *idempotency, result record) {
+	now := c.store.now()
+	writes := c.writes
+	c.writes = nil
+	c.put(i.key.attributes().with(record{
+		"entity": str(entityIdempotency.Name), "mutation": str(c.pattern.Mutation), "requestHash": str(i.hash),
+		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": str(timestamp(now)),
+		attrExpiresAt: num(int(now.Add(idempotencyTTL).Unix())),
+	}), either(absent, is(attrExpiresAt, "<=", num(int(now.Unix())))))
+	c.writes = append(c.writes, writes...)
+}
+
+// replay gives the first answer to a request that is known, reading its memory where nothing is known of it; false where the
+// request is new.
+//
+// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, those of failed.
+func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (first V, found bool, err error) {
+	if i == nil {
+		return first, false, nil
+	}
+	records, err := c.read(ctx, i.key)
+	if err != nil {
+		return first, false, err
+	}
+	// Another plan may fail because the request that is remembered now was not yet.
+	delete(c.known, i.key)
+	memory := records[0]
+	if memory == nil {
+		return first, false, nil
+	}
+	r := reader{record: memory}
+	if expires := r.mustNumber(attrExpiresAt); int64(expires) <= c.store.now().Unix() {
+		return first, false, r.err()
+	}
+	if r.mustText("requestHash") != i.hash {
+		return first, true, commerce.KeyReused()
+	}
+	result, ok := memory["result"].(*types.AttributeValueMemberM)
+	if !ok {
+		r.fail("result", "is missing or no map")
+		return first, true, r.err()
+	}
+	first, err = f.decode(result.Value)
+	return first, true, err
+}

@@ -1,0 +1,39 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// change makes a mutation's payload: it checks the input, has the change made, and tells what the rules refused. Faults are
+// errors of the field.
+func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*Resolver, *checks) C, key *string) (*Payload[T], error) {
+	var c checks
+	asked := command(r, &c)
+	caller := dynamo.Caller{Name: r.principal(ctx), IdempotencyKey: given(&c, idempotencyKey, key, "idempotencyKey")}
+	if err := c.err(); err != nil {
+		return payload[T](nil, err)
+	}
+	return payload(do(ctx, caller, asked))
+}
+
+func idempotencyKey(s string) (string, error) {
+	return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
+}
+
+// payload tells a refusal from a fault.
+func payload[T any](value *T, err error) (*Payload[T], error) {
+	if err == nil {
+		return &Payload[T]{Value: value, UserErrors: []commerce.Refusal{}}, nil
+	}
+	if refusals := (commerce.Refusals)(nil); errors.As(err, &refusals) {
+		return &Payload[T]{Value: value, UserErrors: refusals}, nil
+	}
+	if one := (commerce.Refusal)(nil); errors.As(err, &one) {
+		return &Payload[T]{Value: value, UserErrors: []commerce.Refusal{one}}, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,314 @@
+package graph
+
+import (
+	"strconv"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// checks collects all that is wrong with an input, so that a caller can mend it in one go.
+type checks struct{ refusals commerce.Refusals }
+
+// err is what was collected, nil where nothing was.
+func (c *checks) err() error {
+	if len(c.refusals) == 0 {
+		return nil
+	}
+	return c.refusals
+}
+
+// check brings the value at path into its form, and notes where it has none.
+func check[V, T any](c *checks, parse func(V) (T, error), v V, path ...string) T {
+	parsed, err := parse(v)
+	if err != nil {
+		c.refusals = append(c.refusals, commerce.Refuse(path, "%s", err))
+	}
+	return parsed
+}
+
+// given is check for a value that may be left out or null, and is then the zero value.
+func given[V, T any](c *checks, parse func(V) (T, error), v *V, path ...string) T {
+	if v == nil {
+		var none T
+		return none
+	}
+	return check(c, parse, *v, path...)
+}
+
+// changed is given for a value whose absence means that it stays as it is.
+func changed[V, T any](c *checks, parse func(V) (T, error), v *V, path ...string) *T {
+	if v == nil {
+		return nil
+	}
+	parsed := check(c, parse, *v, path...)
+	return &parsed
+}
+
+func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
+
+// listedName is a name that employees or products are listed by.
+func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
+
+func email(s string) (string, error) {
+	_, err := commerce.ParseEmail(s)
+	return s, err
+}
+
+func note(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return commerce.ParseName(s, commerce.MaxNote)
+}
+
+// optionalName is a name that may be empty.
+func optionalName(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return name(s)
+}
+
+func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
+
+func level(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
+
+func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
+
+func customerID(s string) (commerce.CustomerID, error) {
+	return commerce.ParseID[commerce.CustomerID](s)
+}
+
+func employeeID(s string) (commerce.EmployeeID, error) {
+	return commerce.ParseID[commerce.EmployeeID](s)
+}
+
+func warehouseID(s string) (commerce.WarehouseID, error) {
+	return commerce.ParseID[commerce.WarehouseID](s)
+}
+
+func sku(s string) (commerce.SKU, error) { return commerce.ParseID[commerce.SKU](s) }
+
+func phones(c *checks, numbers []string) []string {
+	if len(numbers) > commerce.MaxPhoneNumbers {
+		c.refusals = append(c.refusals, commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
+		return nil
+	}
+	for i, number := range numbers {
+		check(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumber) }, number, "phoneNumbers", strconv.Itoa(i))
+	}
+	return numbers
+}
+
+// changedPhones are phone numbers whose absence means that they stay as they are.
+func changedPhones(c *checks, numbers []string) *[]string {
+	if numbers == nil {
+		return nil
+	}
+	parsed := phones(c, numbers)
+	return &parsed
+}
+
+func address(c *checks, in *AddressInput) commerce.Address {
+	const at = "shippingAddress"
+	return commerce.Address{
+		Recipient:   check(c, name, in.Recipient, at, "recipient"),
+		Line1:       check(c, name, in.Line1, at, "line1"),
+		Line2:       given(c, optionalName, in.Line2, at, "line2"),
+		City:        check(c, name, in.City, at, "city"),
+		Region:      given(c, optionalName, in.Region, at, "region"),
+		PostalCode:  given(c, optionalName, in.PostalCode, at, "postalCode"),
+		CountryCode: check(c, commerce.ParseCountry, in.CountryCode, at, "countryCode"),
+	}
+}
+
+// price reads a price; without a currency it is in the shop's.
+func (r *Resolver) price(c *checks, in *MoneyInput) commerce.Money {
+	currency := r.store.Currency()
+	if in.CurrencyCode != nil {
+		currency = check(c, func(s commerce.Currency) (commerce.Currency, error) { return commerce.ParseCurrency(string(s)) }, *in.CurrencyCode, "unitPrice", "currencyCode")
+	}
+	return check(c, func(amount string) (commerce.Money, error) { return commerce.ParsePrice(amount, currency) }, in.Amount, "unitPrice", "amount")
+}
+
+// version is the version that a record must have.
+func version(v *int32) *int {
+	if v == nil {
+		return nil
+	}
+	n := int(*v)
+	return &n
+}
+
+func (in CreateCustomerInput) command(_ *Resolver, c *checks) commerce.NewCustomer {
+	return commerce.NewCustomer{
+		ID:           given(c, customerID, in.ID, "id"),
+		Name:         check(c, name, in.Name, "name"),
+		Email:        check(c, email, in.Email, "email"),
+		PhoneNumbers: phones(c, in.PhoneNumbers),
+		AccountRepID: given(c, employeeID, in.AccountRepID, "accountRepId"),
+	}
+}
+
+func (in UpdateCustomerInput) command(_ *Resolver, c *checks) commerce.CustomerChange {
+	return commerce.CustomerChange{
+		ID:              check(c, customerID, in.ID, "id"),
+		Name:            changed(c, name, in.Name, "name"),
+		Email:           changed(c, email, in.Email, "email"),
+		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+func (in AssignAccountRepInput) command(_ *Resolver, c *checks) commerce.AccountRepChange {
+	return commerce.AccountRepChange{
+		CustomerID:      check(c, customerID, in.CustomerID, "customerId"),
+		EmployeeID:      given(c, employeeID, in.EmployeeID, "employeeId"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+func (in PlaceOrderInput) command(_ *Resolver, c *checks) commerce.NewOrder {
+	order := commerce.NewOrder{CustomerID: check(c, customerID, in.CustomerID, "customerId")}
+	if len(in.Items) > maxLinesGiven {
+		c.refusals = append(c.refusals, commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
+	} else {
+		for i, line := range in.Items {
+			at := strconv.Itoa(i)
+			order.Lines = append(order.Lines, commerce.OrderLine{SKU: check(c, sku, line.Sku, "items", at, "sku"), Quantity: check(c, quantity, line.Quantity, "items", at, "quantity")})
+		}
+	}
+	if in.ShippingAddress != nil {
+		a := address(c, in.ShippingAddress)
+		order.ShippingAddress = &a
+	}
+	return order
+}
+
+// maxLinesGiven is how many lines are looked at one by one: more cannot be an order, however many are of one product.
+const maxLinesGiven = 10 * commerce.MaxLines
+
+func move(c *checks, to commerce.Status, id string, remark *string, expected *int32) commerce.OrderMove {
+	return commerce.OrderMove{
+		OrderID:         check(c, commerce.ParseOrderID, id, "orderId"),
+		To:              to,
+		Note:            given(c, note, remark, "note"),
+		ExpectedVersion: version(expected),
+	}
+}
+
+func (in ConfirmOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+func (in DeliverOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+func (in CancelOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+func (in ShipOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
+	m.WarehouseID = check(c, warehouseID, in.WarehouseID, "warehouseId")
+	return m
+}
+
+func (in SetOrderItemInput) command(_ *Resolver, c *checks) commerce.OrderItemChange {
+	return commerce.OrderItemChange{
+		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		SKU:             check(c, sku, in.Sku, "sku"),
+		Quantity:        check(c, quantity, in.Quantity, "quantity"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+func (in RemoveOrderItemInput) command(_ *Resolver, c *checks) commerce.OrderItemChange {
+	return commerce.OrderItemChange{
+		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		SKU:             check(c, sku, in.Sku, "sku"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+func (in UpdateShippingAddressInput) command(_ *Resolver, c *checks) commerce.ShippingAddressChange {
+	return commerce.ShippingAddressChange{
+		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		ShippingAddress: address(c, in.ShippingAddress),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+func (in CreateProductInput) command(r *Resolver, c *checks) commerce.NewProduct {
+	return commerce.NewProduct{
+		SKU:       check(c, sku, in.Sku, "sku"),
+		Name:      check(c, name, in.Name, "name"),
+		Category:  check(c, listedName, in.Category, "category"),
+		UnitPrice: r.price(c, in.UnitPrice),
+	}
+}
+
+func (in UpdateProductInput) command(r *Resolver, c *checks) commerce.ProductChange {
+	change := commerce.ProductChange{
+		SKU:             check(c, sku, in.Sku, "sku"),
+		Name:            changed(c, name, in.Name, "name"),
+		Category:        changed(c, listedName, in.Category, "category"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+	if in.UnitPrice != nil {
+		price := r.price(c, in.UnitPrice)
+		change.UnitPrice = &price
+	}
+	return change
+}
+
+func (in CreateWarehouseInput) command(_ *Resolver, c *checks) commerce.NewWarehouse {
+	return commerce.NewWarehouse{
+		ID:   given(c, warehouseID, in.ID, "id"),
+		Name: check(c, name, in.Name, "name"),
+	}
+}
+
+func (in SetInventoryLevelInput) command(_ *Resolver, c *checks) commerce.InventoryCount {
+	return commerce.InventoryCount{
+		SKU:             check(c, sku, in.Sku, "sku"),
+		WarehouseID:     check(c, warehouseID, in.WarehouseID, "warehouseId"),
+		Quantity:        check(c, level, in.Quantity, "quantity"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+func (in AdjustInventoryInput) command(_ *Resolver, c *checks) commerce.InventoryAdjustment {
+	return commerce.InventoryAdjustment{
+		SKU:         check(c, sku, in.Sku, "sku"),
+		WarehouseID: check(c, warehouseID, in.WarehouseID, "warehouseId"),
+		Delta:       check(c, delta, in.Delta, "delta"),
+	}
+}
+
+func (in HireEmployeeInput) command(_ *Resolver, c *checks) commerce.NewEmployee {
+	return commerce.NewEmployee{
+		ID:           given(c, employeeID, in.ID, "id"),
+		Name:         check(c, listedName, in.Name, "name"),
+		JobTitle:     check(c, listedName, in.JobTitle, "jobTitle"),
+		HireDate:     in.HireDate,
+		WarehouseID:  given(c, warehouseID, in.WarehouseID, "warehouseId"),
+		PhoneNumbers: phones(c, in.PhoneNumbers),
+	}
+}
+
+func (in UpdateEmployeeInput) command(_ *Resolver, c *checks) commerce.EmployeeChange {
+	change := commerce.EmployeeChange{
+		ID:              check(c, employeeID, in.ID, "id"),
+		Name:            changed(c, listedName, in.Name, "name"),
+		JobTitle:        changed(c, listedName, in.JobTitle, "jobTitle"),
+		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+	if in.WarehouseID.IsSet() {
+		to := given(c, warehouseID, in.WarehouseID.Value(), "warehouseId")
+		change.WarehouseID = &to
+	}
+	return change
+}
