@@ -159,7 +159,7 @@ func ParseListedName(s string, limit int) (string, error) {
 // Errors: InvalidError where ISO 3166-1 has no such two letters.
 func ParseCountry(s string) (string, error) {
 	region, err := language.ParseRegion(s)
-	if err != nil || len(s) != 2 || region.String() != s || !region.IsCountry() {
+	if err != nil || len(s) != 2 || region.Canonicalize().String() != s || !region.IsCountry() {
 		return "", Invalid("is no country: give two upper-case letters of ISO 3166-1, such as US")
 	}
 	return s, nil

@@ -50,7 +50,12 @@ func (s *Store) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.
 			case stands && i == 1:
 				refusals = append(refusals, commerce.Taken())
 			}
-			c.create(r)
+			if i < 2 {
+				c.create(r)
+			} else {
+				// An edge of a customer who is not there is nobody's.
+				c.mirror(nil, r)
+			}
 		}
 		if cmd.AccountRepID != "" {
 			rep := employeeKey(&c.keyBuilder, cmd.AccountRepID)

@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CreateTable makes the table and its index, paid by request, and waits until it can be used.
+// CreateTable makes the table and its index, paid by request, waits until it can be used, and lets DynamoDB delete idempotency
+// records that have expired.
 //
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
@@ -36,13 +37,43 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		return failed("CreateTable", s.table, err)
 	}
 	// Only Amazon's takes its time; the local engines answer when the table is there.
-	if out.TableDescription.TableStatus != types.TableStatusCreating {
-		return nil
+	if out.TableDescription.TableStatus == types.TableStatusCreating {
+		if err := dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 5*time.Minute); err != nil {
+			return failed("CreateTable", s.table, err)
+		}
 	}
-	if err := dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 5*time.Minute); err != nil {
-		return failed("CreateTable", s.table, err)
+	return s.EnableExpiry(ctx)
+}
+
+// EnableExpiry lets DynamoDB delete idempotency records that have expired. It does nothing where that is so already.
+//
+// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+func (s *Store) EnableExpiry(ctx context.Context) error {
+	on, err := s.expires(ctx)
+	if err != nil || on {
+		return err
+	}
+	_, err = s.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &s.table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attrExpiresAt), Enabled: aws.Bool(true)},
+	})
+	if err != nil {
+		return failed("UpdateTimeToLive", s.table, err)
 	}
 	return nil
+}
+
+// expires tells whether DynamoDB deletes records that have expired.
+func (s *Store) expires(ctx context.Context) (bool, error) {
+	out, err := s.db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table})
+	if err != nil {
+		return false, failed("DescribeTimeToLive", s.table, err)
+	}
+	d := out.TimeToLiveDescription
+	if d == nil || aws.ToString(d.AttributeName) != attrExpiresAt {
+		return false, nil
+	}
+	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
 }
 
 // TableDescription is what a table is like, beside the model.
@@ -53,6 +84,8 @@ type TableDescription struct {
 	Records, Bytes int64
 	// Differences are the ways in which the table does not fit the model, none where it fits.
 	Differences []string
+	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else depends on it.
+	Expires bool
 }
 
 // DescribeTable compares the table with the model, and its records with the number of shards: a wrong number would look
@@ -60,6 +93,16 @@ type TableDescription struct {
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
+	d, err := s.compareTable(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.Expires, err = s.expires(ctx)
+	return d, err
+}
+
+// compareTable is DescribeTable but for what serving does not need.
+func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
 	if err != nil {
 		return TableDescription{}, failed("DescribeTable", s.table, err)
@@ -142,7 +185,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 //
 // Errors: ErrTableMismatch, and those of DescribeTable.
 func (s *Store) Check(ctx context.Context) error {
-	d, err := s.DescribeTable(ctx)
+	d, err := s.compareTable(ctx)
 	if err != nil {
 		return err
 	}

@@ -320,6 +320,11 @@ func table(ctx context.Context, args []string, env Environment) error {
 		return onTable(cfg, err)
 	}
 	fmt.Fprintf(env.Stdout, "table    %s\nstatus   %s\nrecords  %d (DynamoDB's estimate)\nbytes    %d (DynamoDB's estimate)\n", d.Name, d.Status, d.Records, d.Bytes)
+	if d.Expires {
+		fmt.Fprint(env.Stdout, "expiry   on: idempotency records go when they have expired\n")
+	} else {
+		fmt.Fprint(env.Stdout, "expiry   off: idempotency records stay for ever; `ordergraph table create` turns it on\n")
+	}
 	if len(d.Differences) == 0 {
 		fmt.Fprint(env.Stdout, "fits     yes\n")
 		return nil
@@ -333,6 +338,9 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 	err := store.CreateTable(ctx)
 	if errors.Is(err, dynamo.ErrTableExists) {
 		if err := store.Check(ctx); err != nil {
+			return onTable(cfg, err)
+		}
+		if err := store.EnableExpiry(ctx); err != nil {
 			return onTable(cfg, err)
 		}
 		fmt.Fprintf(env.Stdout, "Table %s already exists, and fits the model.\n", cfg.Table.Table)

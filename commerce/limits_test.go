@@ -1,0 +1,101 @@
+package commerce_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func TestParsePrice(t *testing.T) {
+	for _, c := range []struct {
+		amount   string
+		currency commerce.Currency
+		shown    string
+	}{
+		{"0", "USD", "0.00"}, {"29.99", "USD", "29.99"}, {"29.9", "USD", "29.90"}, {"29.990", "USD", "29.99"}, {"1200", "JPY", "1200"},
+		{"1.234", "KWD", "1.234"}, {"9999999999999.99", "USD", "9999999999999.99"}, {"999999999999999", "JPY", "999999999999999"}, {"1e3", "USD", "1000.00"},
+	} {
+		m, err := commerce.ParsePrice(c.amount, c.currency)
+		if err != nil || m.Decimal() != c.shown || m.Currency != c.currency {
+			t.Errorf("ParsePrice(%s, %s) = %v, %v", c.amount, c.currency, m, err)
+		}
+	}
+	for _, c := range []struct {
+		amount   string
+		currency commerce.Currency
+		says     string
+	}{
+		{"", "USD", "decimal number"}, {"abc", "USD", "decimal number"}, {"-0.01", "USD", "not negative"}, {"0.001", "USD", "2 digits behind"},
+		{"1.5", "JPY", "0 digits behind"}, {"10000000000000.00", "USD", "15 digits"}, {"10000000000000", "USD", "15 digits"}, {"1000000000000000", "JPY", "15 digits"},
+	} {
+		_, err := commerce.ParsePrice(c.amount, c.currency)
+		checkRefused(t, err, c.says)
+	}
+}
+
+func TestBoundsOfNumbers(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		parse     func(int) (int, error)
+		good, bad []int
+	}{
+		{"quantity", commerce.ParseQuantity, []int{1, commerce.MaxQuantity}, []int{0, -1, commerce.MaxQuantity + 1}},
+		{"level", commerce.ParseLevel, []int{0, commerce.MaxLevel}, []int{-1, commerce.MaxLevel + 1}},
+		{"delta", commerce.ParseDelta, []int{1, -1, commerce.MaxLevel, -commerce.MaxLevel}, []int{0, commerce.MaxLevel + 1, -commerce.MaxLevel - 1}},
+	} {
+		for _, n := range c.good {
+			if got, err := c.parse(n); err != nil || got != n {
+				t.Errorf("%s %d: %d, %v", c.name, n, got, err)
+			}
+		}
+		for _, n := range c.bad {
+			_, err := c.parse(n)
+			checkRefused(t, err, "give ")
+		}
+	}
+}
+
+func TestCheckLines(t *testing.T) {
+	if err := errors.Join(commerce.CheckLines(1), commerce.CheckLines(commerce.MaxLines)); err != nil {
+		t.Error(err)
+	}
+	if r := refusalsOf(t, commerce.CheckLines(0)); r[0].Code() != commerce.CodeInvalid {
+		t.Error(r)
+	}
+	if r, ok := errors.AsType[commerce.TooManyLines](commerce.CheckLines(46)); !ok || r.Limit != 45 || !strings.Contains(r.Message, "46") {
+		t.Error(r)
+	}
+}
+
+func TestParseName(t *testing.T) {
+	for _, s := range []string{"x", "Bob #1", "日本", strings.Repeat("x", 20)} {
+		if got, err := commerce.ParseName(s, 20); err != nil || got != s {
+			t.Errorf("ParseName(%q) = %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", " ", "\u00a0 ", "a\nb", "a\x00", "\x7f", "\xff", strings.Repeat("x", 21)} {
+		_, err := commerce.ParseName(s, 20)
+		checkRefused(t, err)
+	}
+	if _, err := commerce.ParseListedName("Bob", 20); err != nil {
+		t.Error(err)
+	}
+	for _, s := range []string{"a#b", " ", "a\tb"} {
+		_, err := commerce.ParseListedName(s, 20)
+		checkRefused(t, err)
+	}
+}
+
+func TestParseCountry(t *testing.T) {
+	for _, s := range []string{"US", "DE", "GB", "JP"} {
+		if got, err := commerce.ParseCountry(s); err != nil || got != s {
+			t.Errorf("ParseCountry(%q) = %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "us", "USA", "U", "840", "EU", "ZZ", "XX", "UK", "Q1", "001"} {
+		_, err := commerce.ParseCountry(s)
+		checkRefused(t, err, "ISO 3166-1")
+	}
+}

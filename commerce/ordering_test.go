@@ -1,0 +1,243 @@
+package commerce_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// refusalsOf gives the refusals of an error.
+func refusalsOf(t testing.TB, err error) commerce.Refusals {
+	t.Helper()
+	if !commerce.IsRefusal(err) {
+		t.Fatalf("error %v, want a refusal", err)
+	}
+	if several, ok := errors.AsType[commerce.Refusals](err); ok {
+		return several
+	}
+	one, _ := errors.AsType[commerce.Refusal](err)
+	return commerce.Refusals{one}
+}
+
+// fieldOf is the path that a refusal names, joined with points.
+func fieldOf(r commerce.Refusal) string {
+	switch r := r.(type) {
+	case commerce.NotFound:
+		return strings.Join(r.Field, ".")
+	case commerce.InvalidInput:
+		return strings.Join(r.Field, ".")
+	case commerce.InsufficientStock:
+		return strings.Join(r.Field, ".")
+	case commerce.TooManyLines:
+		return strings.Join(r.Field, ".")
+	}
+	return ""
+}
+
+func shelf(t testing.TB) map[commerce.SKU]*commerce.Product {
+	return map[commerce.SKU]*commerce.Product{
+		"mug":  {SKU: "mug", Name: "Mug", UnitPrice: money(t, "4.50", "USD"), Available: 10},
+		"lamp": {SKU: "lamp", Name: "Lamp", UnitPrice: money(t, "20.05", "USD"), Available: 1},
+		"vase": {SKU: "vase", Name: "Vase", UnitPrice: money(t, "7", "EUR"), Available: 5},
+		"gold": {SKU: "gold", Name: "Gold", UnitPrice: money(t, "9999999999999.99", "USD"), Available: 1000},
+	}
+}
+
+var placedAt = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)
+
+func TestPlace(t *testing.T) {
+	cmd := commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}, {"mug", 3}}}
+	o, err := cmd.Place("o1", placedAt, commerce.Customer{ID: "c1", AccountRepID: "rep"}, shelf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Status != commerce.Pending || o.Version != 1 || o.AccountRepID != "rep" || o.CustomerID != "c1" || o.PlacedAt != placedAt || o.UpdatedAt != placedAt {
+		t.Errorf("order %+v", o)
+	}
+	if o.Total.Decimal() != "42.55" || *o.ItemCount != 2 || !o.EmbedsItems {
+		t.Errorf("total %s, %d items, embedded: %v", o.Total.Decimal(), *o.ItemCount, o.EmbedsItems)
+	}
+	if len(o.Items) != 2 || o.Items[0].SKU != "lamp" || o.Items[1].SKU != "mug" || o.Items[1].Quantity != 5 || o.Items[1].Name != "Mug" || o.Items[1].OrderID != "o1" {
+		t.Errorf("items %+v", o.Items)
+	}
+}
+
+func TestPlaceRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []commerce.OrderLine
+		want  []string // code and field of each refusal
+	}{
+		{"unknown products, all of them", []commerce.OrderLine{{"none", 1}, {"mug", 1}, {"nil", 1}}, []string{"NOT_FOUND input.items.0.sku", "NOT_FOUND input.items.2.sku"}},
+		{"more than there are", []commerce.OrderLine{{"mug", 11}, {"lamp", 2}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity", "INSUFFICIENT_STOCK input.items.1.quantity"}},
+		{"more than there are in two lines", []commerce.OrderLine{{"mug", 6}, {"mug", 6}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
+		{"two currencies", []commerce.OrderLine{{"mug", 1}, {"vase", 1}}, []string{"INVALID input.items.1.sku"}},
+		{"too large a total", []commerce.OrderLine{{"gold", 2}}, []string{"INVALID input.items"}},
+		{"too many pieces in two lines", []commerce.OrderLine{{"mug", commerce.MaxQuantity}, {"mug", 1}}, []string{"INVALID input.items.1.quantity"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := commerce.NewOrder{Lines: c.lines}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, shelf(t))
+			var got []string
+			for _, r := range refusalsOf(t, err) {
+				got = append(got, string(r.Code())+" "+fieldOf(r))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("refused for %v, want %v: %v", got, c.want, err)
+			}
+		})
+	}
+}
+
+func TestMoved(t *testing.T) {
+	for _, from := range commerce.Statuses() {
+		for _, to := range commerce.Statuses() {
+			moved, err := commerce.Order{Status: from}.Moved(to)
+			if slices.Contains(from.Transitions(), to) {
+				if err != nil || moved.Status != to {
+					t.Errorf("%s to %s: %v, %v", from, to, moved.Status, err)
+				}
+				continue
+			}
+			r, ok := errors.AsType[commerce.InvalidTransition](err)
+			if !ok || r.From != from || r.To != to || !slices.Equal(r.Allowed, from.Transitions()) {
+				t.Errorf("%s to %s: %#v", from, to, err)
+			}
+		}
+	}
+}
+
+// pendingOrder is 2 mugs and 1 lamp.
+func pendingOrder(t testing.TB) commerce.Order {
+	t.Helper()
+	o, err := commerce.NewOrder{Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}}}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, shelf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestWithItem(t *testing.T) {
+	dearer := map[commerce.SKU]*commerce.Product{"mug": {SKU: "mug", UnitPrice: money(t, "99", "EUR"), Available: 1}, "hat": {SKU: "hat", UnitPrice: money(t, "1", "USD"), Available: 9}}
+	for _, c := range []struct {
+		name     string
+		sku      commerce.SKU
+		quantity int
+		by       int
+		total    string
+		items    int
+	}{
+		{"more, at the old price", "mug", 3, 1, "33.55", 2},
+		{"fewer", "mug", 1, -1, "24.55", 2},
+		{"as many", "mug", 2, 0, "29.05", 2},
+		{"none", "mug", 0, -2, "20.05", 1},
+		{"a new one", "hat", 9, 9, "38.05", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := pendingOrder(t)
+			after, by, err := before.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, dearer[c.sku])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if by != c.by || after.Total.Decimal() != c.total || *after.ItemCount != c.items || len(after.Items) != c.items {
+				t.Errorf("by %d, total %s, %d items, want %d, %s, %d", by, after.Total.Decimal(), *after.ItemCount, c.by, c.total, c.items)
+			}
+			if again := pendingOrder(t); !slices.Equal(before.Items, again.Items) {
+				t.Errorf("the order before has changed: %+v", before.Items)
+			}
+		})
+	}
+}
+
+func TestWithItemRefuses(t *testing.T) {
+	full := pendingOrder(t)
+	for len(full.Items) < commerce.MaxLines {
+		full.Items = append(full.Items, commerce.LineItem{SKU: commerce.SKU(strings.Repeat("x", len(full.Items))), UnitPrice: full.Items[0].UnitPrice, Quantity: 1})
+	}
+	shipped := pendingOrder(t)
+	shipped.Status = commerce.Shipped
+	for _, c := range []struct {
+		name     string
+		order    commerce.Order
+		sku      commerce.SKU
+		quantity int
+		want     string
+	}{
+		{"not pending", shipped, "mug", 1, "INVALID input.orderId"},
+		{"off, and not in it", pendingOrder(t), "hat", 0, "NOT_FOUND input.sku"},
+		{"unknown", pendingOrder(t), "hat", 1, "NOT_FOUND input.sku"},
+		{"other currency", pendingOrder(t), "vase", 1, "INVALID input.sku"},
+		{"too many lines", full, "vase", 1, "TOO_MANY_LINES input.sku"},
+		{"not enough", pendingOrder(t), "mug", 13, "INSUFFICIENT_STOCK input.quantity"},
+		{"too large a total", pendingOrder(t), "gold", 2, "INVALID input.quantity"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := c.order.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, shelf(t)[c.sku])
+			r := refusalsOf(t, err)
+			if got := string(r[0].Code()) + " " + fieldOf(r[0]); got != c.want {
+				t.Errorf("refused for %s, want %s: %v", got, c.want, err)
+			}
+		})
+	}
+	one, _, err := pendingOrder(t).WithItem(commerce.OrderItemChange{SKU: "mug"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = one.WithItem(commerce.OrderItemChange{SKU: "lamp"}, nil); refusalsOf(t, err)[0].Code() != commerce.CodeInvalid {
+		t.Errorf("the last item goes: %v", err)
+	}
+}
+
+// Whatever is set and taken off, an order's total is the sum of its lines, and what it has reserved more is what it says.
+func TestChangesOfItemsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		products := map[commerce.SKU]*commerce.Product{}
+		skus := []commerce.SKU{"a", "b", "c", "d"}
+		for i, sku := range skus {
+			price, err := commerce.ParsePrice([]string{"0", "0.01", "19.99", "1000000"}[i], "USD")
+			if err != nil {
+				t.Fatal(err)
+			}
+			products[sku] = &commerce.Product{SKU: sku, UnitPrice: price, Available: 1_000_000}
+		}
+		o, err := commerce.NewOrder{Lines: []commerce.OrderLine{{"a", 1}}}.Place("o", placedAt, commerce.Customer{}, products)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reserved := 1
+		for range rapid.IntRange(0, 20).Draw(t, "changes") {
+			change := commerce.OrderItemChange{SKU: rapid.SampledFrom(skus).Draw(t, "sku"), Quantity: rapid.IntRange(0, 5).Draw(t, "quantity")}
+			after, by, err := o.WithItem(change, products[change.SKU])
+			if commerce.IsRefusal(err) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, reserved = after, reserved+by
+		}
+		pieces, cents := 0, int64(0)
+		for _, item := range o.Items {
+			pieces += item.Quantity
+			cents += int64(item.Quantity) * map[commerce.SKU]int64{"a": 0, "b": 1, "c": 1999, "d": 100_000_000}[item.SKU]
+		}
+		whole, frac, _ := o.Total.Amount.Int64(2)
+		if pieces != reserved || whole*100+frac != cents || len(o.Items) != *o.ItemCount || len(o.Items) == 0 {
+			t.Fatalf("%d pieces, %d reserved; %d cents, total %s; %d items, count %d", pieces, reserved, cents, o.Total.Decimal(), len(o.Items), *o.ItemCount)
+		}
+	})
+}
+
+func TestCanGoElsewhere(t *testing.T) {
+	for _, s := range commerce.Statuses() {
+		err := commerce.Order{Status: s}.CanGoElsewhere()
+		if (err == nil) != (s == commerce.Pending || s == commerce.Confirmed) {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+}
