@@ -46,6 +46,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
       'WholeOrder',
       'Stock',
       'AccountRep',
+      'PlaceOrder',
     ])
     assert.equal(await tabs.first().getAttribute('aria-selected'), 'true')
   })
@@ -201,6 +202,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
       'PendingOrders',
       'WholeOrder',
       'AccountRep',
+      'PlaceOrder',
     ])
     const stored = await page.evaluate(() => JSON.stringify(localStorage))
     assert.ok(!stored.includes('xyzzy'), 'the header is not in local storage')

@@ -108,4 +108,40 @@ query AccountRep {
   }
 }
 `,
+  `# An order. Run it again: with the same key there is still one order, and the same answer.
+mutation PlaceOrder {
+  placeOrder(
+    input: {
+      customerId: "cust_01"
+      items: [{ sku: "prod_100", quantity: 1 }]
+      idempotencyKey: "my-first-order"
+    }
+  ) {
+    order {
+      id
+      status
+      total {
+        amount
+        currencyCode
+      }
+      availableTransitions
+      customer {
+        orderCount
+      }
+      timeline {
+        nodes {
+          type
+          actor
+          at
+        }
+      }
+    }
+    userErrors {
+      code
+      message
+      field
+    }
+  }
+}
+`,
 ]
