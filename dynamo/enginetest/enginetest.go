@@ -18,10 +18,13 @@
 //     the last one ended.
 //   - The order of Scan.
 //   - Consumed capacity: the service and DynamoDB Local report it when asked, minidyn does not.
-//   - Reserved words as attribute names (status, name, count and some 570 more) in expressions: the service and
+//   - Reserved words as attribute names (status, name, count and some 570 more) in expressions of reads: the service and
 //     DynamoDB Local refuse them, minidyn does not. Write #status.
 //   - How a number is spelled inside a list or a map. DynamoDB Local makes 0.1 of the attribute 0.10, but leaves it
-//     in a list. Whoever needs the trailing zero stores text; whoever compares numbers compares values.
+//     in a list, and adds 1.50 to 6 to get 7.50. Whoever needs the trailing zero stores text; whoever compares numbers
+//     compares values.
+//   - Whether an update in a transaction that makes no sense for its record (a text added to, a key changed) is an error, or a
+//     reason of a cancelled transaction: the service's documentation has it so, DynamoDB Local does it for some.
 //   - An update (not a put) that sets an index key to another type: DynamoDB Local takes it and leaves the record
 //     out of the index.
 //   - Whether a Query with Select COUNT sends records as well. The count is right.
@@ -63,7 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client, known ...Differ
 	}
 	var tables atomic.Int64
 	start := time.Now().UnixNano() // apart from other runs against an engine that keeps its tables
-	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), batchCases(), transactCases(), valueCases()) {
+	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), batchCases(), transactCases(), transactedUpdateCases(), valueCases()) {
 		reason, differs := reasons[c.name]
 		delete(reasons, c.name)
 		t.Run(c.name, func(t *testing.T) {

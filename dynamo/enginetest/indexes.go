@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,6 +27,9 @@ func indexCases() []testCase {
 		{"IndexOfEqualKeysLoses", testIndexEqualKeysLoses},
 		{"IndexOfEqualKeys", testIndexEqualKeys},
 		{"IndexChurn", func(tb *table) { testIndexChurn(tb, 5) }},
+		{"IndexGainsOnTransaction", testIndexGainsOnTransaction},
+		{"IndexLosesOnTransaction", testIndexLosesOnTransaction},
+		{"IndexChurnByTransactions", testIndexChurnByTransactions},
 		{"IndexChurnOfIndexedRecords", testIndexChurnIndexed},
 		{"IndexLastEvaluatedKey", testIndexLastKey},
 	}
@@ -221,6 +225,133 @@ func testIndexChurn(tb *table, ways int) {
 		}
 		if step%10 != 9 {
 			continue
+		}
+		for i := range 3 {
+			g := fmt.Sprint("g", i)
+			var want []string
+			for s, at := range where {
+				if at == g {
+					want = append(want, s)
+				}
+			}
+			sameSet(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
+		}
+		if tb.Failed() {
+			return // one wrong entry stays wrong
+		}
+	}
+}
+
+// updateAction is an update in a transaction; values are its :names in pairs of name and value.
+func updateAction(tb *table, s, expr string, values ...any) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &tb.name, Key: key("p", s), UpdateExpression: &expr, ExpressionAttributeValues: valueMap(values...),
+	}}
+}
+
+func deleteAction(tb *table, s string) types.TransactWriteItem {
+	return types.TransactWriteItem{Delete: &types.Delete{TableName: &tb.name, Key: key("p", s)}}
+}
+
+// failingAction is an action whose condition fails.
+func failingAction(tb *table) types.TransactWriteItem {
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &tb.name, Key: key("p", "nobody"), ConditionExpression: aws.String("attribute_exists(pk)"),
+	}}
+}
+
+func testIndexGainsOnTransaction(tb *table) {
+	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"), record("p", "3"), record("p", "5", gsi1pk, "g"))
+	actions := []types.TransactWriteItem{
+		updateAction(tb, "3", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c"),
+		updateAction(tb, "4", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "a"),
+		updateAction(tb, "5", "SET gsi1sk = :s", ":s", "e"),
+		putAction(tb, indexed("6", "g", "f"), "attribute_not_exists(pk)"),
+	}
+	if err := tb.transact(append(slices.Clone(actions), failingAction(tb))...); err == nil {
+		tb.Fatal("the transaction should have been refused")
+	}
+	same(tb, "g after the refused one", tb.index("g"), []string{"1", "2"})
+	if err := tb.transact(actions...); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g", tb.index("g"), []string{"4", "1", "3", "2", "5", "6"})
+	if err := tb.transact(deleteAction(tb, "3"), deleteAction(tb, "4")); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g without two", tb.index("g"), []string{"1", "2", "5", "6"})
+}
+
+func testIndexLosesOnTransaction(tb *table) {
+	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "same"), indexed("4", "g", "same"), indexed("5", "g", "z"))
+	actions := []types.TransactWriteItem{
+		updateAction(tb, "1", "REMOVE gsi1pk, gsi1sk"),
+		updateAction(tb, "3", "REMOVE gsi1sk"),
+		putAction(tb, record("p", "5", "v", "x"), "attribute_exists(pk)"),
+	}
+	if err := tb.transact(append(slices.Clone(actions), failingAction(tb))...); err == nil {
+		tb.Fatal("the transaction should have been refused")
+	}
+	same(tb, "g before", tb.index("g")[:2], []string{"1", "2"})
+	sameSet(tb, "g after the refused one", tb.index("g"), []string{"1", "2", "3", "4", "5"})
+	if err := tb.transact(actions...); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g", tb.index("g"), []string{"2", "4"})
+	if got := tb.get("p", "1"); len(got) != 2 {
+		tb.Errorf("the record itself: %v", got)
+	}
+	if err := tb.transact(deleteAction(tb, "1"), deleteAction(tb, "3"), deleteAction(tb, "5")); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g after deletes of those that left", tb.index("g"), []string{"2", "4"})
+	if err := tb.transact(updateAction(tb, "1", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c"), deleteAction(tb, "2")); err != nil {
+		tb.Fatal(err)
+	}
+	same(tb, "g with one back", tb.index("g"), []string{"1", "4"})
+}
+
+// testIndexChurnByTransactions is testIndexChurn in transactions of three actions, every third of which is refused.
+func testIndexChurnByTransactions(tb *table) {
+	where := map[string]string{} // sort key to index partition
+	state := uint32(1)
+	next := func(n int) int { // the same numbers every time
+		state = state*1664525 + 1013904223
+		return int(state>>16) % n
+	}
+	for step := range 120 {
+		var actions []types.TransactWriteItem
+		then := maps.Clone(where)
+		first := next(12)
+		for i := range 3 {
+			s := fmt.Sprint((first + i) % 12)
+			g := fmt.Sprint("g", next(3))
+			switch next(5) {
+			case 0:
+				actions = append(actions, deleteAction(tb, s))
+				delete(then, s)
+			case 1:
+				actions = append(actions, putAction(tb, indexed(s, g, s), ""))
+				then[s] = g
+			case 2:
+				actions = append(actions, updateAction(tb, s, "SET gsi1pk = :p, gsi1sk = :s", ":p", g, ":s", s))
+				then[s] = g
+			case 3:
+				actions = append(actions, putAction(tb, record("p", s), ""))
+				delete(then, s)
+			case 4:
+				actions = append(actions, updateAction(tb, s, "REMOVE gsi1pk, gsi1sk"))
+				delete(then, s)
+			}
+		}
+		refuse := step%3 == 2
+		if refuse {
+			actions = append(actions, failingAction(tb))
+		} else {
+			where = then
+		}
+		if err := tb.transact(actions...); (err != nil) != refuse {
+			tb.Fatal(err)
 		}
 		for i := range 3 {
 			g := fmt.Sprint("g", i)

@@ -332,6 +332,7 @@ func conditionCases() []testCase {
 		{"attribute_exists(m.l[2])", false, nil},
 		{"n = :v", true, []any{":v", num("10.0")}},
 		{"n = :v", false, []any{":v", "10"}},
+		{"n < :v", true, []any{":v", num("10.00000000000000000001")}},
 		{"n < :v", true, []any{":v", num("100")}},
 		{"n > :v", false, []any{":v", num("9e1")}},
 		{"t < :v", true, []any{":v", "help"}},

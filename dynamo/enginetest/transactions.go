@@ -22,7 +22,10 @@ func transactCases() []testCase {
 		{"TransactCancelledKeepsEverything", testTransactKeeps},
 		{"TransactHundred", testTransactHundred},
 		{"TransactSameItemTwice", testTransactTwice},
+		{"TransactCancelledReturnsOld", testTransactCancelledReturnsOld},
+		{"TransactRefusedWhole", testTransactRefusedWhole},
 		{"TransactToken", testTransactToken},
+		{"TransactTokenOfCancelled", testTransactTokenOfCancelled},
 		{"TransactGet", testTransactGet},
 		{"ConcurrentUpdates", testConcurrentUpdates},
 	}
@@ -150,20 +153,157 @@ func testTransactCancelledTwice(tb *table) {
 		}})
 }
 
-// testTransactKeeps checks that records a refused transaction has nothing to do with come out unharmed.
+// testTransactKeeps checks that records a refused transaction has nothing to do with come out unharmed, and so do those that
+// it would have changed.
 func testTransactKeeps(tb *table) {
-	it := record("p", "bystander", "empty", "")
-	it["list"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
-	it["map"] = &types.AttributeValueMemberM{Value: item{}}
-	tb.put(it)
-	if err := tb.transact(putAction(tb, record("p", "x"), ""), putAction(tb, record("p", "y"), "attribute_exists(pk)")); err == nil {
+	for _, s := range []string{"bystander", "changed"} {
+		it := record("p", s, "empty", "")
+		it["ls"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
+		it["mp"] = &types.AttributeValueMemberM{Value: item{}}
+		tb.put(it)
+	}
+	err := tb.transact(
+		putAction(tb, record("p", "x"), ""),
+		putAction(tb, record("p", "changed", "v", "x"), ""),
+		putAction(tb, record("p", "y"), "attribute_exists(pk)"),
+	)
+	if err == nil {
 		tb.Fatal("the transaction should have been refused")
 	}
-	got := tb.get("p", "bystander")
-	l, _ := got["list"].(*types.AttributeValueMemberL)
-	m, _ := got["map"].(*types.AttributeValueMemberM)
-	if len(got) != 5 || l == nil || m == nil {
-		tb.Errorf("got %v", got)
+	for _, s := range []string{"bystander", "changed"} {
+		tb.keepsEmpty(s)
+		if got := tb.get("p", s); len(got) != 5 {
+			tb.Errorf("%s: got %v", s, got)
+		}
+	}
+	if tb.get("p", "x") != nil {
+		tb.Error("the refused transaction wrote")
+	}
+}
+
+// keepsEmpty checks that a record has its empty list and map, by a condition: not every engine's answers tell.
+func (tb *table) keepsEmpty(s string) {
+	tb.Helper()
+	err := tb.transact(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &tb.name, Key: key("p", s),
+		ConditionExpression:       aws.String("size(ls) = :none AND attribute_type(ls, :l) AND size(mp) = :none AND attribute_type(mp, :m)"),
+		ExpressionAttributeValues: valueMap(":none", num("0"), ":l", "L", ":m", "M"),
+	}})
+	if err != nil {
+		tb.Errorf("%s has lost its empty list or map: %v", s, err)
+	}
+}
+
+// testTransactCancelledReturnsOld has every kind of action fail.
+func testTransactCancelledReturnsOld(tb *table) {
+	tb.put(record("p", "1", "v", "a"), record("p", "2", "v", "b"), record("p", "3", "v", "c"), record("p", "4", "v", "d"), record("p", "5", "v", "e"))
+	not, old := aws.String("v = :no"), types.ReturnValuesOnConditionCheckFailureAllOld
+	no := valueMap(":no", "x")
+	err := tb.transact(
+		types.TransactWriteItem{Put: &types.Put{
+			TableName: &tb.name, Item: record("p", "1"), ConditionExpression: not, ExpressionAttributeValues: no, ReturnValuesOnConditionCheckFailure: old,
+		}},
+		types.TransactWriteItem{Update: &types.Update{
+			TableName: &tb.name, Key: key("p", "2"), UpdateExpression: aws.String("SET w = :no"),
+			ConditionExpression: not, ExpressionAttributeValues: no, ReturnValuesOnConditionCheckFailure: old,
+		}},
+		types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &tb.name, Key: key("p", "3"), ConditionExpression: not, ExpressionAttributeValues: no, ReturnValuesOnConditionCheckFailure: old,
+		}},
+		types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &tb.name, Key: key("p", "4"), ConditionExpression: not, ExpressionAttributeValues: no, ReturnValuesOnConditionCheckFailure: old,
+		}},
+		types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &tb.name, Key: key("p", "5"), ConditionExpression: not, ExpressionAttributeValues: no,
+		}},
+		types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &tb.name, Key: key("p", "nobody"), ConditionExpression: not, ExpressionAttributeValues: no, ReturnValuesOnConditionCheckFailure: old,
+		}},
+		putAction(tb, record("p", "6"), "attribute_not_exists(pk)"),
+	)
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		tb.Fatalf("want TransactionCanceledException, got %v", err)
+	}
+	var got []string
+	for _, r := range cancelled.CancellationReasons {
+		got = append(got, aws.ToString(r.Code)+" "+text(r.Item, "v"))
+	}
+	same(tb, "reasons", got, []string{
+		reasonCondition + " a", reasonCondition + " b", reasonCondition + " c", reasonCondition + " d", reasonCondition + " ", reasonCondition + " ", reasonNone + " ",
+	})
+	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"a", "b", "c", "d", "e"})
+}
+
+// wantRefused fails the test unless err says that the request, or what it asks of the record, makes no sense. Engines draw the
+// line between the two in different places: DynamoDB's documentation has reasons that DynamoDB Local sends as errors.
+func wantRefused(tb *table, what string, err error) {
+	tb.Helper()
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		wantCode(tb, what, err, "ValidationException")
+		return
+	}
+	for _, r := range cancelled.CancellationReasons {
+		if code := aws.ToString(r.Code); code != "ValidationError" && code != reasonNone {
+			tb.Errorf("%s: the reason is %s", what, code)
+		}
+	}
+}
+
+// testTransactRefusedWhole has transactions whose last action makes no sense.
+func testTransactRefusedWhole(tb *table) {
+	wrong := record("p", "2")
+	wrong[gsi1pk], wrong[gsi1sk] = num("1"), str("x")
+	for _, c := range []struct {
+		name string
+		last types.TransactWriteItem
+	}{
+		{"no sort key", putAction(tb, item{pk: str("p")}, "")},
+		{"an empty sort key", putAction(tb, record("p", ""), "")},
+		{"an empty index key", putAction(tb, record("p", "2", gsi1pk, "", gsi1sk, "x"), "")},
+		{"an index key of another type", putAction(tb, wrong, "")},
+		{"a condition without sense", putAction(tb, record("p", "2"), "v = = v")},
+		{"a condition with a reserved word", putAction(tb, record("p", "2"), "attribute_not_exists(status)")},
+		{"a condition whose value is not given", putAction(tb, record("p", "2"), "v = :v")},
+		{"more than a key", types.TransactWriteItem{Delete: &types.Delete{TableName: &tb.name, Key: record("p", "2", "v", "x")}}},
+		{"a value that is not used", types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &tb.name, Key: key("p", "2"), ConditionExpression: aws.String("attribute_not_exists(pk)"), ExpressionAttributeValues: valueMap(":v", "x"),
+		}}},
+		{"nothing to do", types.TransactWriteItem{}},
+		{"two things to do", types.TransactWriteItem{
+			Put: &types.Put{TableName: &tb.name, Item: record("p", "2")}, Delete: &types.Delete{TableName: &tb.name, Key: key("p", "2")},
+		}},
+	} {
+		wantRefused(tb, c.name, tb.transact(putAction(tb, record("p", "1", gsi1pk, "g", gsi1sk, "1"), ""), c.last))
+		nothingWritten(tb)
+		same(tb, "the index after "+c.name, tb.index("g"), []string{})
+	}
+	other := tb.name + "-not"
+	err := tb.transact(putAction(tb, record("p", "1"), ""), types.TransactWriteItem{Put: &types.Put{TableName: &other, Item: record("p", "2")}})
+	wantCode(tb, "no such table", err, "ResourceNotFoundException")
+	nothingWritten(tb)
+}
+
+// testTransactTokenOfCancelled has that a transaction that was cancelled has not used its token up.
+func testTransactTokenOfCancelled(tb *table) {
+	send := func(n string) error {
+		_, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{
+			ClientRequestToken: aws.String(tb.name[max(0, len(tb.name)-36):]), TransactItems: []types.TransactWriteItem{takeAction(tb, "a", n)},
+		})
+		return err
+	}
+	tb.putStock("a", "5")
+	for range 2 {
+		if _, ok := errors.AsType[*types.TransactionCanceledException](send("6")); !ok {
+			tb.Error("more was taken than is there")
+		}
+	}
+	if err := send("5"); err != nil {
+		tb.Error(err)
+	}
+	if err := send("5"); err != nil {
+		tb.Errorf("the same again, when there is nothing left: %v", err)
 	}
 }
 

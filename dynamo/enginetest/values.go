@@ -16,6 +16,7 @@ func valueCases() []testCase {
 		{"NumberRefused", testNumberRefused},
 		{"EmptyText", testEmptyText},
 		{"EmptyLists", testEmptyValues},
+		{"ConditionBesideEmptyBytes", testConditionBesideEmptyBytes},
 		{"NestedValues", testNestedValues},
 		{"OtherTypes", testOtherTypes},
 		{"SetUpdates", testSetUpdates},
@@ -96,6 +97,15 @@ func testEmptyValues(tb *table) {
 			tb.Errorf("nested: %v", nested.Value)
 		}
 		tb.update("p", "1", "SET v = :v", ":v", "x") // and an update of something else leaves them be
+	}
+}
+
+func testConditionBesideEmptyBytes(tb *table) {
+	it := record("p", "1", "v", "x")
+	it["bytes"] = &types.AttributeValueMemberB{Value: []byte{}}
+	tb.put(it)
+	if err := tb.transact(putAction(tb, record("p", "1", "v", "y"), "attribute_exists(v)")); err != nil {
+		tb.Error(err)
 	}
 }
 

@@ -1,19 +1,36 @@
 // Package embedded is the built-in store: minidyn, a DynamoDB in memory, behind the AWS SDK's own client. There is no
 // port and no listener; everything above the HTTP client is what production runs.
 //
-// What the code relies on, and where minidyn is known to differ, is written down as tests in package dynamo/enginetest.
+// What the code relies on, and where the store is known to differ from DynamoDB, is written down as tests in package
+// dynamo/enginetest.
 //
-// It is good for a first run and for tests, not for measurements: a Query costs as much as the table is large. Where minidyn
-// behaves otherwise than DynamoDB, the rest of the code keeps clear of it:
+// # What is mended
+//
+// minidyn keeps the records, evaluates conditions and answers reads. What it does wrong where records are written is mended here,
+// in front of it, so that nothing above has to know:
+//
+//   - A write of a single record, and every action of a transaction, becomes a put of the whole record or a delete, under the
+//     condition it came with. What an update makes of the record is worked out here, with minidyn's parser and exact numbers.
+//   - A record that leaves an index is deleted and put again.
+//   - A transaction's actions are done one after the other, and undone from the records that were read before if one fails. That
+//     names every action that failed, with its record, and costs nothing for the rest of the table.
+//   - ClientRequestTokens of the last 10,000 transactions are remembered.
+//   - Placeholders, reserved words and the types of keys are checked before anything is written.
+//
+// # What is not
+//
+// It is good for a first run and for tests, not for measurements: a Query costs as much as the table is large. The rest of the
+// code keeps clear of where it still behaves otherwise than DynamoDB:
 //
 //   - It reports no consumed capacity, so package dynamo computes read units by DynamoDB's documented rules.
 //   - A Query that continues behind a record that is no longer there gives nothing, so lists never use
 //     ExclusiveStartKey.
 //   - It joins partition and sort key with a point. No two keys of the model can be joined to the same text, as values hold no '#'
 //     and every sort key begins with, or follows, literal text.
-//   - Empty lists are lost when they are written, so a list that is not there reads as an empty one.
-//   - Updates have faults that lose data: they remove no attributes, make floats of numbers, and break the index where they give a
-//     record its first index keys. Whoever writes puts whole records.
+//   - Empty lists are left out of answers, so a list that is not there reads as an empty one.
+//   - Updates that reach into lists or maps, change sets or append to lists lose data: UpdateItem leaves them to minidyn, and
+//     transactions refuse them. Batches leave the index wrong where they take a record out of it.
+//   - Conditions compare numbers as float64.
 //   - Its tables are guarded by no lock when they are made or described, so the store serves one request at a time.
 package embedded
 
@@ -22,6 +39,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,12 +51,19 @@ import (
 
 // Store is a DynamoDB in memory. It is safe for concurrent use.
 type Store struct {
-	mu     sync.Mutex
-	engine *server.Server
+	mu         sync.Mutex
+	engine     *server.Client
+	operations map[string]operation
+	tables     map[string]*table
+	tokens     tokens
 }
 
 // New returns an empty store.
-func New() *Store { return &Store{engine: server.NewServer()} }
+func New() *Store {
+	s := &Store{engine: server.NewClient(), tables: map[string]*table{}, tokens: tokens{limit: 10_000, known: map[string]digest{}}}
+	s.operations = s.routes()
+	return s
+}
 
 // Client returns a client of the store. What optFns set of the endpoint, the region and the credentials does not matter;
 // an HTTP client in the place of the store's can wrap it.
@@ -57,7 +83,7 @@ func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 //
 // Errors: the context's, where it ended before the request was served or while it was.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
-	reply, err := s.serve(r)
+	status, body, err := s.serve(r)
 	if err == nil {
 		err = r.Context().Err()
 	}
@@ -65,57 +91,41 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", reply.status, http.StatusText(reply.status)),
-		StatusCode:    reply.status,
+		Status:        fmt.Sprintf("%d %s", status, http.StatusText(status)),
+		StatusCode:    status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        reply.header,
-		Body:          io.NopCloser(&reply.body),
-		ContentLength: int64(reply.body.Len()),
+		Header:        http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
 		Request:       r,
 	}, nil
 }
 
-// serve lets the engine answer, unless the context ends while others are served. A panic of the engine becomes what
-// DynamoDB answers when it fails.
-func (s *Store) serve(r *http.Request) (to *reply, err error) {
+// serve answers, unless the context ends while others are served. A panic of the engine becomes what DynamoDB answers
+// when it fails.
+func (s *Store) serve(r *http.Request) (status int, body []byte, err error) {
+	defer r.Body.Close()
+	request, err := io.ReadAll(r.Body)
+	if err != nil {
+		return 0, nil, fmt.Errorf("embedded store: read the request: %w", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := r.Context().Err(); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			to = &reply{header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, status: http.StatusInternalServerError}
-			fmt.Fprintf(&to.body, `{"__type":"InternalServerError","message":%q}`, fmt.Sprint(panicked))
+			status, body, err = encode(nil, &failure{Type: codeInternal, Message: fmt.Sprint(panicked)})
 		}
 	}()
-	to = &reply{header: http.Header{}, status: http.StatusOK}
-	s.engine.ServeHTTP(to, r)
-	return to, nil
-}
-
-// reply is an http.ResponseWriter that keeps what is written.
-type reply struct {
-	header  http.Header
-	status  int
-	written bool
-	body    bytes.Buffer
-}
-
-// Header returns the reply's headers.
-func (r *reply) Header() http.Header { return r.header }
-
-// WriteHeader sets the status, once.
-func (r *reply) WriteHeader(status int) {
-	if !r.written {
-		r.status, r.written = status, true
+	target := r.Header.Get("X-Amz-Target")
+	name := target[strings.LastIndex(target, ".")+1:]
+	do, known := s.operations[name]
+	if !known {
+		return encode(nil, &failure{Type: "UnknownOperationException", Message: "the embedded store has no operation " + strconv.Quote(name)})
 	}
-}
-
-// Write adds to the body.
-func (r *reply) Write(b []byte) (int, error) {
-	r.written = true
-	return r.body.Write(b)
+	return encode(do(r.Context(), request))
 }

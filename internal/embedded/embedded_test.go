@@ -100,3 +100,102 @@ func TestAPanicOfTheEngineIsAnError(t *testing.T) {
 		t.Errorf("the store does not go on: %v", err)
 	}
 }
+
+func put(name *string, item map[string]types.AttributeValue, condition string) types.TransactWriteItem {
+	p := &types.Put{TableName: name, Item: item}
+	if condition != "" {
+		p.ConditionExpression = &condition
+	}
+	return types.TransactWriteItem{Put: p}
+}
+
+// A transaction in which the engine panics has not happened.
+func TestAPanicInATransactionUndoesIt(t *testing.T) {
+	db := embedded.New().Client()
+	name := table(t, db)
+	item := key("l")
+	item["l"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "x"}}}
+	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		put(name, key("new"), ""),
+		{Delete: &types.Delete{TableName: name, Key: key("l"), ConditionExpression: aws.String("attribute_exists(l[7])")}},
+	}})
+	if api := smithy.APIError(nil); !errors.As(err, &api) || api.ErrorCode() != "InternalServerError" {
+		t.Errorf("error is %v, want InternalServerError", err)
+	}
+	for s, there := range map[string]bool{"new": false, "l": true} {
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key(s)})
+		if err != nil || (out.Item != nil) != there {
+			t.Errorf("%s: %v, %v", s, out.Item, err)
+		}
+	}
+}
+
+// What the store cannot apply as DynamoDB would, it refuses in transactions.
+func TestATransactionRefusesUpdatesBeyondTopLevelAttributes(t *testing.T) {
+	db := embedded.New().Client()
+	name := table(t, db)
+	for _, expression := range []string{
+		"SET m.a = :v", "SET l[0] = :v", "REMOVE l[0]", "SET l = list_append(l, :v)", "SET a = m.a + :v", "ADD s :v", "DELETE s :v",
+	} {
+		u := &types.Update{TableName: name, Key: key("a"), UpdateExpression: aws.String(expression)}
+		if expression != "REMOVE l[0]" {
+			u.ExpressionAttributeValues = map[string]types.AttributeValue{":v": &types.AttributeValueMemberSS{Value: []string{"x"}}}
+		}
+		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			put(name, key("new"), ""), {Update: u},
+		}})
+		if api := smithy.APIError(nil); !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
+			t.Errorf("%s: error is %v, want ValidationException", expression, err)
+		}
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key("new")})
+		if err != nil || out.Item != nil {
+			t.Errorf("%s: the rest was done: %v, %v", expression, out.Item, err)
+		}
+	}
+}
+
+// The SDK sends maps in any order. The same transaction is the same all the same.
+func TestATokenDoesNotMindTheOrderOfMaps(t *testing.T) {
+	db := embedded.New().Client()
+	name := table(t, db)
+	item := key("a")
+	for i := range 12 {
+		item[fmt.Sprint("attribute", i)] = &types.AttributeValueMemberS{Value: "x"}
+	}
+	for range 20 {
+		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+			ClientRequestToken: aws.String("token"), TransactItems: []types.TransactWriteItem{put(name, item, "attribute_not_exists(pk)")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An update that is the engine's tells the record its condition met, too.
+func TestANestedUpdateReturnsTheOldRecord(t *testing.T) {
+	db := embedded.New().Client()
+	name := table(t, db)
+	item := key("a")
+	item["m"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberS{Value: "x"}}}
+	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: name, Key: key("a"), UpdateExpression: aws.String("SET m.y = m.x"), ConditionExpression: aws.String("attribute_not_exists(m)"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if failed := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &failed) || failed.Item["m"] == nil {
+		t.Errorf("error is %v, want ConditionalCheckFailedException with the record", err)
+	}
+}
+
+func TestUnknownOperationsAreRefused(t *testing.T) {
+	_, err := embedded.New().Client().ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if api := smithy.APIError(nil); !errors.As(err, &api) || api.ErrorCode() != "UnknownOperationException" {
+		t.Errorf("error is %v, want UnknownOperationException", err)
+	}
+}
