@@ -16,6 +16,7 @@
 //     names every action that failed, with its record, and costs nothing for the rest of the table.
 //   - ClientRequestTokens of the last 10,000 transactions are remembered.
 //   - Placeholders, reserved words and the types of keys are checked before anything is written.
+//   - The setting of a table's time to live is kept. Nothing expires.
 //
 // # What is not
 //

@@ -20,6 +20,8 @@ func (s *Store) routes() map[string]operation {
 		"UpdateTable":        decoded(s.updateTable),
 		"DeleteTable":        decoded(s.deleteTable),
 		"DescribeTable":      decoded(s.engine.DescribeTable),
+		"UpdateTimeToLive":   decoded(s.updateTimeToLive),
+		"DescribeTimeToLive": decoded(s.describeTimeToLive),
 		"GetItem":            decoded(s.engine.GetItem),
 		"PutItem":            decoded(s.write(put)),
 		"UpdateItem":         decoded(s.updateItem),

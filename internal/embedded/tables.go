@@ -18,6 +18,8 @@ type table struct {
 	keys []string
 	// defined are the types of all attributes that are keys, of the table or of an index.
 	defined map[string]types.ScalarAttributeType
+	// expiry is the attribute of the time to live, "" where there is none.
+	expiry string
 }
 
 func (s *Store) createTable(ctx context.Context, in *server.CreateTableInput) (*server.CreateTableOutput, error) {

@@ -1,0 +1,73 @@
+package enginetest
+
+import (
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func timeToLiveCases() []testCase {
+	return []testCase{
+		{"TimeToLive", testTimeToLive},
+		{"TimeToLiveNoSuchTable", testTimeToLiveNoSuchTable},
+	}
+}
+
+// timeToLive says by which attribute the table's records expire, "" for by none.
+func (tb *table) timeToLive() string {
+	tb.Helper()
+	out, err := tb.db.DescribeTimeToLive(tb.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &tb.name})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	switch d := out.TimeToLiveDescription; d.TimeToLiveStatus {
+	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
+		return aws.ToString(d.AttributeName)
+	}
+	return ""
+}
+
+// testTimeToLive only turns it on: the service takes up to an hour for it, in which it can be turned no further. Whether and when
+// what has expired is deleted is not tested; the service may take days.
+func testTimeToLive(tb *table) {
+	set := func(name string, on bool) error {
+		_, err := tb.db.UpdateTimeToLive(tb.Context(), &dynamodb.UpdateTimeToLiveInput{
+			TableName: &tb.name, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &name, Enabled: &on},
+		})
+		return err
+	}
+	if got := tb.timeToLive(); got != "" {
+		tb.Errorf("a new table's records expire by %q", got)
+	}
+	wantCode(tb, "turned off when it is off", set("until", false), "ValidationException")
+	if err := set("until", true); err != nil {
+		tb.Fatal(err)
+	}
+	if got := tb.timeToLive(); got != "until" {
+		tb.Errorf("records expire by %q", got)
+	}
+	wantCode(tb, "turned on when it is on", set("until", true), "ValidationException")
+	wantCode(tb, "turned on by another attribute", set("other", true), "ValidationException")
+	it := record("p", "1")
+	it["until"] = num("4102444800") // 2100
+	tb.put(it)
+	if got := number(tb.get("p", "1"), "until"); got != "4102444800" {
+		tb.Errorf("got %q", got)
+	}
+}
+
+func testTimeToLiveNoSuchTable(tb *table) {
+	no := aws.String(tb.name + "-not")
+	_, err := tb.db.DescribeTimeToLive(tb.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: no})
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
+		tb.Errorf("DescribeTimeToLive: want ResourceNotFoundException, got %v", err)
+	}
+	_, err = tb.db.UpdateTimeToLive(tb.Context(), &dynamodb.UpdateTimeToLiveInput{
+		TableName: no, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("until"), Enabled: aws.Bool(true)},
+	})
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
+		tb.Errorf("UpdateTimeToLive: want ResourceNotFoundException, got %v", err)
+	}
+}
