@@ -1,7 +1,7 @@
 package enginetest
 
 // Minidyn returns the cases that the store that is built in is known to fail: github.com/truora/minidyn v0.8.2 behind package
-// internal/embedded, which mends what writes of single records and transactions do wrong. It is a function because a list
+// internal/embedded, which mends what writes of single records, transactions and scans do wrong. It is a function because a list
 // anybody could change would be no list of facts.
 //
 // What follows for code that has to run on it as well:
@@ -45,7 +45,6 @@ func Minidyn() Differences {
 		"Refuses/query_of_range_of_partitions":          lenient,
 		"Refuses/query_of_reversed_range":               lenient,
 		"Refuses/query_without_partition_key":           lenient,
-		"ScanSegments":                                  "minidyn does not know segments: each has everything",
 		"UpdateRemove":                                  "minidyn's REMOVE removes no elements of lists, and no attributes beside them",
 	}
 }

@@ -297,6 +297,10 @@ func testScanSegments(tb *table) {
 		}
 		sameSet(tb, fmt.Sprintf("%d segments", total), got, want)
 	}
+	for _, c := range [][2]*int32{{aws.Int32(2), aws.Int32(2)}, {aws.Int32(-1), aws.Int32(2)}, {aws.Int32(0), nil}, {nil, aws.Int32(2)}} {
+		_, err := tb.db.Scan(tb.Context(), &dynamodb.ScanInput{TableName: &tb.name, Segment: c[0], TotalSegments: c[1]})
+		wantCode(tb, fmt.Sprint("segment ", aws.ToInt32(c[0]), " of ", aws.ToInt32(c[1])), err, "ValidationException")
+	}
 }
 
 func testScanPages(tb *table) {

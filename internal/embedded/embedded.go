@@ -17,6 +17,7 @@
 //   - ClientRequestTokens of the last 10,000 transactions are remembered.
 //   - Placeholders, reserved words and the types of keys are checked before anything is written.
 //   - The setting of a table's time to live is kept. Nothing expires.
+//   - A scan's segments have different records.
 //
 // # What is not
 //

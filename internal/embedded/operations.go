@@ -27,7 +27,7 @@ func (s *Store) routes() map[string]operation {
 		"UpdateItem":         decoded(s.updateItem),
 		"DeleteItem":         decoded(s.write(deleted)),
 		"Query":              decoded(s.engine.Query),
-		"Scan":               decoded(s.engine.Scan),
+		"Scan":               decoded(s.scan),
 		"BatchGetItem":       decoded(s.engine.BatchGetItem),
 		"BatchWriteItem":     decoded(s.engine.BatchWriteItem),
 		"TransactGetItems":   decoded(s.engine.TransactGetItems),

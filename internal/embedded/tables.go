@@ -14,7 +14,8 @@ type record = map[string]*server.AttributeValue
 
 // table is what the store has to know of a table; the engine does not tell it.
 type table struct {
-	// keys are the names of the key attributes.
+	// hash is the attribute that is the partition key, keys are the names of all key attributes.
+	hash string
 	keys []string
 	// defined are the types of all attributes that are keys, of the table or of an index.
 	defined map[string]types.ScalarAttributeType
@@ -30,6 +31,9 @@ func (s *Store) createTable(ctx context.Context, in *server.CreateTableInput) (*
 	t := &table{defined: map[string]types.ScalarAttributeType{}}
 	for _, k := range in.KeySchema {
 		t.keys = append(t.keys, aws.ToString(k.AttributeName))
+		if k.KeyType == types.KeyTypeHash {
+			t.hash = aws.ToString(k.AttributeName)
+		}
 	}
 	t.define(in.AttributeDefinitions)
 	s.tables[aws.ToString(in.TableName)] = t
