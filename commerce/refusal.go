@@ -68,37 +68,37 @@ func because(path []string, format string, args ...any) Reason {
 func Path(names ...string) []string { return names }
 
 type (
-	// NotFound: what the request names does not exist.
+	// NotFound says that what the request names does not exist.
 	NotFound struct{ Reason }
-	// InvalidInput: a value cannot be taken, or not in this situation.
+	// InvalidInput says that a value cannot be taken, or not in this situation.
 	InvalidInput struct{ Reason }
-	// VersionConflict: the record has changed since the caller read it.
+	// VersionConflict says that the record has changed since the caller read it.
 	VersionConflict struct {
 		Reason
 		// CurrentVersion is the record's version now, 0 where there is no record.
 		CurrentVersion int
 	}
-	// InvalidTransition: the order cannot move to that status from where it is.
+	// InvalidTransition says that the order cannot move to that status from where it is.
 	InvalidTransition struct {
 		Reason
 		From, To Status
 		// Allowed are the statuses that it can move to.
 		Allowed []Status
 	}
-	// InsufficientStock: there are not as many pieces.
+	// InsufficientStock says that there are not as many pieces.
 	InsufficientStock struct {
 		Reason
 		SKU SKU
 		// Available is how many pieces can be had.
 		Available int
 	}
-	// EmailTaken: another customer has this e-mail address.
+	// EmailTaken says that another customer has this e-mail address.
 	EmailTaken struct{ Reason }
-	// AlreadyExists: there is a record with this id.
+	// AlreadyExists says that there is a record with this id.
 	AlreadyExists struct{ Reason }
-	// IdempotencyKeyReused: the key came with another request before.
+	// IdempotencyKeyReused says that the key came with another request before.
 	IdempotencyKeyReused struct{ Reason }
-	// TooManyLines: the order would have more lines than one can have.
+	// TooManyLines says that the order would have more lines than one can have.
 	TooManyLines struct {
 		Reason
 		Limit int
