@@ -18,5 +18,5 @@ func run() int {
 	defer stop()
 	// A second signal ends the process at once, whatever it still waits for.
 	context.AfterFunc(ctx, stop)
-	return cli.Run(ctx, os.Args[1:], cli.Environment{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv})
+	return cli.Run(ctx, os.Args[1:], cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv})
 }

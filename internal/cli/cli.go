@@ -26,6 +26,7 @@ import (
 
 // Environment is what a command has of the world.
 type Environment struct {
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	// Listening, where it is set, is told the address that a server listens on.
@@ -45,6 +46,10 @@ const usage = `Ordergraph serves an e-commerce order book as GraphQL from one Dy
   ordergraph table create                make the table and its index
   ordergraph table describe              tell whether the table fits the model, and what differs
   ordergraph seed [FILE]                 load an order book, the sample one without FILE
+  ordergraph export [-segments N] [-overwrite] FILE
+                                         write every record to FILE (-: standard output), a line of JSON each
+  ordergraph import [-overwrite] [-dry-run] FILE
+                                         put the records of FILE (-: standard input) into the table
   ordergraph patterns [-markdown]        print the access patterns and their keys
 
 Environment:
@@ -97,6 +102,10 @@ func run(ctx context.Context, args []string, env Environment) error {
 		return table(ctx, args, env)
 	case "seed":
 		return seed(ctx, args, env)
+	case "export":
+		return exportTable(ctx, args, env)
+	case "import":
+		return importTable(ctx, args, env)
 	case "patterns":
 		return patterns(args, env)
 	case "help":

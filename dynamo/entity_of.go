@@ -1,0 +1,144 @@
+package dynamo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// entityOf is the entity of the record at a key. It is false for a record of other software, whose keys no templates made.
+func entityOf(pk, sk string) (Entity, bool) {
+	for _, e := range Entities() {
+		if _, ok := e.SK.Values(sk); !ok {
+			continue
+		}
+		if _, ok := e.PK.Values(pk); ok {
+			return e, true
+		}
+	}
+	return Entity{}, false
+}
+
+// listed is the entity whose list an index key belongs to, false where no list reads it.
+func listed(indexPK, indexSK string) (Entity, bool) {
+	for _, e := range Entities() {
+		if e.IndexPK == "" || !strings.HasPrefix(indexSK, e.IndexSK.literal()) {
+			continue
+		}
+		if _, ok := e.IndexPK.Values(indexPK); ok {
+			return e, true
+		}
+		for shard := 0; e.Sharded && shard < MaxShards; shard++ {
+			bare, ok := strings.CutSuffix(indexPK, shardSuffix(shard, MaxShards))
+			if !ok {
+				continue
+			}
+			if _, ok := e.IndexPK.Values(bare); ok {
+				return e, true
+			}
+		}
+	}
+	return Entity{}, false
+}
+
+// reindexed returns a record with the index keys that it has in this store's table, which may have another number of
+// shards than the one that it comes from. A record with a value that can be in no key, a product without a category, say, is in
+// no list and gets none. A record of other software keeps its own.
+//
+// Errors: ErrCorrupt for a record that cannot be read, or whose key says something else than its attributes; another error for
+// one of other software in a place where a list would meet it.
+func (s *Store) reindexed(r record) (record, error) {
+	at := reader{record: r}
+	pk, sk := at.text(attrPK), at.text(attrSK)
+	e, ok := entityOf(pk, sk)
+	if !ok {
+		if e, ok := listed(at.text(attrIndexPK), at.text(attrIndexSK)); ok {
+			return nil, fmt.Errorf("record %s is of no kind that the table holds, and its index keys put it into the lists of kind %s", r.primaryKey(), e.Name)
+		}
+		return r, nil
+	}
+	candidates, err := s.encodedAgain(e, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range candidates {
+		is := reader{record: c}
+		if is.text(attrPK) != pk || is.text(attrSK) != sk {
+			continue
+		}
+		delete(r, attrIndexPK)
+		delete(r, attrIndexSK)
+		// One of them alone is no place in the index.
+		if is.has(attrIndexPK) && is.text(attrIndexSK) != "" {
+			r[attrIndexPK], r[attrIndexSK] = c[attrIndexPK], c[attrIndexSK]
+		}
+		return r, nil
+	}
+	return nil, fmt.Errorf("%w: record %s: its attributes belong under another key than that of this %s", ErrCorrupt, r.primaryKey(), e.Name)
+}
+
+// encodedAgain decodes a record and returns all records that the model makes of what it says, the record itself among
+// them where its key and its attributes agree. Values that can be in no key are no error: another record of those may need
+// them, not this one.
+//
+// Errors: ErrCorrupt.
+func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
+	b := &keyBuilder{shards: s.shards}
+	switch e.Name {
+	case entityCustomer.Name, entityCustomerRep.Name:
+		c, err := s.decodeCustomer(r)
+		if err != nil {
+			return nil, err
+		}
+		return customerRecords(b, *c), nil
+	case entityEmailClaim.Name:
+		if _, err := decodeEmailClaim(r); err != nil {
+			return nil, err
+		}
+		return []record{r}, nil // its address stands in its key alone, and it is in no list
+	case entityOrder.Name, entityCustomerOrder.Name:
+		o, err := s.decodeOrder(r)
+		if err != nil {
+			return nil, err
+		}
+		return orderRecords(b, *o, nil, nil), nil
+	case entityOrderItem.Name:
+		i, err := s.decodeOrderItem(r)
+		if err != nil {
+			return nil, err
+		}
+		return orderRecords(b, commerce.Order{ID: i.OrderID, CustomerID: i.CustomerID, Status: commerce.Pending}, []commerce.LineItem{*i}, nil), nil
+	case entityOrderEvent.Name:
+		event, err := decodeEvent(r)
+		if err != nil {
+			return nil, err
+		}
+		return []record{eventRecord(b, *event)}, nil
+	case entityProduct.Name:
+		p, err := s.decodeProduct(r)
+		if err != nil {
+			return nil, err
+		}
+		return []record{productRecord(b, *p)}, nil
+	case entityInventoryLevel.Name:
+		l, err := decodeInventoryLevel(r)
+		if err != nil {
+			return nil, err
+		}
+		return []record{inventoryLevelRecord(b, *l)}, nil
+	case entityWarehouse.Name:
+		w, err := decodeWarehouse(r)
+		if err != nil {
+			return nil, err
+		}
+		return []record{warehouseRecord(b, *w)}, nil
+	case entityEmployee.Name, entityEmployeeName.Name, entityEmployeeTitle.Name, entityEmployeeWarehouse.Name:
+		employee, err := decodeEmployee(r)
+		if err != nil {
+			return nil, err
+		}
+		return employeeRecords(b, *employee), nil
+	}
+	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.primaryKey(), e.Name)
+}

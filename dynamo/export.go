@@ -1,0 +1,139 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// MaxSegments is in how many parts an export reads a table at once.
+const MaxSegments = maxParallel
+
+// Segment is how far one part of the table has been read. The zero Segment is its beginning.
+type Segment struct {
+	// After is the key of the last record that was read, nil at the beginning.
+	After *RecordKey `json:"after,omitempty"`
+	// Done tells that nothing is left.
+	Done bool `json:"done,omitempty"`
+}
+
+// RecordKey is the key of a record.
+type RecordKey struct {
+	PK string `json:"pk"`
+	SK string `json:"sk"`
+}
+
+// ExportPage is what one request of an export read.
+type ExportPage struct {
+	// Segment is the place of the segment, and Next how far it has been read with this page.
+	Segment int
+	Next    Segment
+	// Lines are the records, a line each, of which there are Records. LeftOut were read beside them.
+	Lines            []byte
+	Records, LeftOut int
+}
+
+// Export reads the whole table in as many parts at once as there are segments, each on from where it is, and gives emit one
+// page after another. It holds no more than a page, about a megabyte of records, for each segment.
+//
+// A line is a record in DynamoDB's JSON, {"Item":{"pk":{"S":"..."},...}}, with its names sorted. Idempotency records are left
+// out: they are of the moment. Everything that was written before Export was called is in it; of what is written meanwhile, a
+// part may be.
+//
+// Errors: emit's, ErrCorrupt for a value of an unknown type, ErrTableMismatch, ErrUnavailable, ErrNoTable, ErrAccessDenied, the
+// context's.
+func (s *Store) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
+	if len(segments) < 1 || len(segments) > MaxSegments {
+		return fmt.Errorf("export: %d segments: a table is read in 1 to %d", len(segments), MaxSegments)
+	}
+	var one sync.Mutex
+	return Parallel(ctx, len(segments), MaxSegments, func(ctx context.Context, i int) error {
+		for at := segments[i]; !at.Done; {
+			page, err := s.exportPage(ctx, i, len(segments), at)
+			if err != nil {
+				return err
+			}
+			at = page.Next
+			one.Lock()
+			// Parts that were read while another failed are not given out any more.
+			if err = ctx.Err(); err == nil {
+				err = emit(page)
+			}
+			one.Unlock()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// exportPage is one Scan. It reads consistently, for twice the price: an export that lacks what was written a second before
+// it would be no backup.
+func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segment) (ExportPage, error) {
+	in := &dynamodb.ScanInput{TableName: &s.table, ConsistentRead: aws.Bool(true)}
+	// The embedded store does not know segments.
+	if segments > 1 {
+		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
+	}
+	if at.After != nil {
+		in.ExclusiveStartKey = keys{PK: at.After.PK, SK: at.After.SK}.attributes()
+	}
+	var out *dynamodb.ScanOutput
+	err := persist(ctx, func() (err error) {
+		out, err = s.db.Scan(ctx, in)
+		return err
+	})
+	if err != nil {
+		return ExportPage{}, failed("Scan", s.table, err)
+	}
+	page := ExportPage{Segment: segment}
+	if page.Next, err = nextSegment(out.LastEvaluatedKey); err != nil {
+		return ExportPage{}, err
+	}
+	for _, r := range out.Items {
+		at := reader{record: r}
+		if e, ok := entityOf(at.text(attrPK), at.text(attrSK)); ok && e.Name == entityIdempotency.Name {
+			page.LeftOut++
+			continue
+		}
+		line, err := recordToJSON(r)
+		if err != nil {
+			return ExportPage{}, err
+		}
+		page.Lines = append(page.Lines, line...)
+		page.Records++
+	}
+	return page, nil
+}
+
+func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
+	if len(last) == 0 {
+		return Segment{Done: true}, nil
+	}
+	at := reader{record: last}
+	next := RecordKey{PK: at.mustText(attrPK), SK: at.mustText(attrSK)}
+	if at.problem != "" {
+		return Segment{}, fmt.Errorf("%w: key: %s", ErrTableMismatch, at.problem)
+	}
+	return Segment{After: &next}, nil
+}
+
+// TableID names the table so that another one of the same name is told apart: one that was made anew, or in another account.
+// An engine that knows tables by their names alone gives the name.
+//
+// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+func (s *Store) TableID(ctx context.Context) (string, error) {
+	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+	if err != nil {
+		return "", failed("DescribeTable", s.table, err)
+	}
+	if id := aws.ToString(out.Table.TableId); id != "" {
+		return s.table + " (" + id + ")", nil
+	}
+	return s.table, nil
+}

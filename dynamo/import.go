@@ -1,0 +1,448 @@
+package dynamo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/semaphore"
+)
+
+// What an import holds at once.
+const (
+	// maxLine is how long a line can be. A record of DynamoDB's 400 KB takes up to 3.6 MB as JSON: an empty string in a list
+	// counts as one byte and is written in nine.
+	maxLine = 4 << 20
+	// importBytes is how many bytes of lines are worked on at once, however many records these are; maxParallel of them at
+	// most. A longer line is worked on alone.
+	importBytes = 8 << 20
+	// lookahead is how many lines may be done before an earlier one is.
+	lookahead = 1024
+)
+
+// ConflictsNamed is how many conflicts an import names.
+const ConflictsNamed = 20
+
+// Imported is what an import has done: with all lines up to Offset, and with none behind it that counts.
+type Imported struct {
+	// Offset is where the first line begins that is not done, in bytes, and Lines how many lines are before it.
+	Offset int64 `json:"offset"`
+	Lines  int   `json:"lines"`
+	// Written were not there, Replaced were there and differed, Unchanged were there and were the same. LeftOut are
+	// idempotency records.
+	Written   int `json:"written"`
+	Replaced  int `json:"replaced"`
+	Unchanged int `json:"unchanged"`
+	LeftOut   int `json:"leftOut"`
+	// Conflicts were there, differed, and were kept. ConflictKeys are the keys of the first ConflictsNamed.
+	Conflicts    int         `json:"conflicts"`
+	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
+}
+
+// ImportOptions say how to import.
+type ImportOptions struct {
+	// Overwrite replaces records that are there and differ. Without it they are kept, and are conflicts.
+	Overwrite bool
+	// DryRun reads what is there and writes nothing. Each line is compared with the table, not with the lines before it.
+	DryRun bool
+	// From is what an earlier import of the same lines has done; the input begins at its Offset.
+	From Imported
+	// Done, where it is set, is told after each line what has been done; an error ends the import.
+	Done func(Imported) error
+}
+
+// LineError says which line cannot be imported, and why.
+type LineError struct {
+	// Line counts from 1.
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Import writes the records of lines as Export makes them, many at once, and returns what it has done. It writes what is not
+// there and skips what is there and the same, so that importing twice equals importing once, and an import that ended early can
+// go on from what it returned. Of lines with one key, the first counts, or with Overwrite the last. Index keys become those
+// of this table, whatever its number of shards. It holds some tens of megabytes, however long r is.
+//
+// The first line that cannot be imported, or the end of ctx, ends it. What is begun is finished, and nothing of later
+// lines is written. A read of r that is under way when ctx ends may still go on when Import has returned.
+//
+// Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's; ErrUnavailable, ErrNoTable,
+// ErrAccessDenied, the context's.
+func (s *Store) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
+	i := &importer{
+		store: s, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
+		slots: semaphore.NewWeighted(importBytes), busy: map[keys]*importLine{},
+	}
+	// Ends the reading of lines, not the writing of those that were read.
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go i.read(reading, r)
+	go i.begin(ctx, reading)
+	return i.collect(stop)
+}
+
+// importer is an import under way. Lines go from read, which may wait for input for ever, through begin, which starts a goroutine
+// to write each, to collect, which waits for what came of them, in their order.
+type importer struct {
+	store *Store
+	opts  ImportOptions
+	texts chan textLine
+	lines chan *importLine
+	// slots are bytes of importBytes.
+	slots *semaphore.Weighted
+
+	mu sync.Mutex
+	// busy are the last lines of all keys that are being written.
+	busy map[keys]*importLine
+}
+
+// textLine is a line as it was read, or why there is none.
+type textLine struct {
+	text []byte
+	err  error
+}
+
+// importLine is a line on its way.
+type importLine struct {
+	bytes int64
+	// key is empty for a line that holds no record to write.
+	key keys
+	// done is closed when outcome and err are known.
+	done    chan struct{}
+	outcome outcome
+	err     error
+}
+
+// outcome is what came of a line.
+type outcome int
+
+const (
+	blank outcome = iota
+	leftOut
+	written
+	replaced
+	unchanged
+	conflicting
+)
+
+// read reads lines until there are no more, or nobody wants them.
+func (i *importer) read(reading context.Context, r io.Reader) {
+	defer close(i.texts)
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		text, err := readLine(in)
+		if errors.Is(err, io.EOF) && len(text) > 0 {
+			err = nil // the last line needs no end, and the next read ends the file
+		}
+		select {
+		case i.texts <- textLine{text, err}:
+		case <-reading.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readLine reads a line with its end, and no more of it than a line may have.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, &LineError{Err: fmt.Errorf("is longer than %d bytes, which no record is", maxLine)}
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// next is the next line; reading may end before it comes.
+//
+// Errors: io.EOF where there is none, those of readLine, and why reading ended.
+func (i *importer) next(reading context.Context) ([]byte, error) {
+	select {
+	case line := <-i.texts:
+		return line.text, line.err
+	case <-reading.Done():
+		return nil, context.Cause(reading)
+	}
+}
+
+// begin starts to write lines until there are no more, one cannot be done, or reading ends. What it starts goes on under ctx,
+// which outlives reading.
+func (i *importer) begin(ctx, reading context.Context) {
+	defer close(i.lines)
+	for {
+		text, err := i.next(reading)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		line := &importLine{bytes: int64(len(text)), done: make(chan struct{})}
+		var rec record
+		if err == nil {
+			line.outcome, rec, err = i.store.parseLine(text)
+		}
+		weight := min(max(line.bytes, importBytes/maxParallel), importBytes)
+		if err == nil && rec != nil {
+			err = i.slots.Acquire(reading, weight)
+		}
+		if err == nil && rec != nil {
+			i.start(ctx, line, rec, weight)
+			continue
+		}
+		line.err = err
+		close(line.done)
+		i.lines <- line
+		if err != nil {
+			return
+		}
+	}
+}
+
+// parseLine returns the record of a line as it is to be written, none where the line is blank or left out.
+//
+// Errors: LineError.
+func (s *Store) parseLine(text []byte) (outcome, record, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return blank, nil, nil
+	}
+	rec, err := recordFromJSON(text)
+	if err == nil {
+		err = checkKeys(rec, attrPK, attrSK)
+	}
+	if err != nil {
+		return 0, nil, &LineError{Err: err}
+	}
+	at := reader{record: rec}
+	if e, ok := entityOf(at.text(attrPK), at.text(attrSK)); ok && e.Name == entityIdempotency.Name {
+		return leftOut, nil, nil
+	}
+	if rec, err = s.reindexed(rec); err != nil {
+		return 0, nil, &LineError{Err: err}
+	}
+	if rec[attrIndexPK] != nil || rec[attrIndexSK] != nil {
+		err = checkKeys(rec, attrIndexPK, attrIndexSK)
+	}
+	if size := sizeOf(rec); err == nil && size > maxRecord {
+		err = fmt.Errorf("record %s has %d bytes, DynamoDB holds %d", rec.primaryKey(), size, maxRecord)
+	}
+	if err != nil {
+		return 0, nil, &LineError{Err: err}
+	}
+	return 0, rec, nil
+}
+
+// DynamoDB's limits for a record and its keys, in bytes:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	maxRecord       = 400 << 10
+	maxPartitionKey = 2048
+	maxSortKey      = 1024
+)
+
+// checkKeys tells what is wrong with a pair of keys.
+//
+// Errors: ErrCorrupt.
+func checkKeys(r record, pk, sk string) error {
+	at := reader{record: r}
+	check := func(name string, most int) {
+		switch key := at.mustText(name); {
+		case key == "":
+			at.fail(name, "is empty, which no key can be")
+		case len(key) > most:
+			at.fail(name, fmt.Sprintf("has %d bytes, and that key at most %d", len(key), most))
+		}
+	}
+	check(pk, maxPartitionKey)
+	check(sk, maxSortKey)
+	return at.err()
+}
+
+// start writes a record as soon as all earlier lines of its key are done, which have begun before it.
+func (i *importer) start(ctx context.Context, line *importLine, rec record, weight int64) {
+	at := reader{record: rec}
+	key := keys{PK: at.text(attrPK), SK: at.text(attrSK)}
+	line.key = key
+	i.mu.Lock()
+	before := i.busy[key]
+	i.busy[key] = line
+	i.mu.Unlock()
+	i.lines <- line
+	go func() {
+		defer i.slots.Release(weight)
+		defer close(line.done)
+		if before != nil {
+			<-before.done
+			line.err = before.err // were this one written, it would be there first when the import goes on
+		}
+		if line.err == nil {
+			line.outcome, line.err = i.put(ctx, key, rec)
+		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.busy[key] == line {
+			delete(i.busy, key)
+		}
+	}()
+}
+
+// put writes a record, or finds out why it need not be written.
+//
+// Errors: LineError where DynamoDB does not take the record; those of failed.
+func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, error) {
+	if i.opts.DryRun {
+		old, err := i.store.current(ctx, key)
+		if err != nil || old == nil {
+			return written, err
+		}
+		return i.meet(old, rec), nil
+	}
+	for range maxAttempts {
+		old, err := i.store.putIfAbsent(ctx, key, rec)
+		if err == nil && old == nil {
+			return written, nil
+		}
+		if err == nil && len(old) == 0 {
+			old, err = i.store.current(ctx, key)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if old == nil {
+			continue // somebody has deleted it meanwhile
+		}
+		met := i.meet(old, rec)
+		if met == replaced {
+			err = i.store.replace(ctx, key, rec)
+		}
+		return met, err
+	}
+	return 0, fmt.Errorf("%w: record %s %s comes and goes", ErrUnavailable, key.PK, key.SK)
+}
+
+// meet is the outcome for a record where another is there.
+func (i *importer) meet(old, rec record) outcome {
+	switch {
+	case sameRecord(old, rec):
+		return unchanged
+	case i.opts.Overwrite:
+		return replaced
+	default:
+		return conflicting
+	}
+}
+
+// putIfAbsent writes a record where there is none. Otherwise it returns the one that is there, or an empty one: some
+// engines do not tell.
+func (s *Store) putIfAbsent(ctx context.Context, key keys, rec record) (old record, err error) {
+	err = s.putItem(ctx, key, &dynamodb.PutItemInput{
+		TableName: &s.table, Item: rec,
+		ConditionExpression:                 aws.String("attribute_not_exists(" + attrPK + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if there := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &there) {
+		if there.Item == nil {
+			return record{}, nil
+		}
+		return there.Item, nil
+	}
+	return nil, err
+}
+
+func (s *Store) replace(ctx context.Context, key keys, rec record) error {
+	return s.putItem(ctx, key, &dynamodb.PutItemInput{TableName: &s.table, Item: rec})
+}
+
+func (s *Store) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput) error {
+	err := persist(ctx, func() error {
+		_, err := s.db.PutItem(ctx, in)
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	if api := smithy.APIError(nil); errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
+		return &LineError{Err: fmt.Errorf("record %s %s: DynamoDB does not take it: %s", key.PK, key.SK, api.ErrorMessage())}
+	}
+	return failed("PutItem", key.PK+" "+key.SK, err)
+}
+
+// current is the record at a key as it is now, nil where there is none.
+func (s *Store) current(ctx context.Context, key keys) (record, error) {
+	var out *dynamodb.GetItemOutput
+	err := persist(ctx, func() (err error) {
+		out, err = s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, Key: key.attributes(), ConsistentRead: aws.Bool(true)})
+		return err
+	})
+	if err != nil {
+		return nil, failed("GetItem", key.PK+" "+key.SK, err)
+	}
+	return out.Item, nil
+}
+
+// collect counts what came of the lines, in their order, until one has failed; then it stops the reading, and waits for what
+// is begun.
+func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
+	done := i.opts.From
+	var failure error
+	for line := range i.lines {
+		<-line.done
+		if failure != nil {
+			continue
+		}
+		if failure = line.err; failure == nil {
+			done = done.with(line)
+			if i.opts.Done != nil {
+				failure = i.opts.Done(done)
+			}
+		}
+		if bad := (*LineError)(nil); errors.As(failure, &bad) {
+			bad.Line = done.Lines + 1
+		}
+		if failure != nil {
+			stop(failure)
+		}
+	}
+	return done, failure
+}
+
+// with is done and one line more.
+func (done Imported) with(line *importLine) Imported {
+	done.Offset += line.bytes
+	done.Lines++
+	switch line.outcome {
+	case blank:
+	case leftOut:
+		done.LeftOut++
+	case written:
+		done.Written++
+	case replaced:
+		done.Replaced++
+	case unchanged:
+		done.Unchanged++
+	case conflicting:
+		done.Conflicts++
+		if len(done.ConflictKeys) < ConflictsNamed {
+			// A slice of its own: who was told the last one may keep it.
+			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
+		}
+	}
+	return done
+}

@@ -1,0 +1,370 @@
+package dynamo
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyjson "github.com/aws/smithy-go/encoding/json"
+)
+
+// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}: what Amazon's export to S3 writes.
+// The SDK converts between that and attributes, too (package attributevalue), but it writes maps in random order, and reads a
+// value of two types as either, of an unknown one as nothing, and a name that stands twice as its last.
+
+// jsonItem is the name under which a line has its record.
+const jsonItem = "Item"
+
+// maxDepth is how deep lists and maps may be nested in DynamoDB.
+const maxDepth = 32
+
+// recordToJSON returns a record as a line. Attributes and the elements of sets, which have no order, are sorted, so equal
+// records are equal lines.
+//
+// Errors: ErrCorrupt for a value of a type that DynamoDB did not have when this was written.
+func recordToJSON(r record) ([]byte, error) {
+	enc := smithyjson.NewEncoder()
+	line := enc.Object()
+	if err := writeAttributes(line.Key(jsonItem), r); err != nil {
+		return nil, fmt.Errorf("%w: record %s: %w", ErrCorrupt, r.primaryKey(), err)
+	}
+	line.Close()
+	return append(enc.Bytes(), '\n'), nil
+}
+
+func writeAttributes(to smithyjson.Value, attributes map[string]types.AttributeValue) error {
+	object := to.Object()
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if err := writeValue(object.Key(name), attributes[name]); err != nil {
+			return fmt.Errorf("attribute %q: %w", name, err)
+		}
+	}
+	object.Close()
+	return nil
+}
+
+func writeValue(to smithyjson.Value, v types.AttributeValue) error {
+	object := to.Object()
+	defer object.Close()
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		object.Key("S").String(v.Value)
+	case *types.AttributeValueMemberN:
+		object.Key("N").String(v.Value)
+	case *types.AttributeValueMemberB:
+		object.Key("B").Base64EncodeBytes(v.Value)
+	case *types.AttributeValueMemberBOOL:
+		object.Key("BOOL").Boolean(v.Value)
+	case *types.AttributeValueMemberNULL:
+		object.Key("NULL").Boolean(v.Value)
+	case *types.AttributeValueMemberSS:
+		writeTexts(object.Key("SS"), slices.Sorted(slices.Values(v.Value)))
+	case *types.AttributeValueMemberNS:
+		writeTexts(object.Key("NS"), slices.Sorted(slices.Values(v.Value)))
+	case *types.AttributeValueMemberBS:
+		array := object.Key("BS").Array()
+		for _, b := range slices.SortedFunc(slices.Values(v.Value), bytes.Compare) {
+			array.Value().Base64EncodeBytes(b)
+		}
+		array.Close()
+	case *types.AttributeValueMemberL:
+		array := object.Key("L").Array()
+		for _, e := range v.Value {
+			if err := writeValue(array.Value(), e); err != nil {
+				return err
+			}
+		}
+		array.Close()
+	case *types.AttributeValueMemberM:
+		return writeAttributes(object.Key("M"), v.Value)
+	default:
+		return fmt.Errorf("is of no known type: %T", v)
+	}
+	return nil
+}
+
+func writeTexts(to smithyjson.Value, values []string) {
+	array := to.Array()
+	for _, s := range values {
+		array.Value().String(s)
+	}
+	array.Close()
+}
+
+// recordFromJSON is recordToJSON's inverse. It takes lines of other software as well, spelled and ordered as they like, but
+// nothing that could be read in two ways or would be stored as something else.
+//
+// Errors: one that says what is wrong with the line.
+func recordFromJSON(line []byte) (record, error) {
+	if !utf8.Valid(line) {
+		return nil, errors.New("is not UTF-8")
+	}
+	if !json.Valid(line) {
+		var whole json.RawMessage
+		return nil, fmt.Errorf("is no JSON: %w", json.Unmarshal(line, &whole))
+	}
+	if half, ok := halfCharacter(line); ok {
+		return nil, fmt.Errorf("holds %s, half of a character", half)
+	}
+	// From here on the grammar is right; only what stands where is left to see.
+	in := jsonReader{json.NewDecoder(bytes.NewReader(line))}
+	var r record
+	err := in.object(func(name string) (err error) {
+		if name != jsonItem {
+			return fmt.Errorf("is no record: it has %q, where {%q: {...}} is wanted", name, jsonItem)
+		}
+		r, err = in.attributes(0)
+		return err
+	})
+	if err == nil && r == nil {
+		return nil, fmt.Errorf("is no record: {%q: {...}} is wanted", jsonItem)
+	}
+	return r, err
+}
+
+// halfCharacter finds an escape such as \ud800 that is one half of a pair of UTF-16 without the other, for which
+// encoding/json would put U+FFFD.
+func halfCharacter(line []byte) (string, bool) {
+	for i := 0; i < len(line); i++ {
+		if line[i] != '\\' {
+			continue
+		}
+		first, ok := escapedRune(line[i:])
+		switch {
+		case !ok:
+			i++ // another escape, perhaps of a backslash
+		case !utf16.IsSurrogate(first):
+			i += 5
+		default:
+			second, _ := escapedRune(line[i+6:])
+			if utf16.DecodeRune(first, second) == utf8.RuneError {
+				return string(line[i : i+6]), true
+			}
+			i += 11
+		}
+	}
+	return "", false
+}
+
+// escapedRune reads the \uXXXX that text begins with.
+func escapedRune(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
+}
+
+// jsonReader takes valid JSON apart.
+type jsonReader struct{ in *json.Decoder }
+
+// object reads an object; member reads the value of each name.
+func (j jsonReader) object(member func(name string) error) error {
+	if err := j.delim('{', "an object"); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for j.in.More() {
+		token, err := j.in.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		if seen[name] {
+			return fmt.Errorf("has %q twice", name)
+		}
+		seen[name] = true
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+	_, err := j.in.Token()
+	return err
+}
+
+// array reads an array; element reads each of its values.
+func (j jsonReader) array(element func() error) error {
+	if err := j.delim('[', "an array"); err != nil {
+		return err
+	}
+	for j.in.More() {
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	_, err := j.in.Token()
+	return err
+}
+
+func (j jsonReader) delim(want json.Delim, what string) error {
+	token, err := j.in.Token()
+	if err != nil {
+		return err
+	}
+	if token != want {
+		return fmt.Errorf("is %s, where %s is wanted", describeToken(token), what)
+	}
+	return nil
+}
+
+// scalar reads a string or a boolean.
+func scalar[T string | bool](j jsonReader, what string) (T, error) {
+	var value T
+	token, err := j.in.Token()
+	if err != nil {
+		return value, err
+	}
+	value, ok := token.(T)
+	if !ok {
+		return value, fmt.Errorf("is %s, where %s is wanted", describeToken(token), what)
+	}
+	return value, nil
+}
+
+func (j jsonReader) text() (string, error) { return scalar[string](j, "a string") }
+
+// describeToken names a token without repeating what may be long or secret.
+func describeToken(token json.Token) string {
+	switch token := token.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case float64:
+		return "a number"
+	case bool:
+		return strconv.FormatBool(token)
+	}
+	if token == json.Delim('{') {
+		return "an object"
+	}
+	return "an array"
+}
+
+func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, error) {
+	attributes := map[string]types.AttributeValue{}
+	err := j.object(func(name string) error {
+		v, err := j.value(depth)
+		if err != nil {
+			return fmt.Errorf("attribute %q: %w", name, err)
+		}
+		attributes[name] = v
+		return nil
+	})
+	return attributes, err
+}
+
+// value reads one value: an object of one name, its type.
+func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
+	err = j.object(func(kind string) (err error) {
+		if v != nil {
+			return fmt.Errorf("has two types, the second is %q", kind)
+		}
+		v, err = j.valueOf(kind, depth)
+		return err
+	})
+	if err == nil && v == nil {
+		err = errors.New("has no type")
+	}
+	return v, err
+}
+
+func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error) {
+	if depth == maxDepth && (kind == "L" || kind == "M") {
+		return nil, fmt.Errorf("is nested deeper than %d", maxDepth)
+	}
+	switch kind {
+	case "S":
+		s, err := j.text()
+		return &types.AttributeValueMemberS{Value: s}, err
+	case "N":
+		n, err := j.number()
+		return &types.AttributeValueMemberN{Value: n}, err
+	case "B":
+		b, err := j.bytes()
+		return &types.AttributeValueMemberB{Value: b}, err
+	case "BOOL":
+		b, err := scalar[bool](j, "true or false")
+		return &types.AttributeValueMemberBOOL{Value: b}, err
+	case "NULL":
+		b, err := scalar[bool](j, "true")
+		if err == nil && !b {
+			err = errors.New("is false, where true is wanted")
+		}
+		return &types.AttributeValueMemberNULL{Value: b}, err
+	case "SS":
+		set, err := readSet(j, j.text, asIs)
+		return &types.AttributeValueMemberSS{Value: set}, err
+	case "NS":
+		set, err := readSet(j, j.number, worth)
+		return &types.AttributeValueMemberNS{Value: set}, err
+	case "BS":
+		set, err := readSet(j, j.bytes, asText)
+		return &types.AttributeValueMemberBS{Value: set}, err
+	case "L":
+		l := &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
+		err := j.array(func() error {
+			v, err := j.value(depth + 1)
+			l.Value = append(l.Value, v)
+			return err
+		})
+		return l, err
+	case "M":
+		m, err := j.attributes(depth + 1)
+		return &types.AttributeValueMemberM{Value: m}, err
+	}
+	return nil, fmt.Errorf("is of type %q, which DynamoDB does not have", kind)
+}
+
+func (j jsonReader) number() (string, error) {
+	n, err := j.text()
+	if err != nil {
+		return "", err
+	}
+	if _, ok := parseNumber(n); !ok {
+		return "", fmt.Errorf("%q is no number that DynamoDB can hold", n)
+	}
+	return n, nil
+}
+
+func (j jsonReader) bytes() ([]byte, error) {
+	text, err := j.text()
+	if err != nil {
+		return nil, err
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("is no base64: %w", err)
+	}
+	return b, nil
+}
+
+// readSet reads the elements of a set, of which there is at least one and none twice.
+func readSet[E any, K comparable](j jsonReader, element func() (E, error), key func(E) K) ([]E, error) {
+	var set []E
+	seen := map[K]bool{}
+	err := j.array(func() error {
+		e, err := element()
+		if err != nil {
+			return err
+		}
+		if seen[key(e)] {
+			return errors.New("is a set with an element twice")
+		}
+		seen[key(e)] = true
+		set = append(set, e)
+		return nil
+	})
+	if err == nil && len(set) == 0 {
+		err = errors.New("is an empty set, which DynamoDB does not have")
+	}
+	return set, err
+}

@@ -1,0 +1,263 @@
+package dynamo
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+)
+
+// anyValue draws a value of any type, nested up to so deep.
+func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
+	text := rapid.String()
+	digits := rapid.StringMatching(`-?[1-9][0-9]{0,20}(\.[0-9]{1,17})?`)
+	data := rapid.SliceOf(rapid.Byte())
+	kinds := []*rapid.Generator[types.AttributeValue]{
+		rapid.Map(text, func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }),
+		rapid.Map(digits, func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }),
+		rapid.Map(data, func(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }),
+		rapid.Map(rapid.Bool(), func(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }),
+		rapid.Just[types.AttributeValue](&types.AttributeValueMemberNULL{Value: true}),
+		rapid.Map(rapid.SliceOfNDistinct(text, 1, 5, asIs), func(s []string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: s} }),
+		rapid.Map(rapid.SliceOfNDistinct(digits, 1, 5, worth), func(s []string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: s} }),
+		rapid.Map(rapid.SliceOfNDistinct(data, 1, 5, asText), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
+	}
+	if depth > 0 {
+		inner := anyValue(depth - 1)
+		kinds = append(kinds,
+			rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []types.AttributeValue) types.AttributeValue { return &types.AttributeValueMemberL{Value: l} }),
+			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {
+				return &types.AttributeValueMemberM{Value: m}
+			}))
+	}
+	return rapid.OneOf(kinds...)
+}
+
+// Whatever a record holds, it comes back from its line; and records that hold the same are the same line.
+func TestRecordsSurviveJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := record(rapid.MapOfN(rapid.String(), anyValue(3), 0, 6).Draw(t, "record"))
+		line, err := recordToJSON(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Count(line, []byte("\n")) != 1 || line[len(line)-1] != '\n' {
+			t.Fatalf("not one line: %q", line)
+		}
+		got, err := recordFromJSON(line)
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if !sameRecord(got, want) || !sameRecord(want, got) {
+			t.Fatalf("%s came back as another record", line)
+		}
+		again, err := recordToJSON(got)
+		if err != nil || !bytes.Equal(again, line) {
+			t.Fatalf("the line became another: %v\n%s%s", err, line, again)
+		}
+	})
+}
+
+// Any difference of two records is seen: those that are the same have the same line, but for the spelling of numbers.
+func TestSameIsWhatLinesSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := record{"a": anyValue(2).Draw(t, "a")}
+		b := record{"a": anyValue(2).Draw(t, "b")}
+		lineA, errA := recordToJSON(a)
+		lineB, errB := recordToJSON(b)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if bytes.Equal(lineA, lineB) && !sameRecord(a, b) {
+			t.Fatalf("equal lines, different records: %s", lineA)
+		}
+		if sameRecord(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
+			t.Fatalf("the same, and different lines:\n%s%s", lineA, lineB)
+		}
+	})
+}
+
+func TestSame(t *testing.T) {
+	value := func(text string) record {
+		t.Helper()
+		r, err := recordFromJSON([]byte(`{"Item":{"v":` + text + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, pair := range [][2]string{
+		{`{"N":"5"}`, `{"N":"5.0"}`}, {`{"N":"0.5E1"}`, `{"N":"+05"}`}, {`{"N":"-0"}`, `{"N":"0e9"}`}, {`{"N":"1e2"}`, `{"N":"100"}`},
+		{`{"SS":["a","b"]}`, `{"SS":["b","a"]}`}, {`{"NS":["1","2"]}`, `{"NS":["2.0","1"]}`}, {`{"BS":["YQ==","Yg=="]}`, `{"BS":["Yg==","YQ=="]}`},
+		{`{"M":{"a":{"N":"1"},"b":{"S":""}}}`, `{"M":{"b":{"S":""},"a":{"N":"1.00"}}}`},
+	} {
+		if a, b := value(pair[0]), value(pair[1]); !sameRecord(a, b) || !sameRecord(b, a) {
+			t.Errorf("%s and %s are not the same", pair[0], pair[1])
+		}
+	}
+	different := []string{
+		`{"S":"1"}`, `{"N":"1"}`, `{"N":"-1"}`, `{"N":"10"}`, `{"N":"12345678901234567890123456789012345678"}`, `{"N":"12345678901234567890123456789012345679"}`,
+		`{"B":"MQ=="}`, `{"B":"Mg=="}`, `{"S":"MQ=="}`, `{"BOOL":true}`, `{"BOOL":false}`, `{"NULL":true}`, `{"S":""}`, `{"L":[]}`, `{"M":{}}`,
+		`{"SS":["1"]}`, `{"NS":["1"]}`, `{"BS":["MQ=="]}`, `{"BS":["Mg=="]}`, `{"SS":["1","2"]}`, `{"SS":["1","3"]}`, `{"NS":["1","2"]}`, `{"NS":["2"]}`,
+		`{"L":[{"S":"1"}]}`, `{"L":[{"N":"1"}]}`, `{"L":[{"S":"1"},{"S":"2"}]}`, `{"L":[{"S":"2"},{"S":"1"}]}`,
+		`{"M":{"a":{"S":"1"}}}`, `{"M":{"b":{"S":"1"}}}`, `{"M":{"a":{"S":"2"}}}`,
+	}
+	for i, a := range different {
+		for j, b := range different {
+			if is := sameRecord(value(a), value(b)); is != (i == j) {
+				t.Errorf("%s and %s: same is %t", a, b, is)
+			}
+		}
+	}
+	if sameRecord(record{}, value(`{"S":""}`)) || sameRecord(value(`{"S":""}`), record{}) {
+		t.Error("an empty attribute is the same as none")
+	}
+}
+
+// Lines of other software: another order of names, spaces, escapes, numbers in their own spelling.
+func TestRecordFromForeignJSON(t *testing.T) {
+	got, err := recordFromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
+	want := record{"sk": str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": str("\ufffd")}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// badLines are lines that hold no record, and what is said of each.
+func badLines() map[string]string {
+	lines := map[string]string{
+		``:                                    "no JSON",
+		`{`:                                   "no JSON",
+		`{"Item":{"a":{"S":"b"}}`:             "no JSON",
+		`{"Item":{"a":{"S":"b"}}}}`:           "no JSON",
+		`{"Item":{"a":{"S":"b"}}} {"Item":1}`: "no JSON",
+		`{"Item":{"a":{"S":"b"},}}`:           "no JSON",
+		`{"Item":{"a":{"S":'b'}}}`:            "no JSON",
+		"{\"Item\":{\"a\":{\"S\":\"b\tc\"}}}": "no JSON",
+		"\ufeff{\"Item\":{}}":                 "no JSON",
+		"{\"Item\":{\"a\":{\"S\":\"\xff\"}}}": "UTF-8",
+		"{\"Item\":{\"a\":{\"S\":\"\xed\xa0\x80\"}}}": "UTF-8",
+		`{"Item":{"a":{"S":"\ud800"}}}`:               "half of a character",
+		`{"Item":{"a":{"S":"\udc00\ud800"}}}`:         "half of a character",
+		`{"Item":{"a":{"S":"\ud800\u0041"}}}`:         "half of a character",
+		`{"Item":{"a":{"S":"\\\ud83d"}}}`:             "half of a character",
+		`{"Item":{"\uDFFF":{"S":""}}}`:                "half of a character",
+		`null`:                                        "null, where an object",
+		`1`:                                           "a number, where an object",
+		`"a"`:                                         "a string, where an object",
+		`[]`:                                          "an array, where an object",
+		`{}`:                                          "no record",
+		`{"pk":{"S":"a"},"sk":{"S":"b"}}`:             `it has "pk"`,
+		`{"item":{}}`:                                 `it has "item"`,
+		`{"NewImage":{}}`:                             `it has "NewImage"`,
+		`{"Item":{},"Item":{}}`:                       `"Item" twice`,
+		`{"Item":{},"Keys":{}}`:                       `it has "Keys"`,
+		`{"Item":null}`:                               "null, where an object",
+		`{"Item":[]}`:                                 "an array, where an object",
+		`{"Item":{"a":{"S":"b"},"a":{"S":"c"}}}`:      `"a" twice`,
+		`{"Item":{"a":{"S":"b"},"\u0061":{"S":"c"}}}`: `"a" twice`,
+	}
+	deep := strings.Repeat(`{"L":[`, maxDepth+1) + strings.Repeat(`]}`, maxDepth+1)
+	for value, says := range map[string]string{
+		`null`: "null", `1`: "a number", `"a"`: "a string", `true`: "true", `[]`: "an array", `{}`: "no type",
+		`{"X":"a"}`: `"X"`, `{"s":"a"}`: `"s"`, `{"":"a"}`: `""`, `{"SN":["1"]}`: `"SN"`,
+		`{"S":"a","N":"1"}`: "two types", `{"S":"a","S":"b"}`: "twice", `{"NULL":true,"S":"a"}`: "two types",
+		`{"S":null}`: "null", `{"S":1}`: "a number", `{"S":["a"]}`: "an array", `{"S":{"S":"a"}}`: "an object", `{"S":true}`: "true",
+		`{"N":1}`: "a number", `{"N":null}`: "null", `{"N":""}`: "no number", `{"N":"a"}`: "no number", `{"N":"1,5"}`: "no number", `{"N":"0x1"}`: "no number",
+		`{"N":"1e"}`: "no number", `{"N":"e1"}`: "no number", `{"N":"."}`: "no number", `{"N":"-"}`: "no number", `{"N":"--1"}`: "no number", `{"N":"1 "}`: "no number",
+		`{"N":"NaN"}`: "no number", `{"N":"Infinity"}`: "no number", `{"N":"1.2.3"}`: "no number", `{"N":"1e1.5"}`: "no number", `{"N":"١"}`: "no number",
+		`{"N":"1e126"}`: "no number", `{"N":"1e-131"}`: "no number", `{"N":"1e99999999999"}`: "no number", `{"N":"123456789012345678901234567890123456789"}`: "no number",
+		`{"B":"a"}`: "base64", `{"B":"YQ"}`: "base64", `{"B":"YR=="}`: "base64", `{"B":"YQ==="}`: "base64", `{"B":"-_-_"}`: "base64", `{"B":1}`: "a number", `{"B":null}`: "null",
+		`{"BOOL":"true"}`: "a string", `{"BOOL":1}`: "a number", `{"BOOL":null}`: "null", `{"NULL":false}`: "false", `{"NULL":null}`: "null", `{"NULL":"true"}`: "a string",
+		`{"SS":[]}`: "empty set", `{"SS":null}`: "null", `{"SS":"a"}`: "a string", `{"SS":[1]}`: "a number", `{"SS":[null]}`: "null", `{"SS":["a","a"]}`: "twice", `{"SS":[["a"]]}`: "an array",
+		`{"SS":{}}`: "an object", `{"NS":[]}`: "empty set", `{"NS":[1]}`: "a number", `{"NS":["a"]}`: "no number", `{"NS":["1","1"]}`: "twice", `{"NS":["1","1.0"]}`: "twice",
+		`{"BS":[]}`: "empty set", `{"BS":["a"]}`: "base64", `{"BS":["YQ==","YQ=="]}`: "twice", `{"BS":[null]}`: "null",
+		`{"L":null}`: "null", `{"L":{}}`: "an object", `{"L":["a"]}`: "a string", `{"L":[null]}`: "null", `{"L":[{}]}`: "no type", `{"L":[{"S":1}]}`: "a number",
+		`{"M":null}`: "null", `{"M":[]}`: "an array", `{"M":{"b":null}}`: "null", `{"M":{"b":"c"}}`: "a string", `{"M":{"b":{"S":"c"},"b":{"S":"d"}}}`: "twice",
+		`{"N":` + strings.Repeat("9", 400) + `}`: "", deep: "deeper", strings.Repeat(`{"M":{"m":`, 5000) + `{"S":""}` + strings.Repeat(`}}`, 5000): "",
+	} {
+		lines[`{"Item":{"pk":{"S":"P"},"sk":{"S":"S"},"a":`+value+`}}`] = says
+	}
+	return lines
+}
+
+func TestBadLines(t *testing.T) {
+	lines := badLines()
+	if len(lines) < 100 {
+		t.Errorf("only %d", len(lines))
+	}
+	for line, says := range lines {
+		if r, err := recordFromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.100s is read as %v, %v; want an error that says %q", line, r, err, says)
+		}
+	}
+	// One level less is DynamoDB's limit.
+	if _, err := recordFromJSON([]byte(`{"Item":{"a":` + strings.Repeat(`{"L":[`, maxDepth) + strings.Repeat(`]}`, maxDepth) + `}}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownTypesAreNotExported(t *testing.T) {
+	for _, v := range []types.AttributeValue{nil, &types.UnknownUnionMember{Tag: "Z"}} {
+		for _, r := range []record{{"a": v}, {"a": list(v)}, {"a": &types.AttributeValueMemberM{Value: record{"b": v}}}} {
+			if line, err := recordToJSON(r); err == nil {
+				t.Errorf("%v became %s", r, line)
+			}
+		}
+	}
+}
+
+// What is read is written as it was read, whatever else the bytes are.
+func FuzzRecordFromJSON(f *testing.F) {
+	for line := range badLines() {
+		f.Add([]byte(line))
+	}
+	f.Add([]byte(`{"Item":{"pk":{"S":"a"},"n":{"N":"1.50"},"s":{"NS":["2","1"]},"m":{"M":{"l":{"L":[{"NULL":true},{"BOOL":false},{"B":"YQ=="}]}}}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := recordFromJSON(text)
+		if err != nil {
+			return
+		}
+		line, err := recordToJSON(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := recordFromJSON(line)
+		if err != nil || !sameRecord(r, again) || !utf8.Valid(line) {
+			t.Fatalf("%q became %q, %v", text, line, err)
+		}
+	})
+}
+
+func TestNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := rapid.StringMatching(`-?[1-9][0-9]{0,37}`).Draw(t, "whole")
+		zeros := rapid.IntRange(0, 20).Draw(t, "zeros")
+		plain, ok := parseNumber(whole)
+		for _, spelled := range []string{
+			whole + "." + strings.Repeat("0", zeros),
+			whole + strings.Repeat("0", zeros) + fmt.Sprintf("e-%d", zeros),
+			fmt.Sprintf("%sE+%d", whole, 0),
+		} {
+			if n, also := parseNumber(spelled); n != plain || !ok || !also {
+				t.Fatalf("%s is %v, %s is %v", whole, plain, spelled, n)
+			}
+		}
+		if n, ok := parseNumber(whole + "1"); ok && n == plain {
+			t.Fatalf("%s1 is worth %s", whole, whole)
+		}
+	})
+	for text, fits := range map[string]bool{
+		"9.9999999999999999999999999999999999999E+125": true, "1E-130": true, "0.1E-130": false, "10E125": false, ".5": true, "5.": true, "0e1000": true,
+		"0." + strings.Repeat("0", 129) + "1": true, "1" + strings.Repeat("0", 125): true, "1" + strings.Repeat("0", 126): false,
+	} {
+		if _, ok := parseNumber(text); ok != fits {
+			t.Errorf("%s: %t, want %t", text, ok, fits)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package dynamo
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// sameRecord tells whether two records hold the same, as DynamoDB sees it: a set has no order, and a number is what it is worth,
+// not how it is spelled.
+func sameRecord(a, b record) bool { return maps.EqualFunc(a, b, sameValue) }
+
+func sameValue(a, b types.AttributeValue) bool {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberS:
+		b, ok := b.(*types.AttributeValueMemberS)
+		return ok && a.Value == b.Value
+	case *types.AttributeValueMemberN:
+		b, ok := b.(*types.AttributeValueMemberN)
+		return ok && sameNumber(a.Value, b.Value)
+	case *types.AttributeValueMemberB:
+		b, ok := b.(*types.AttributeValueMemberB)
+		return ok && bytes.Equal(a.Value, b.Value)
+	case *types.AttributeValueMemberBOOL:
+		b, ok := b.(*types.AttributeValueMemberBOOL)
+		return ok && a.Value == b.Value
+	case *types.AttributeValueMemberNULL:
+		_, ok := b.(*types.AttributeValueMemberNULL)
+		return ok
+	case *types.AttributeValueMemberL:
+		b, ok := b.(*types.AttributeValueMemberL)
+		return ok && slices.EqualFunc(a.Value, b.Value, sameValue)
+	case *types.AttributeValueMemberM:
+		b, ok := b.(*types.AttributeValueMemberM)
+		return ok && sameRecord(a.Value, b.Value)
+	case *types.AttributeValueMemberSS:
+		b, ok := b.(*types.AttributeValueMemberSS)
+		return ok && sameSet(a.Value, b.Value, asIs)
+	case *types.AttributeValueMemberNS:
+		b, ok := b.(*types.AttributeValueMemberNS)
+		return ok && sameSet(a.Value, b.Value, worth)
+	case *types.AttributeValueMemberBS:
+		b, ok := b.(*types.AttributeValueMemberBS)
+		return ok && sameSet(a.Value, b.Value, asText)
+	}
+	return false
+}
+
+func sameNumber(a, b string) bool { return a == b || worth(a) == worth(b) }
+
+// What the elements of sets are compared by.
+func asIs(s string) string { return s }
+
+func asText(b []byte) string { return string(b) }
+
+// worth takes what is no number for zero: such a one is neither decoded from a file nor stored by DynamoDB.
+func worth(n string) number {
+	parsed, _ := parseNumber(n)
+	return parsed
+}
+
+func sameSet[E any, K comparable](a, b []E, key func(E) K) bool {
+	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
+}
+
+func setOf[E any, K comparable](elements []E, key func(E) K) map[K]bool {
+	set := make(map[K]bool, len(elements))
+	for _, e := range elements {
+		set[key(e)] = true
+	}
+	return set
+}
