@@ -1,0 +1,208 @@
+package dynamo
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// sampleKey fills a template.
+func sampleKey(t *testing.T, template Template) string {
+	t.Helper()
+	values := make([]string, strings.Count(string(template), "{"))
+	for i := range values {
+		values[i] = fmt.Sprintf("value-%d", i)
+	}
+	key, err := template.Key(values...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Every record is of one entity, and no key fits two.
+func TestEntityOf(t *testing.T) {
+	for _, e := range Entities() {
+		pk, sk := sampleKey(t, e.PK), sampleKey(t, e.SK)
+		if got, ok := entityOf(pk, sk); !ok || got.Name != e.Name {
+			t.Errorf("%s %s is of entity %q, want %q", pk, sk, got.Name, e.Name)
+		}
+		for _, other := range Entities() {
+			_, pkFits := other.PK.Values(pk)
+			_, skFits := other.SK.Values(sk)
+			if pkFits && skFits && other.Name != e.Name {
+				t.Errorf("%s %s fits %s and %s", pk, sk, e.Name, other.Name)
+			}
+		}
+		for _, foreign := range [][2]string{{pk + "x" + shardSuffix(1, 2), sk}, {pk, sk + shardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
+			if got, ok := entityOf(foreign[0], foreign[1]); ok {
+				t.Errorf("%q is of entity %s", foreign, got.Name)
+			}
+		}
+	}
+}
+
+// wholeBook has a record of every entity but idempotency records.
+func wholeBook() commerce.Book {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
+	id := commerce.OrderID("01HVMK3P2Q0000000000000001")
+	price := commerce.Money{Currency: "USD"}
+	return commerce.Book{
+		Employees:  []commerce.Employee{{ID: "e1", Name: "Eva", JobTitle: "Rep", HireDate: "2020-02-02", WarehouseID: "w1"}},
+		Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North"}},
+		Products:   []commerce.Product{{SKU: "mug", Name: "Mug", Category: "Kitchen", UnitPrice: price}},
+		Levels:     []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w1", Quantity: 3}},
+		Customers:  []commerce.Customer{{ID: "c1", Name: "Carl", Email: "Carl@example.com", AccountRepID: "e1", CreatedAt: at, UpdatedAt: at}},
+		Orders: []commerce.OrderWithItems{{
+			Order:  commerce.Order{ID: id, CustomerID: "c1", AccountRepID: "e1", Status: commerce.Shipped, Total: price, UpdatedAt: at},
+			Lines:  []commerce.LineItem{{OrderID: id, CustomerID: "c1", SKU: "mug", Name: "Mug", Quantity: 1, UnitPrice: price}},
+			Events: []commerce.Event{{ID: "01HVMK3P2Q0000000000000002", OrderID: id, Type: commerce.EventPlaced, At: at}},
+		}},
+	}
+}
+
+// recordsOf are all records that Load writes into a table of so many shards.
+func recordsOf(t *testing.T, book commerce.Book, shards int) []record {
+	t.Helper()
+	b := &keyBuilder{shards: shards}
+	var all []record
+	all = append(all, employeeRecords(b, book.Employees[0])...)
+	all = append(all, warehouseRecord(b, book.Warehouses[0]), productRecord(b, book.Products[0]), inventoryLevelRecord(b, book.Levels[0]))
+	all = append(all, customerRecords(b, book.Customers[0])...)
+	all = append(all, orderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return all
+}
+
+func reindexStore(shards int) *Store { return &Store{shards: shards, currency: "USD"} }
+
+// A record of one table gets the index keys of another, and only those change.
+func TestReindexed(t *testing.T) {
+	met := map[string]bool{entityIdempotency.Name: true}
+	for _, shards := range []int{1, 8} {
+		sources, targets := recordsOf(t, wholeBook(), shards), recordsOf(t, wholeBook(), 9-shards)
+		for i, source := range sources {
+			at := reader{record: source}
+			met[at.text("entity")] = true
+			source["unknown"] = str("kept")
+			targets[i]["unknown"] = str("kept")
+			got, err := reindexStore(9 - shards).reindexed(maps.Clone(source))
+			if err != nil || !sameRecord(got, targets[i]) {
+				t.Errorf("from %d shards to %d: %v became %v, %v", shards, 9-shards, source, got, err)
+			}
+			// Wrong index keys, too few and too many are mended.
+			for _, change := range []func(record){
+				func(r record) { delete(r, attrIndexPK); delete(r, attrIndexSK) },
+				func(r record) { r[attrIndexPK], r[attrIndexSK] = str("else"), num(1) },
+			} {
+				broken := maps.Clone(source)
+				change(broken)
+				if got, err := reindexStore(9 - shards).reindexed(broken); err != nil || !sameRecord(got, targets[i]) {
+					t.Errorf("%v became %v, %v", broken, got, err)
+				}
+			}
+		}
+	}
+	for _, e := range Entities() {
+		if !met[e.Name] {
+			t.Errorf("no record of %s was tried", e.Name)
+		}
+	}
+}
+
+// A record whose attributes say another key is a mistake of whoever made the file.
+func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
+	for _, r := range recordsOf(t, wholeBook(), 1) {
+		at := reader{record: r}
+		e, _ := entityOf(at.text(attrPK), at.text(attrSK))
+		if e.Name == entityEmailClaim.Name {
+			continue // its address stands in the key alone
+		}
+		for name, template := range map[string]Template{attrPK: e.PK, attrSK: e.SK} {
+			if !strings.Contains(string(template), "{") {
+				continue
+			}
+			wrong := maps.Clone(r)
+			wrong[name] = str(sampleKey(t, template))
+			if e.Name == entityOrderItem.Name && name == attrPK {
+				delete(wrong, "customerId")
+			}
+			if got, err := reindexStore(1).reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
+				t.Errorf("%s: another %s is taken: %v, %v", e.Name, name, got, err)
+			}
+		}
+		unreadable := record{attrPK: r[attrPK], attrSK: r[attrSK]}
+		if got, err := reindexStore(1).reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
+			t.Errorf("%s without attributes is taken: %v, %v", e.Name, got, err)
+		}
+	}
+}
+
+// A value that can be in no key takes its record out of that list, and of no other.
+func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
+	for _, shards := range []int{1, 8} {
+		for _, r := range recordsOf(t, wholeBook(), shards) {
+			at := reader{record: r}
+			want := maps.Clone(r)
+			switch entity := at.text("entity"); entity {
+			case entityProduct.Name:
+				delete(r, "category")
+				delete(want, "category")
+				delete(want, attrIndexPK)
+				delete(want, attrIndexSK)
+			case entityEmployee.Name:
+				r["name"], want["name"] = str("a"+shardSuffix(1, 2)), str("a"+shardSuffix(1, 2))
+			case entityEmployeeName.Name:
+				r["name"], want["name"] = str("a"+shardSuffix(1, 2)), str("a"+shardSuffix(1, 2))
+				delete(want, attrIndexPK)
+				delete(want, attrIndexSK)
+			case entityCustomer.Name, entityCustomerRep.Name:
+				r["email"], want["email"] = str("no address"), str("no address")
+			case entityCustomerOrder.Name:
+				delete(r, "accountRepId")
+				delete(want, "accountRepId")
+				delete(want, attrIndexPK)
+				delete(want, attrIndexSK)
+			default:
+				continue
+			}
+			if got, err := reindexStore(shards).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, want) {
+				t.Errorf("%v became %v, %v", r, got, err)
+			}
+		}
+	}
+}
+
+// Other software may have its records in the table, not in our lists.
+func TestReindexedForeignRecords(t *testing.T) {
+	foreign := func(indexPK, indexSK string) record {
+		return record{attrPK: str("THEIRS"), attrSK: str("1"), attrIndexPK: str(indexPK), attrIndexSK: str(indexSK)}
+	}
+	for _, e := range Entities() {
+		if e.IndexPK == "" {
+			continue
+		}
+		pk, sk := sampleKey(t, e.IndexPK), sampleKey(t, e.IndexSK)
+		if got, err := reindexStore(1).reindexed(foreign(pk, sk)); err == nil {
+			t.Errorf("a foreign record gets into the list of %s: %v", e.Name, got)
+		}
+		if got, err := reindexStore(1).reindexed(foreign(pk+shardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
+			t.Errorf("shards of %s: %v, %v", e.Name, got, err)
+		}
+		r := foreign("THEIRS"+pk, sk)
+		if got, err := reindexStore(8).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, r) {
+			t.Errorf("%v became %v, %v", r, got, err)
+		}
+	}
+	bare := record{attrPK: str("THEIRS"), attrSK: str("1")}
+	if got, err := reindexStore(8).reindexed(maps.Clone(bare)); err != nil || !sameRecord(got, bare) {
+		t.Errorf("%v became %v, %v", bare, got, err)
+	}
+}
