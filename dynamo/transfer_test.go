@@ -1,0 +1,690 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// tableOf is the name of a store's table.
+func tableOf(t testing.TB, store *dynamo.Store) string {
+	t.Helper()
+	id, err := store.TableID(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(id, " ")
+	return name
+}
+
+// watched is a client that shows every request to see before it is made; an error of see's is its answer.
+func watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *dynamodb.Client {
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				if err := see(ctx, in.Parameters); err != nil {
+					return middleware.InitializeOutput{}, middleware.Metadata{}, err
+				}
+				return next.HandleInitialize(ctx, in)
+			}), middleware.Before)
+		})
+	})
+}
+
+// through is a store's table, read and written through another client.
+func through(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+	t.Helper()
+	opts.Table = tableOf(t, store)
+	s, err := dynamo.New(db, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// smallPages makes every Scan one of a few records.
+func smallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
+	return watched(db, func(_ context.Context, in any) error {
+		if scan, ok := in.(*dynamodb.ScanInput); ok {
+			scan.Limit = aws.Int32(records)
+		}
+		return nil
+	})
+}
+
+// exported are the lines of a table, sorted.
+func exported(t testing.TB, store *dynamo.Store, segments int) []string {
+	t.Helper()
+	var text bytes.Buffer
+	err := store.Export(context.Background(), make([]dynamo.Segment, segments), func(page dynamo.ExportPage) error {
+		if n := bytes.Count(page.Lines, []byte("\n")); n != page.Records {
+			t.Errorf("a page of %d records has %d lines", page.Records, n)
+		}
+		text.Write(page.Lines)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(strings.Lines(text.String()))
+}
+
+func imported(t testing.TB, store *dynamo.Store, text string, opts dynamo.ImportOptions) dynamo.Imported {
+	t.Helper()
+	done, err := store.Import(context.Background(), strings.NewReader(text), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Offset != opts.From.Offset+int64(len(text)) {
+		t.Errorf("%d bytes are done of %d", done.Offset, len(text))
+	}
+	return done
+}
+
+// theirs are records of other software: types that the model does not use, numbers beyond float64, index keys of their own.
+func theirs() []map[string]types.AttributeValue {
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	return []map[string]types.AttributeValue{
+		{
+			"pk": text("THEIRS"), "sk": text("1"), "gsi1pk": text("THEIRS"), "gsi1sk": text("x"),
+			"ss": &types.AttributeValueMemberSS{Value: []string{"b", "a", "\"<&>\u2028😀"}}, "ns": &types.AttributeValueMemberNS{Value: []string{"2", "1"}},
+			"bs": &types.AttributeValueMemberBS{Value: [][]byte{{0}, {255, 254}}}, "b": &types.AttributeValueMemberB{Value: []byte{0, 1, 2}},
+			"n": number("12345678901234567890123456789012345678"), "tiny": number("0.0000000000000000000000000000000000001"), "": text("no name"),
+			"null": &types.AttributeValueMemberNULL{Value: true}, "yes": &types.AttributeValueMemberBOOL{Value: true}, "no": &types.AttributeValueMemberBOOL{},
+			"l":     &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x"), &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"m": number("-1.5")}}}},
+			"empty": text(""),
+		},
+		{"pk": text("PRODUCT"), "sk": text("1"), "when": number("1770000000")},
+	}
+}
+
+// wholeShop is a table with the sample order book, records of other software, and attributes that the model does not know.
+func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+	t.Helper()
+	store := storetest.NewTable(t, db, opts)
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Load(t, store, book)
+	table := tableOf(t, store)
+	put := func(r map[string]types.AttributeValue) {
+		t.Helper()
+		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range theirs() {
+		delete(r, "")
+		put(r)
+	}
+	// An ElectroDB service's product.
+	edb := theirs()[0]
+	delete(edb, "")
+	for name, v := range map[string]string{"pk": "PRODUCT#edb", "sk": "#METADATA", "gsi1pk": "CATEGORY#Things", "gsi1sk": "PRODUCT#edb", "sku": "edb", "name": "Thing", "category": "Things", "__edb_e__": "product"} {
+		edb[name] = &types.AttributeValueMemberS{Value: v}
+	}
+	edb["unitPrice"] = &types.AttributeValueMemberN{Value: "5"}
+	put(edb)
+	return store
+}
+
+func TestRoundTrip(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		from, to := wholeShop(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
+		lines := exported(t, through(t, from, smallPages(db, 10), dynamo.Options{}), 1)
+		if len(lines) != 104 {
+			t.Errorf("%d lines, want 104", len(lines))
+		}
+		if lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"pk":{"S":"PRODUCT"}`) })] != `{"Item":{"pk":{"S":"PRODUCT"},"sk":{"S":"1"},"when":{"N":"1770000000"}}}`+"\n" {
+			t.Error("a line is not in its canonical form")
+		}
+		text := strings.Join(lines, "")
+		first := imported(t, to, text, dynamo.ImportOptions{})
+		if want := (dynamo.Imported{Offset: int64(len(text)), Lines: 104, Written: 104}); !reflect.DeepEqual(first, want) {
+			t.Errorf("the first import did %+v, want %+v", first, want)
+		}
+		if got := exported(t, to, 1); !slices.Equal(got, lines) {
+			t.Errorf("the table came back as another one:\n%v\n%v", got, lines)
+		}
+		if got, want := scanned(t, db, to), scanned(t, db, from); !reflect.DeepEqual(got, want) {
+			t.Error("the tables hold different records")
+		}
+
+		// Twice equals once, and the second time writes nothing.
+		var writes atomic.Int64
+		watching := through(t, to, watched(db, func(_ context.Context, in any) error {
+			if put, ok := in.(*dynamodb.PutItemInput); ok && aws.ToString(put.ConditionExpression) == "" {
+				writes.Add(1)
+			}
+			return nil
+		}), dynamo.Options{})
+		for _, overwrite := range []bool{false, true} {
+			again := imported(t, watching, text, dynamo.ImportOptions{Overwrite: overwrite})
+			if want := (dynamo.Imported{Offset: int64(len(text)), Lines: 104, Unchanged: 104}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
+				t.Errorf("the second import, overwrite %t, did %+v and replaced %d, want %+v", overwrite, again, writes.Load(), want)
+			}
+			if !reflect.DeepEqual(scanned(t, db, to), scanned(t, db, from)) {
+				t.Error("the second import changed the table")
+			}
+		}
+	})
+}
+
+// scanned are all records of a table as they are, by key.
+func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]map[string]types.AttributeValue {
+	t.Helper()
+	records := map[string]map[string]types.AttributeValue{}
+	table := tableOf(t, store)
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Items {
+			for _, v := range r {
+				switch v := v.(type) { // a set has no order
+				case *types.AttributeValueMemberSS:
+					slices.Sort(v.Value)
+				case *types.AttributeValueMemberNS:
+					slices.Sort(v.Value)
+				case *types.AttributeValueMemberBS:
+					slices.SortFunc(v.Value, bytes.Compare)
+				}
+			}
+			records[fmt.Sprint(r["pk"].(*types.AttributeValueMemberS).Value, "\x00", r["sk"].(*types.AttributeValueMemberS).Value)] = r
+		}
+	}
+	return records
+}
+
+// A table of one shard goes into one of eight, and back: lists give the same, and the table that comes back is the first.
+func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		one := wholeShop(t, db, dynamo.Options{})
+		eight, back := storetest.NewTable(t, db, dynamo.Options{Shards: 8}), storetest.NewTable(t, db, dynamo.Options{})
+		lines := exported(t, one, 1)
+		imported(t, eight, strings.Join(lines, ""), dynamo.ImportOptions{})
+		spread := exported(t, eight, 1)
+		if slices.Equal(spread, lines) {
+			t.Error("eight shards have the index keys of one")
+		}
+		imported(t, back, strings.Join(spread, ""), dynamo.ImportOptions{})
+		if got := exported(t, back, 1); !slices.Equal(got, lines) {
+			t.Error("the table came back as another one")
+		}
+		page := dynamo.Page{Limit: 100}
+		for name, read := range map[string]func(s *dynamo.Store) (any, error){
+			"orders": func(s *dynamo.Store) (any, error) {
+				return s.Orders(context.Background(), commerce.Statuses(), commerce.TimeRange{}, page)
+			},
+			"customers": func(s *dynamo.Store) (any, error) { return s.Customers(context.Background(), page) },
+			"employees": func(s *dynamo.Store) (any, error) {
+				return s.Employees(context.Background(), commerce.DateRange{}, page)
+			},
+			"products": func(s *dynamo.Store) (any, error) { return s.Products(context.Background(), "Things", page) },
+		} {
+			want, err := read(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := reflect.ValueOf(want).FieldByName("Items").Len(); n == 0 {
+				t.Errorf("%s: none", name)
+			}
+			for _, s := range []*dynamo.Store{eight, back} {
+				if got, err := read(s); err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+				}
+			}
+		}
+		if d, err := eight.DescribeTable(context.Background()); err != nil || len(d.Differences) > 0 && !strings.Contains(d.Differences[0], "type of") && !strings.Contains(d.Differences[0], "projection") {
+			t.Errorf("eight: %v, %v", d, err)
+		}
+	})
+}
+
+// line is a record of other software.
+func line(key, value string) string {
+	return fmt.Sprintf(`{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":%q},"v":{"S":%q}}}`+"\n", key, value)
+}
+
+func TestConflicts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		var old, changed string
+		var keys []dynamo.RecordKey
+		for i := range 30 {
+			key := fmt.Sprintf("%02d", i)
+			old += line(key, "old")
+			changed += line(key, "new")
+			if len(keys) < dynamo.ConflictsNamed {
+				keys = append(keys, dynamo.RecordKey{PK: "THEIRS", SK: key})
+			}
+		}
+		imported(t, store, old, dynamo.ImportOptions{})
+		before := exported(t, store, 1)
+		more := line("more", "new") + line("00", "old")
+		for _, dry := range []bool{true, false} {
+			got := imported(t, store, changed+more, dynamo.ImportOptions{DryRun: dry})
+			if want := (dynamo.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys}); !reflect.DeepEqual(got, want) {
+				t.Errorf("dry run %t: did %+v, want %+v", dry, got, want)
+			}
+			if dry && !slices.Equal(exported(t, store, 1), before) {
+				t.Error("the dry run wrote something")
+			}
+		}
+		if got := strings.Join(exported(t, store, 1), ""); got != old+line("more", "new") {
+			t.Errorf("without -overwrite the table has become\n%s", got)
+		}
+		dry := imported(t, store, changed, dynamo.ImportOptions{Overwrite: true, DryRun: true})
+		got := imported(t, store, changed, dynamo.ImportOptions{Overwrite: true})
+		if want := (dynamo.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
+			t.Errorf("overwriting did %+v, the dry run %+v, want %+v", got, dry, want)
+		}
+		if got := strings.Join(exported(t, store, 1), ""); got != changed+line("more", "new") {
+			t.Errorf("with -overwrite the table has become\n%s", got)
+		}
+	})
+}
+
+// However many are written at once, lines of one key happen in their order.
+func TestLinesOfOneKey(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		text := ""
+		for i := range 200 {
+			text += line(fmt.Sprint(i%3), fmt.Sprint(i))
+		}
+		for overwrite, want := range map[bool]string{false: line("0", "0") + line("1", "1") + line("2", "2"), true: line("0", "198") + line("1", "199") + line("2", "197")} {
+			store := storetest.NewTable(t, db, dynamo.Options{})
+			done := imported(t, store, text, dynamo.ImportOptions{Overwrite: overwrite})
+			if got := strings.Join(exported(t, store, 1), ""); got != want || done.Written != 3 || done.Replaced+done.Conflicts != 197 {
+				t.Errorf("overwrite %t: %+v, the table is\n%s", overwrite, done, got)
+			}
+		}
+	})
+}
+
+func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		moment := `{"Item":{"pk":{"S":"IDEMPOTENCY#p#k"},"sk":{"S":"#METADATA"}}}` + "\n"
+		done := imported(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", dynamo.ImportOptions{})
+		if done.Written != 1 || done.LeftOut != 1 || done.Lines != 5 {
+			t.Errorf("did %+v", done)
+		}
+		table := tableOf(t, store)
+		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "IDEMPOTENCY#p#k"}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := exported(t, store, 1); len(got) != 1 || got[0] != line("a", "b") {
+			t.Errorf("exported %q", got)
+		}
+	})
+}
+
+// A line that cannot be imported ends it: what comes before is written, what comes behind is not.
+func TestImportStopsAtABadLine(t *testing.T) {
+	long := `{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":"x"},"v":{"S":"` + strings.Repeat("x", 5<<20) + `"}}}` + "\n"
+	key := func(pk, sk string) string {
+		return fmt.Sprintf(`{"Item":{"pk":{"S":%q},"sk":{"S":%q}}}`, pk, sk) + "\n"
+	}
+	for says, bad := range map[string]string{
+		"JSON":                  line("x", "x")[:30] + "\n",
+		"pk":                    `{"Item":{"sk":{"S":"x"}}}` + "\n",
+		"\"sk\" is missing":     `{"Item":{"pk":{"S":"x"},"sk":{"N":"1"}}}` + "\n",
+		"\"pk\" is empty":       key("", "x"),
+		"2049 bytes":            key(strings.Repeat("x", 2049), "x"),
+		"1025 bytes":            key("x", strings.Repeat("x", 1025)),
+		"409601 bytes":          line("x", strings.Repeat("x", 400<<10-11)),
+		"4194304 bytes":         long,
+		"\"customerId\"":        key("EMAIL#a@example.com", "#METADATA"),
+		"another key":           `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
+		"lists of kind order":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"STATUS#pending"},"gsi1sk":{"S":"ORDER#x"}}}` + "\n",
+		"\"gsi1sk\" is missing": `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"x"}}}` + "\n",
+		"\"gsi1pk\" is empty":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":""},"gsi1sk":{"S":"x"}}}` + "\n",
+	} {
+		t.Run(says, func(t *testing.T) {
+			store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
+			good := line("1", "") + "\n" + line("2", "")
+			text := good + bad + strings.Repeat(line("behind", ""), 3)
+			done, err := store.Import(context.Background(), strings.NewReader(text), dynamo.ImportOptions{})
+			wrong := (*dynamo.LineError)(nil)
+			if !errors.As(err, &wrong) || wrong.Line != 4 || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "line 4: ") {
+				t.Errorf("the error is %.200v, want one of line 4 that says %q", err, says)
+			}
+			if want := (dynamo.Imported{Offset: int64(len(good)), Lines: 3, Written: 2}); !reflect.DeepEqual(done, want) {
+				t.Errorf("did %+v, want %+v", done, want)
+			}
+			if got := strings.Join(exported(t, store, 1), ""); got != line("1", "")+line("2", "") {
+				t.Errorf("the table has become\n%.300s", got)
+			}
+		})
+	}
+}
+
+// A record that is just small enough is written, whatever its line's length, and comes back.
+func TestTheLargestRecords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name, text := range map[string]string{
+			"text":     line("x", strings.Repeat("x", 400<<10-12)),
+			"controls": strings.Replace(line("x", "v"), `"v"}`, `"`+strings.Repeat(`\u0001`, 400<<10-12)+`"}`, 1),
+			"list":     strings.Replace(line("x", ""), `{"S":""}`, `{"L":[{"S":""}`+strings.Repeat(`,{"S":""}`, 400<<10-16)+`]}`, 1),
+			"last":     strings.TrimSuffix(line("x", "no end of line"), "\n"),
+		} {
+			store := storetest.NewTable(t, db, dynamo.Options{})
+			imported(t, store, text, dynamo.ImportOptions{})
+			if got := strings.Join(exported(t, store, 1), ""); got != strings.TrimSuffix(text, "\n")+"\n" {
+				t.Errorf("%s: %d bytes became %d: %.100s", name, len(text), len(got), got)
+			}
+		}
+	})
+}
+
+// What DynamoDB alone can see is told with its line, too.
+func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
+	store := storetest.NewTable(t, storetest.Engines()[1].Client(t), dynamo.Options{})
+	done, err := store.Import(context.Background(), strings.NewReader(line("1", "")+strings.Replace(line("2", ""), `"v"`, `"`+strings.Repeat("v", 1<<16)+`"`, 1)), dynamo.ImportOptions{})
+	if wrong := (*dynamo.LineError)(nil); !errors.As(err, &wrong) || wrong.Line != 2 || !strings.Contains(err.Error(), "THEIRS 2") || done.Lines != 1 {
+		t.Errorf("did %+v, %v", done, err)
+	}
+}
+
+func TestImportIntoNoTable(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store, err := dynamo.New(db, dynamo.Options{Table: "nowhere"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Import(context.Background(), strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, dynamo.ErrNoTable) {
+			t.Errorf("import: %v", err)
+		}
+		if err := store.Export(context.Background(), make([]dynamo.Segment, 2), func(dynamo.ExportPage) error { return nil }); !errors.Is(err, dynamo.ErrNoTable) {
+			t.Errorf("export: %v", err)
+		}
+	})
+}
+
+// DynamoDB turns much away before it has raised its limits.
+func TestThrottling(t *testing.T) {
+	for times, fails := range map[int64]bool{2: false, 1000: true} {
+		db := storetest.Engines()[0].Client(t)
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		var n atomic.Int64
+		slow := through(t, store, watched(db, func(context.Context, any) error {
+			if n.Add(1) <= times {
+				return &smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"}
+			}
+			return nil
+		}), dynamo.Options{})
+		if fails {
+			// Ten attempts take seconds; one that ends early shows that the pauses end with their context.
+			ctx, cancel := context.WithCancel(context.Background())
+			n.Store(0)
+			slow = through(t, store, watched(db, func(context.Context, any) error {
+				if n.Add(1) == 3 {
+					cancel()
+				}
+				return &smithy.GenericAPIError{Code: "ThrottlingException"}
+			}), dynamo.Options{})
+			if done, err := slow.Import(ctx, strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 {
+				t.Errorf("did %+v, %v", done, err)
+			}
+			continue
+		}
+		imported(t, slow, line("1", ""), dynamo.ImportOptions{})
+		n.Store(0)
+		if got := exported(t, slow, 1); len(got) != 1 {
+			t.Errorf("exported %q", got)
+		}
+	}
+}
+
+// Input that never comes does not hold up an import that is told to end.
+func TestImportEndsWhileItWaits(t *testing.T) {
+	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	go io.WriteString(w, line("1", "")+line("2", "")+`{"Item":`)
+	done, err := store.Import(ctx, r, dynamo.ImportOptions{Done: func(done dynamo.Imported) error {
+		if done.Lines == 2 {
+			cancel()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || done.Lines != 2 || done.Written != 2 {
+		t.Errorf("did %+v, %v", done, err)
+	}
+}
+
+func TestImportEndsWhereItIsToldTo(t *testing.T) {
+	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
+	full := errors.New("disk full")
+	done, err := store.Import(context.Background(), strings.NewReader(strings.Repeat(line("1", ""), 5000)), dynamo.ImportOptions{Done: func(done dynamo.Imported) error {
+		if done.Lines == 7 {
+			return full
+		}
+		return nil
+	}})
+	if !errors.Is(err, full) || done.Lines != 7 {
+		t.Errorf("did %+v, %v", done, err)
+	}
+	broken := errors.New("broken disk")
+	done, err = store.Import(context.Background(), io.MultiReader(strings.NewReader(line("1", "")), iotestErrReader{broken}), dynamo.ImportOptions{})
+	if bad := (*dynamo.LineError)(nil); !errors.Is(err, broken) || errors.As(err, &bad) || done.Lines != 1 {
+		t.Errorf("did %+v, %v", done, err)
+	}
+}
+
+type iotestErrReader struct{ err error }
+
+func (r iotestErrReader) Read([]byte) (int, error) { return 0, r.err }
+
+// An import that is killed at any request, and goes on from what it returned, gives what one in peace gives.
+func TestImportGoesOn(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	whole := wholeShop(t, db, dynamo.Options{})
+	lines := exported(t, whole, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		overwrite := rapid.Bool().Draw(r, "overwrite")
+		// Some lines stand twice, some differ from what the table has.
+		var text string
+		for range rapid.IntRange(1, 60).Draw(r, "lines") {
+			text += rapid.SampledFrom(lines).Draw(r, "line")
+			if rapid.Bool().Draw(r, "another") {
+				text += line(fmt.Sprint(rapid.IntRange(0, 3).Draw(r, "key")), fmt.Sprint(rapid.IntRange(0, 9).Draw(r, "value")))
+			}
+		}
+		calm, killed := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
+		want := imported(t, calm, text, dynamo.ImportOptions{Overwrite: overwrite})
+		var done dynamo.Imported
+		for try := 0; ; try++ {
+			if try > 1000 {
+				t.Fatal("it does not get on")
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			left, before := atomic.Int64{}, rapid.Bool().Draw(r, "before")
+			left.Store(rapid.Int64Range(1, 40).Draw(r, "requests"))
+			store := through(t, killed, watched(db, func(context.Context, any) error {
+				if left.Add(-1) == 0 {
+					cancel()
+					if before {
+						return context.Canceled
+					}
+				}
+				return nil
+			}), dynamo.Options{})
+			var err error
+			last := done
+			done, err = store.Import(ctx, strings.NewReader(text[done.Offset:]), dynamo.ImportOptions{Overwrite: overwrite, From: done})
+			cancel()
+			if done.Offset < last.Offset || done.Lines < last.Lines || strings.Count(text[:done.Offset], "\n") != done.Lines {
+				t.Fatalf("from %+v it came to %+v", last, done)
+			}
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		if done.Offset != want.Offset || done.Lines != want.Lines || done.Written+done.Replaced+done.Unchanged+done.Conflicts != want.Lines {
+			t.Fatalf("did %+v in pieces, %+v in peace", done, want)
+		}
+		if got, want := exported(t, killed, 1), exported(t, calm, 1); !slices.Equal(got, want) {
+			t.Fatalf("in pieces the table became\n%s\nin peace\n%s", got, want)
+		}
+	})
+}
+
+// An export that is killed at any request, and goes on from the pages that it gave, gives every record once.
+func TestExportGoesOn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := wholeShop(t, db, dynamo.Options{})
+		want := exported(t, store, 1)
+		most := 5
+		if strings.Contains(aws.ToString(db.Options().BaseEndpoint), "embedded") {
+			most = 1 // every segment of the embedded store has everything
+		}
+		rapid.Check(t, func(r *rapid.T) {
+			segments := make([]dynamo.Segment, rapid.IntRange(1, most).Draw(r, "segments"))
+			size := int32(rapid.IntRange(5, 40).Draw(r, "page"))
+			var lines []string
+			for done := false; !done; {
+				ctx, cancel := context.WithCancel(context.Background())
+				var left atomic.Int64
+				left.Store(rapid.Int64Range(1, 12).Draw(r, "requests"))
+				// The page is lost that is read when it is killed.
+				killing := through(t, store, watched(smallPages(db, size), func(context.Context, any) error {
+					if left.Add(-1) == 0 {
+						cancel()
+					}
+					return nil
+				}), dynamo.Options{})
+				err := killing.Export(ctx, slices.Clone(segments), func(page dynamo.ExportPage) error {
+					lines = slices.AppendSeq(lines, strings.Lines(string(page.Lines)))
+					segments[page.Segment] = page.Next
+					if left.Load() == 1 && rapid.Bool().Draw(r, "after") {
+						cancel()
+					}
+					return nil
+				})
+				cancel()
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				done = err == nil
+			}
+			if got := slices.Sorted(slices.Values(lines)); !slices.Equal(got, want) {
+				t.Fatalf("%d lines in pieces, %d in one", len(got), len(want))
+			}
+		})
+	})
+}
+
+func TestExportOfSegments(t *testing.T) {
+	db := storetest.Engines()[1].Client(t)
+	store := wholeShop(t, db, dynamo.Options{})
+	want := exported(t, store, 1)
+	for _, segments := range []int{2, 7, dynamo.MaxSegments} {
+		if got := exported(t, through(t, store, smallPages(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
+			t.Errorf("%d segments give %d lines, want %d", segments, len(got), len(want))
+		}
+	}
+	for _, segments := range []int{0, dynamo.MaxSegments + 1} {
+		if err := store.Export(context.Background(), make([]dynamo.Segment, segments), nil); err == nil {
+			t.Errorf("%d segments are taken", segments)
+		}
+	}
+	full := errors.New("disk full")
+	pages := 0
+	err := store.Export(context.Background(), make([]dynamo.Segment, 4), func(dynamo.ExportPage) error { pages++; return full })
+	if !errors.Is(err, full) || pages != 1 {
+		t.Errorf("%v after %d pages", err, pages)
+	}
+}
+
+// empty is an engine that answers every request with nothing, at once.
+type empty struct{}
+
+func (empty) Do(r *http.Request) (*http.Response, error) {
+	_, err := io.Copy(io.Discard, r.Body)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, err
+}
+
+// lineReader makes so many lines without keeping them.
+type lineReader struct {
+	left, n int
+	rest    string
+	pad     string
+}
+
+func (l *lineReader) Read(b []byte) (int, error) {
+	if l.rest == "" {
+		if l.left == 0 {
+			return 0, io.EOF
+		}
+		l.left--
+		l.n++
+		l.rest = line(fmt.Sprint(l.n), l.pad)
+	}
+	n := copy(b, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// An import holds what it works on and no more, however long the file is and the lines are.
+func TestImportHoldsLittle(t *testing.T) {
+	store, err := dynamo.New(watched(dynamodb.New(dynamodb.Options{Region: "nowhere", BaseEndpoint: aws.String("http://empty.invalid"), HTTPClient: empty{}, Credentials: aws.AnonymousCredentials{}}), func(context.Context, any) error { return nil }), dynamo.Options{Table: "empty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		const lines = 200
+		held := func() uint64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before, most := held(), uint64(0)
+		done, err := store.Import(context.Background(), &lineReader{left: lines, pad: strings.Repeat("x", 400_000)}, dynamo.ImportOptions{DryRun: dry, Done: func(done dynamo.Imported) error {
+			if done.Lines%20 == 0 {
+				most = max(most, held())
+			}
+			return nil
+		}})
+		if err != nil || done.Written != lines {
+			t.Fatalf("did %+v, %v", done, err)
+		}
+		// 80 MB have passed. In work are 8 MB of lines, as text, as record and as request.
+		if most > before+48<<20 {
+			t.Errorf("dry run %t: %d MB were held", dry, (most-before)>>20)
+		}
+	}
+}
