@@ -1,0 +1,429 @@
+package transfer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/transfer"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// fast is a clock by which every look at it is an interval later, so that every page and line is a moment to save.
+func fast() func() time.Time {
+	now := time.Unix(0, 0)
+	return func() time.Time {
+		now = now.Add(time.Minute)
+		return now
+	}
+}
+
+// hindered is the store's table through a client that makes Scans small and calls see before each request.
+func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func() error) *dynamo.Store {
+	t.Helper()
+	client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				if scan, ok := in.Parameters.(*dynamodb.ScanInput); ok {
+					scan.Limit = aws.Int32(9)
+				}
+				if _, describes := in.Parameters.(*dynamodb.DescribeTableInput); !describes {
+					if err := see(); err != nil {
+						return middleware.InitializeOutput{}, middleware.Metadata{}, err
+					}
+				}
+				return next.HandleInitialize(ctx, in)
+			}), middleware.Before)
+		})
+	})
+	id, err := store.TableID(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(id, " ")
+	s, err := dynamo.New(client, dynamo.Options{Table: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func unhindered() error { return nil }
+
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func write(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sorted(text string) []string { return slices.Sorted(strings.Lines(text)) }
+
+// lines are all records of a table.
+func lines(t testing.TB, store *dynamo.Store) []string {
+	t.Helper()
+	var text bytes.Buffer
+	if _, err := transfer.Export(context.Background(), store, &text, transfer.ExportOptions{Segments: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return sorted(text.String())
+}
+
+// onlyFile fails the test where anything else than that file is in its directory.
+func onlyFile(t testing.TB, name string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}
+
+func TestFileRoundTrip(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		from, to := storetest.Sample(t, db), storetest.NewTable(t, db, dynamo.Options{})
+		name := filepath.Join(t.TempDir(), "shop.jsonl")
+		var told []transfer.Exported
+		out, err := transfer.ExportFile(context.Background(), hindered(t, db, from, unhindered), name, transfer.ExportOptions{Segments: 1, Clock: fast(), Progress: func(e transfer.Exported) { told = append(told, e) }})
+		if err != nil || out.Records != 101 || out.Bytes != int64(len(read(t, name))) || out.Resumed {
+			t.Errorf("exported %+v, %v", out, err)
+		}
+		if len(told) < 10 || told[len(told)-1] != out || !slices.IsSortedFunc(told, func(a, b transfer.Exported) int { return a.Records - b.Records }) {
+			t.Errorf("told %+v", told)
+		}
+		onlyFile(t, name)
+		for _, want := range []dynamo.Imported{{Written: 101}, {Unchanged: 101}} {
+			want.Lines, want.Offset = 101, out.Bytes
+			var last dynamo.Imported
+			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fast(), Progress: func(done dynamo.Imported, size int64) {
+				if size != out.Bytes || done.Lines != last.Lines+1 {
+					t.Errorf("told %+v of %d after %+v", done, size, last)
+				}
+				last = done
+			}})
+			if err != nil || in.Lines != want.Lines || in.Offset != want.Offset || in.Written != want.Written || in.Unchanged != want.Unchanged || last.Lines != 101 {
+				t.Errorf("imported %+v, %v, want %+v", in, err, want)
+			}
+			if got := lines(t, to); !slices.Equal(got, sorted(read(t, name))) {
+				t.Error("the table is another one than the file")
+			}
+			onlyFile(t, name)
+		}
+	})
+}
+
+// An export that is killed, at any request and even between saving and writing, goes on and gives every record once.
+func TestExportFileGoesOn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.Sample(t, db)
+		want := lines(t, store)
+		most := 4
+		if strings.Contains(t.Name(), "embedded") {
+			most = 1 // every segment of the embedded store has everything
+		}
+		dir := t.TempDir()
+		rapid.Check(t, func(r *rapid.T) {
+			name, side := filepath.Join(dir, "shop.jsonl"), filepath.Join(dir, "shop.jsonl.progress")
+			segments := rapid.IntRange(1, most).Draw(r, "segments")
+			var records, saved int
+			for done := false; !done; {
+				ctx, cancel := context.WithCancel(context.Background())
+				var left atomic.Int64
+				left.Store(rapid.Int64Range(1, 8).Draw(r, "requests"))
+				killing := hindered(t, db, store, func() error {
+					if left.Add(-1) == 0 {
+						cancel()
+					}
+					return nil
+				})
+				out, err := transfer.ExportFile(ctx, killing, name, transfer.ExportOptions{Segments: segments, Clock: fast()})
+				cancel()
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				if out.Records < records || out.Resumed != (saved > 0) {
+					t.Fatalf("after %d records it came to %+v", records, out)
+				}
+				records, done, saved = out.Records, err == nil, saved+1
+				if !done && rapid.Bool().Draw(r, "written and not saved") {
+					f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+					if err == nil {
+						_, err = io.WriteString(f, want[0]+"{\"Item\"")
+						err = errors.Join(err, f.Close())
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := os.Stat(side); (err == nil) == done {
+					t.Fatalf("done %t, and the side file: %v", done, err)
+				}
+			}
+			if got := sorted(read(t, name)); !slices.Equal(got, want) || records != len(want) {
+				t.Fatalf("%d lines in pieces, %d in one", len(got), len(want))
+			}
+			onlyFile(t, name)
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// begun is a file whose export was killed after its first page.
+func begun(t *testing.T, db *dynamodb.Client, store *dynamo.Store, segments int) (name, side string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "shop.jsonl")
+	requests := 0
+	out, err := transfer.ExportFile(context.Background(), hindered(t, db, store, func() error {
+		if requests++; requests > 1 {
+			return context.Canceled
+		}
+		return nil
+	}), name, transfer.ExportOptions{Segments: segments, Clock: fast()})
+	if !errors.Is(err, context.Canceled) || out.Records != 9 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	return name, name + ".progress"
+}
+
+func TestExportFileRefuses(t *testing.T) {
+	db := embedded.New().Client()
+	store, other := storetest.Sample(t, db), storetest.Sample(t, db)
+	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, says ...string) {
+		t.Helper()
+		before, _ := os.ReadFile(name)
+		_, err := transfer.ExportFile(context.Background(), store, name, opts)
+		for _, part := range append(says, "-overwrite") {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("the error is %v, want one that says %q", err, part)
+			}
+		}
+		if after, _ := os.ReadFile(name); !bytes.Equal(before, after) {
+			t.Error("the file was changed")
+		}
+	}
+	t.Run("a file that is there", func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "notes")
+		write(t, name, "precious")
+		check(t, store, name, transfer.ExportOptions{}, "notes is there already")
+		onlyFile(t, name)
+		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || !slices.Equal(sorted(read(t, name)), lines(t, store)) {
+			t.Errorf("overwritten: %v", err)
+		}
+		onlyFile(t, name)
+	})
+	t.Run("another table", func(t *testing.T) {
+		name, _ := begun(t, db, store, 1)
+		check(t, other, name, transfer.ExportOptions{}, "of table test-")
+	})
+	t.Run("other segments", func(t *testing.T) {
+		name, _ := begun(t, db, store, 1)
+		check(t, store, name, transfer.ExportOptions{Segments: 2}, "-segments 1")
+		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil || !out.Resumed || out.Records != 101 {
+			t.Errorf("without a number of segments it does not go on: %+v, %v", out, err)
+		}
+	})
+	t.Run("a file cut short", func(t *testing.T) {
+		name, _ := begun(t, db, store, 1)
+		write(t, name, "short")
+		check(t, store, name, transfer.ExportOptions{}, "has 5 bytes")
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		check(t, store, name, transfer.ExportOptions{}, "has 0 bytes")
+		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || out.Records != 101 || out.Resumed {
+			t.Errorf("overwritten: %+v, %v", out, err)
+		}
+	})
+	t.Run("a damaged side file", func(t *testing.T) {
+		name, side := begun(t, db, store, 1)
+		write(t, side, "{")
+		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no directory", func(t *testing.T) {
+		if _, err := transfer.ExportFile(context.Background(), store, "/nowhere/shop.jsonl", transfer.ExportOptions{}); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Another table of the same name is another table.
+func TestExportFileOfATableMadeAnew(t *testing.T) {
+	db := storetest.Engines()[1].Client(t)
+	store := storetest.Sample(t, db)
+	name, _ := begun(t, db, store, 1)
+	id, err := store.TableID(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(id, " ")
+	if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.CreateTable(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), id) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A file whose export is under way is no backup yet.
+func TestImportOfAPartOfAnExport(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.Sample(t, db)
+	name, side := begun(t, db, store, 1)
+	if _, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || !strings.Contains(err.Error(), side) {
+		t.Errorf("%v", err)
+	}
+}
+
+// An import that is killed at any request goes on where it was.
+func TestImportFileGoesOn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		text := strings.Join(lines(t, storetest.Sample(t, db)), "")
+		dir := t.TempDir()
+		name := filepath.Join(dir, "shop.jsonl")
+		write(t, name, text)
+		rapid.Check(t, func(r *rapid.T) {
+			store := storetest.NewTable(t, db, dynamo.Options{})
+			var last dynamo.Imported
+			tries := 0
+			for done := false; !done; tries++ {
+				ctx, cancel := context.WithCancel(context.Background())
+				var left atomic.Int64
+				left.Store(rapid.Int64Range(1, 120).Draw(r, "requests"))
+				in, err := transfer.ImportFile(ctx, hindered(t, db, store, func() error {
+					if left.Add(-1) == 0 {
+						cancel()
+					}
+					return nil
+				}), name, transfer.ImportOptions{Clock: fast()})
+				cancel()
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				if in.Lines < last.Lines {
+					t.Fatalf("from %+v it came to %+v", last, in)
+				}
+				last, done = in, err == nil
+			}
+			if last.Lines != 101 || last.Written+last.Unchanged != 101 || last.Conflicts > 0 || tries == 1 && last.Unchanged > 0 {
+				t.Fatalf("did %+v", last)
+			}
+			if got := strings.Join(lines(t, store), ""); got != text {
+				t.Fatal("the table is another one than the file")
+			}
+			onlyFile(t, name)
+		})
+	})
+}
+
+// A line that is mended is where the import goes on; a line that was imported may not change.
+func TestImportFileOfAMendedFile(t *testing.T) {
+	db := embedded.New().Client()
+	all := lines(t, storetest.Sample(t, db))
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	side := name + ".import-progress"
+	store, other := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
+	begin := func() {
+		t.Helper()
+		write(t, name, strings.Join(all[:50], "")+all[50][:20]+"\n"+strings.Join(all[51:], ""))
+		in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()})
+		if bad := (*dynamo.LineError)(nil); !errors.As(err, &bad) || bad.Line != 51 || in.Lines != 50 {
+			t.Fatalf("did %+v, %v", in, err)
+		}
+	}
+	refused := func(store *dynamo.Store, opts transfer.ImportOptions, says string) {
+		t.Helper()
+		if _, err := transfer.ImportFile(context.Background(), store, name, opts); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "remove") {
+			t.Errorf("the error is %v, want one that says %q", err, says)
+		}
+	}
+	begin()
+	refused(other, transfer.ImportOptions{}, "table test-")
+	refused(store, transfer.ImportOptions{Overwrite: true}, "-overwrite=false")
+
+	write(t, name, strings.ToUpper(all[0])+strings.Join(all[1:], ""))
+	refused(store, transfer.ImportOptions{}, "is not what was imported")
+	write(t, name, all[0])
+	refused(store, transfer.ImportOptions{}, "is not what was imported")
+	onDisk := read(t, side)
+
+	// A dry run neither uses nor changes what is remembered.
+	write(t, name, strings.Join(all, ""))
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fast()}); err != nil || in.Written != 51 || in.Unchanged != 50 || read(t, side) != onDisk {
+		t.Errorf("a dry run did %+v, %v", in, err)
+	}
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err != nil || in.Written != 101 || in.Unchanged != 0 || in.Lines != 101 {
+		t.Errorf("the mended file did %+v, %v", in, err)
+	}
+	onlyFile(t, name)
+	if got := lines(t, store); !slices.Equal(got, all) {
+		t.Error("the table is another one than the file")
+	}
+	begin()
+	write(t, side, "")
+	refused(store, transfer.ImportOptions{}, "damaged")
+}
+
+// Whoever interrupts an import with conflicts still hears of them at its end.
+func TestConflictsAreRemembered(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	line := func(v string) string { return `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"},"v":{"S":"` + v + `"}}}` + "\n" }
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	write(t, name, line("1")+line("2")+"bad\n")
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Conflicts != 1 {
+		t.Fatalf("did %+v, %v", in, err)
+	}
+	write(t, name, line("1")+line("2")+line("3"))
+	in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()})
+	if err != nil || in.Written != 1 || in.Conflicts != 2 || len(in.ConflictKeys) != 2 {
+		t.Errorf("did %+v, %v", in, err)
+	}
+}
+
+// What cannot be saved ends an import, which would otherwise go on without knowing where it is.
+func TestImportFileThatCannotBeRemembered(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	write(t, name, strings.Join(lines(t, storetest.Sample(t, db)), ""))
+	// A directory that is not empty can be replaced by no file.
+	if err := os.MkdirAll(filepath.Join(name+".import-progress", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Lines > 0 {
+		t.Errorf("did %+v, %v", in, err)
+	}
+}
