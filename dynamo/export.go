@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -132,8 +133,9 @@ func (s *Store) TableID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", failed("DescribeTable", s.table, err)
 	}
-	if id := aws.ToString(out.Table.TableId); id != "" {
-		return s.table + " (" + id + ")", nil
+	arn, made := aws.ToString(out.Table.TableArn), out.Table.CreationDateTime
+	if arn == "" || made == nil {
+		return s.table, nil
 	}
-	return s.table, nil
+	return fmt.Sprintf("%s (%s, made %s)", s.table, arn, made.UTC().Format(time.RFC3339Nano)), nil
 }

@@ -132,7 +132,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "serve -h", "patterns -help"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "patterns [-markdown]", "AWS_REGION")
+			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] FILE", "patterns [-markdown]", "AWS_REGION")
 			for _, v := range config.Variables() {
 				c.checkDone(t, v.Name)
 			}
@@ -149,19 +149,27 @@ func TestHelpNeedsNoConfiguration(t *testing.T) {
 
 func TestWrongWords(t *testing.T) {
 	for line, says := range map[string]string{
-		"nonsense":         `no command "nonsense"`,
-		"Serve":            `no command "Serve"`,
-		"serve now":        `"now"`,
-		"-port 80":         "-port",
-		"serve -port 80":   "-port",
-		"serve -addr":      "-addr",
-		"patterns all":     `"all"`,
-		"patterns -json":   "-json",
-		"table":            "create or describe",
-		"table drop":       "create or describe",
-		"table create now": `takes no "now"`,
-		"seed a b":         `takes no "b"`,
-		"seed -force":      "-force",
+		"nonsense":              `no command "nonsense"`,
+		"Serve":                 `no command "Serve"`,
+		"serve now":             `"now"`,
+		"-port 80":              "-port",
+		"serve -port 80":        "-port",
+		"serve -addr":           "-addr",
+		"patterns all":          `"all"`,
+		"patterns -json":        "-json",
+		"table":                 "create or describe",
+		"table drop":            "create or describe",
+		"table create now":      `takes no "now"`,
+		"seed a b":              `takes no "b"`,
+		"seed -force":           "-force",
+		"export":                "name a file",
+		"export a b":            `takes no "b"`,
+		"export -dry-run":       "-dry-run",
+		"export -segments 33 a": "-segments 33",
+		"export -segments -1 a": "-segments -1",
+		"import":                "name a file",
+		"import a b":            `takes no "b"`,
+		"import -segments":      "-segments",
 	} {
 		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, says, "ordergraph help") })
 	}
@@ -169,15 +177,16 @@ func TestWrongWords(t *testing.T) {
 
 // A wrong setting is a failure, not a wrong use, and is told before anything is opened.
 func TestWrongSetting(t *testing.T) {
-	for _, line := range []string{"serve", "table create", "table describe", "seed"} {
+	for _, line := range []string{"serve", "table create", "table describe", "seed", "export x", "import x"} {
 		run(t, line, "ORDERGRAPH_STORE=mysql").checkFailed(t, 1, "ORDERGRAPH_STORE", `"mysql"`, "embedded or dynamodb")
 	}
 }
 
 // What is in memory is gone when the command ends, so there is nothing to create, describe or seed.
 func TestCommandsThatNeedDynamoDB(t *testing.T) {
-	for _, line := range []string{"table create", "table describe", "seed"} {
-		run(t, line).checkFailed(t, 1, line, "ORDERGRAPH_STORE=dynamodb")
+	for _, line := range []string{"table create", "table describe", "seed", "export x", "import x"} {
+		command, _, _ := strings.Cut(line, " x")
+		run(t, line).checkFailed(t, 1, command, "ORDERGRAPH_STORE=dynamodb")
 	}
 }
 

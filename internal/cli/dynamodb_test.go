@@ -51,11 +51,14 @@ func local(t *testing.T) (db *dynamodb.Client, table string, variables []string)
 	instance := dynamolocal.Shared(t)
 	atEndpoint(t, instance.Endpoint())
 	db, table = instance.Client(), strings.ReplaceAll(t.Name(), "/", ".")
-	t.Cleanup(func() {
-		// Not every test makes it.
-		_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
-	})
+	t.Cleanup(func() { deleteTable(t, db, table) })
 	return db, table, []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table}
+}
+
+// deleteTable deletes a table, which not every test makes.
+func deleteTable(t *testing.T, db *dynamodb.Client, table string) {
+	t.Helper()
+	_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 }
 
 // contents are all records of a table by their keys.
@@ -228,7 +231,7 @@ func TestSeedFile(t *testing.T) {
 }
 
 // allCommands are those that talk to DynamoDB first thing.
-var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed"}
+var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed", "export /nowhere/shop.jsonl", "import /nowhere/shop.jsonl"}
 
 func TestNoRegion(t *testing.T) {
 	awsEnvironment(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,10 +29,13 @@ import (
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
 // fast is a clock by which every look at it is an interval later, so that every page and line is a moment to save.
-func fast() func() time.Time {
+func fast() func() time.Time { return clockOf(time.Minute) }
+
+// clockOf goes by so much with every look at it.
+func clockOf(step time.Duration) func() time.Time {
 	now := time.Unix(0, 0)
 	return func() time.Time {
-		now = now.Add(time.Minute)
+		now = now.Add(step)
 		return now
 	}
 }
@@ -67,6 +71,25 @@ func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func()
 }
 
 func unhindered() error { return nil }
+
+// embeddedStore tells which engine a test of storetest.Each runs on.
+func embeddedStore(t *testing.T) bool { return strings.HasSuffix(t.Name(), "/embedded") }
+
+// repeatedly runs a test that draws numbers from 0 to n-1: as a property on the embedded store, a few times on
+// DynamoDB Local, which is slow.
+func repeatedly(t *testing.T, test func(draw func(n int) int)) {
+	t.Helper()
+	if embeddedStore(t) {
+		rapid.Check(t, func(r *rapid.T) {
+			test(func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "n") })
+		})
+		return
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 6 {
+		test(random.IntN)
+	}
+}
 
 func read(t testing.TB, name string) string {
 	t.Helper()
@@ -144,18 +167,18 @@ func TestExportFileGoesOn(t *testing.T) {
 		store := storetest.Sample(t, db)
 		want := lines(t, store)
 		most := 4
-		if strings.Contains(t.Name(), "embedded") {
+		if embeddedStore(t) {
 			most = 1 // every segment of the embedded store has everything
 		}
 		dir := t.TempDir()
-		rapid.Check(t, func(r *rapid.T) {
+		repeatedly(t, func(draw func(n int) int) {
 			name, side := filepath.Join(dir, "shop.jsonl"), filepath.Join(dir, "shop.jsonl.progress")
-			segments := rapid.IntRange(1, most).Draw(r, "segments")
+			segments := 1 + draw(most)
 			var records, saved int
 			for done := false; !done; {
 				ctx, cancel := context.WithCancel(context.Background())
 				var left atomic.Int64
-				left.Store(rapid.Int64Range(1, 8).Draw(r, "requests"))
+				left.Store(int64(1 + draw(8)))
 				killing := hindered(t, db, store, func() error {
 					if left.Add(-1) == 0 {
 						cancel()
@@ -171,7 +194,7 @@ func TestExportFileGoesOn(t *testing.T) {
 					t.Fatalf("after %d records it came to %+v", records, out)
 				}
 				records, done, saved = out.Records, err == nil, saved+1
-				if !done && rapid.Bool().Draw(r, "written and not saved") {
+				if !done && draw(2) == 1 /* written and not saved */ {
 					f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 					if err == nil {
 						_, err = io.WriteString(f, want[0]+"{\"Item\"")
@@ -314,20 +337,20 @@ func TestImportFileGoesOn(t *testing.T) {
 		dir := t.TempDir()
 		name := filepath.Join(dir, "shop.jsonl")
 		write(t, name, text)
-		rapid.Check(t, func(r *rapid.T) {
+		repeatedly(t, func(draw func(n int) int) {
 			store := storetest.NewTable(t, db, dynamo.Options{})
 			var last dynamo.Imported
 			tries := 0
 			for done := false; !done; tries++ {
 				ctx, cancel := context.WithCancel(context.Background())
 				var left atomic.Int64
-				left.Store(rapid.Int64Range(1, 120).Draw(r, "requests"))
+				left.Store(int64(1 + draw(120)))
 				in, err := transfer.ImportFile(ctx, hindered(t, db, store, func() error {
 					if left.Add(-1) == 0 {
 						cancel()
 					}
 					return nil
-				}), name, transfer.ImportOptions{Clock: fast()})
+				}), name, transfer.ImportOptions{Clock: clockOf(90 * time.Millisecond)})
 				cancel()
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)

@@ -1,0 +1,211 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/cli"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+)
+
+// pipe runs a command line with standard input and output of its own.
+func pipe(t *testing.T, line, stdin string, variables ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, side bytes.Buffer
+	status = cli.Run(t.Context(), strings.Fields(line), cli.Environment{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side, Getenv: func(name string) string {
+		for _, v := range variables {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}})
+	return status, out.String(), side.String()
+}
+
+func TestExportAndImport(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	run(t, "seed", variables...).checkDone(t)
+	file := filepath.Join(t.TempDir(), "shop.jsonl")
+	run(t, "export "+file, variables...).checkDone(t, "Exported from table "+table, "101 records")
+	run(t, "export "+file, variables...).checkFailed(t, 1, file, "is there already", "-overwrite")
+	run(t, "export -segments 7 -overwrite "+file, variables...).checkDone(t, "101 records")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// The second table has another number of shards, and serves the same.
+	second := []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
+	run(t, "import "+file, second...).checkFailed(t, 1, "does not exist", "table create")
+	run(t, "table create", second...).checkDone(t)
+	t.Cleanup(func() { deleteTable(t, db, table+".second") })
+	run(t, "import -dry-run "+file, second...).checkDone(t, "dry run", "wrote nothing", "101 records written", "0 conflicts")
+	if records := contents(t, db, table+".second"); len(records) > 0 {
+		t.Errorf("a dry run wrote %d records", len(records))
+	}
+	run(t, "import "+file, second...).checkDone(t, "Imported into table "+table+".second: 101 records written, 0 replaced, 0 there already, 0 conflicts.")
+	once := contents(t, db, table+".second")
+	run(t, "import "+file, second...).checkDone(t, "0 records written, 0 replaced, 101 there already, 0 conflicts.")
+	run(t, "import -overwrite "+file, second...).checkDone(t, "0 records written, 0 replaced, 101 there already, 0 conflicts.")
+	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
+		t.Error("importing twice gives another table than importing once")
+	}
+	run(t, "table describe", second...).checkDone(t, "fits     yes")
+	_, base := serve(t, "-addr 127.0.0.1:0", second...)
+	askFirstQuery(t, base)
+
+	// Through pipes, and back.
+	status, stdout, stderr := pipe(t, "export -", "", second...)
+	if status != 0 || strings.Count(stdout, "\n") != 101 || !strings.Contains(stderr, "101 records") {
+		t.Errorf("export -: exit %d, %d lines, stderr %s", status, strings.Count(stdout, "\n"), stderr)
+	}
+	run(t, "seed", variables...).checkDone(t)
+	if status, told, stderr := pipe(t, "import -", stdout, variables...); status != 0 || !strings.Contains(told, "101 there already") || stderr != "" {
+		t.Errorf("import -: exit %d, %s%s", status, told, stderr)
+	}
+
+	// Conflicts are kept, named and counted, until they are to be replaced.
+	var changed strings.Builder
+	var keys []string
+	for line := range strings.Lines(string(text)) {
+		var r struct{ Item map[string]any }
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) < 25 {
+			keys = append(keys, fmt.Sprint("conflict  ", r.Item["pk"].(map[string]any)["S"], " ", r.Item["sk"].(map[string]any)["S"]))
+			r.Item["note"] = map[string]string{"S": "changed"}
+		}
+		again, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed.Write(append(again, '\n'))
+	}
+	if err := os.WriteFile(file, []byte(changed.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := run(t, "import "+file, second...)
+	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), "76 there already, 25 conflicts.\n"+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
+		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
+	}
+	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
+		t.Error("conflicts changed the table")
+	}
+	run(t, "import -overwrite "+file, second...).checkDone(t, "0 records written, 25 replaced, 76 there already, 0 conflicts.")
+	if reflect.DeepEqual(once, contents(t, db, table+".second")) {
+		t.Error("-overwrite replaced nothing")
+	}
+}
+
+func TestImportOfABadFile(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	file := filepath.Join(t.TempDir(), "shop.jsonl")
+	good := `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}` + "\n"
+	for _, bad := range []string{good + `{"Item":{"pk":{"S":"c"}`, good + "\n" + good} {
+		if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(bad, good+"\n"+good) {
+			run(t, "import "+file, variables...).checkDone(t, "1 records written", "1 there already")
+			continue
+		}
+		run(t, "import -dry-run "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "nothing was imported")
+		if records := contents(t, db, table); len(records) != 0 {
+			t.Errorf("the dry run left %d records", len(records))
+		}
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "all lines before it are imported", "mend it")
+		if records := contents(t, db, table); len(records) != 1 {
+			t.Errorf("the table has %d records", len(records))
+		}
+	}
+	run(t, "import /nowhere/shop.jsonl", variables...).checkFailed(t, 1, "/nowhere/shop.jsonl", "no such file")
+	run(t, "export /nowhere/shop.jsonl", variables...).checkFailed(t, 1, "/nowhere/shop.jsonl", "no such file")
+}
+
+// A signal leaves a state that the same command goes on from.
+func TestInterruptedExportAndImport(t *testing.T) {
+	_, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	run(t, "seed", variables...).checkDone(t)
+	engine, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Between the commands and the engine stands one that interrupts them at a request.
+	interrupt, at, left := func() {}, "", atomic.Int64{}
+	engineProxy := httputil.NewSingleHostReverseProxy(engine)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), at) && left.Add(-1) == 0 {
+			interrupt()
+			panic(http.ErrAbortHandler) // no answer
+		}
+		engineProxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	atEndpoint(t, proxy.URL)
+	interrupted := func(line, request string, after int64) *command {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		interrupt, at = stop, request
+		left.Store(after)
+		c := begin(ctx, line, variables...)
+		<-c.done
+		return c
+	}
+
+	dir := t.TempDir()
+	file := filepath.Join(dir, "shop.jsonl")
+	files := func() []string {
+		t.Helper()
+		entries, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries
+	}
+	interrupted("export -segments 2 "+file, ".Scan", 2).checkFailed(t, 1, "export: interrupted after", "same command again")
+	if got := files(); !slices.Equal(got, []string{file, file + ".progress"}) {
+		t.Errorf("it left %v", got)
+	}
+	run(t, "import "+file, variables...).checkFailed(t, 1, "a part of an export", file+".progress")
+	run(t, "export "+file, variables...).checkDone(t, "101 records", "interrupted included")
+	if got := files(); !slices.Equal(got, []string{file}) {
+		t.Errorf("it left %v", got)
+	}
+
+	interrupted("import "+file, ".PutItem", 60).checkFailed(t, 1, "import: interrupted after", "same command again")
+	if got := files(); !slices.Equal(got, []string{file, file + ".import-progress"}) {
+		t.Errorf("it left %v", got)
+	}
+	run(t, "import "+file, variables...).checkDone(t, "table "+table, "0 records written", "101 there already")
+	if got := files(); !slices.Equal(got, []string{file}) {
+		t.Errorf("it left %v", got)
+	}
+}
+
+func TestNumberOfShardsIsCheckedBeforeAnImport(t *testing.T) {
+	_, _, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	run(t, "seed", variables...).checkDone(t)
+	file := filepath.Join(t.TempDir(), "shop.jsonl")
+	run(t, "export "+file, variables...).checkDone(t)
+	run(t, "import "+file, append(slices.Clone(variables), "ORDERGRAPH_SHARDS=8")...).checkFailed(t, 1, "shards: with 8")
+}
