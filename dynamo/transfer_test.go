@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -468,9 +469,15 @@ func TestThrottling(t *testing.T) {
 func TestImportEndsWhileItWaits(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
 	r, w := io.Pipe()
-	defer w.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	go io.WriteString(w, line("1", "")+line("2", "")+`{"Item":`)
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer func() { _ = w.Close() }()
+	writing.Go(func() {
+		if _, err := io.WriteString(w, line("1", "")+line("2", "")+`{"Item":`); err != nil {
+			t.Error(err)
+		}
+	})
 	done, err := store.Import(ctx, r, dynamo.ImportOptions{Done: func(done dynamo.Imported) error {
 		if done.Lines == 2 {
 			cancel()

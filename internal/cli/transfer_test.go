@@ -149,11 +149,16 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Between the commands and the engine stands one that interrupts them at a request.
-	interrupt, at, left := func() {}, "", atomic.Int64{}
+	type trap struct {
+		interrupt func()
+		at        string
+		left      atomic.Int64
+	}
+	var set atomic.Pointer[trap]
 	engineProxy := httputil.NewSingleHostReverseProxy(engine)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), at) && left.Add(-1) == 0 {
-			interrupt()
+		if trap := set.Load(); trap != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), trap.at) && trap.left.Add(-1) == 0 {
+			trap.interrupt()
 			panic(http.ErrAbortHandler) // no answer
 		}
 		engineProxy.ServeHTTP(w, r)
@@ -164,8 +169,9 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		interrupt, at = stop, request
-		left.Store(after)
+		at := &trap{interrupt: stop, at: request}
+		at.left.Store(after)
+		set.Store(at)
 		c := begin(ctx, line, variables...)
 		<-c.done
 		return c

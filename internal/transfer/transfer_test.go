@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -197,7 +196,7 @@ func TestExportFileGoesOn(t *testing.T) {
 				if !done && draw(2) == 1 /* written and not saved */ {
 					f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 					if err == nil {
-						_, err = io.WriteString(f, want[0]+"{\"Item\"")
+						_, err = f.WriteString(want[0] + "{\"Item\"")
 						err = errors.Join(err, f.Close())
 					}
 					if err != nil {
