@@ -51,23 +51,28 @@ func (s *Store) Export(ctx context.Context, segments []Segment, emit func(Export
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: %d segments: a table is read in 1 to %d", len(segments), MaxSegments)
 	}
+	// emit is called by one at a time, and not again when it has failed: who writes pages to a file counts on what is
+	// behind the last whole one.
 	var one sync.Mutex
+	var refused error
+	give := func(page ExportPage) error {
+		one.Lock()
+		defer one.Unlock()
+		if refused == nil {
+			refused = emit(page)
+		}
+		return refused
+	}
 	return Parallel(ctx, len(segments), MaxSegments, func(ctx context.Context, i int) error {
 		for at := segments[i]; !at.Done; {
 			page, err := s.exportPage(ctx, i, len(segments), at)
 			if err != nil {
 				return err
 			}
-			at = page.Next
-			one.Lock()
-			// Parts that were read while another failed are not given out any more.
-			if err = ctx.Err(); err == nil {
-				err = emit(page)
-			}
-			one.Unlock()
-			if err != nil {
+			if err := give(page); err != nil {
 				return err
 			}
+			at = page.Next
 		}
 		return nil
 	})

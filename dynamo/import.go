@@ -105,7 +105,7 @@ type importer struct {
 	slots *semaphore.Weighted
 
 	mu sync.Mutex
-	// busy are the last lines of all keys that are being written.
+	// busy are the last lines of all keys that are being written, or could not be.
 	busy map[keys]*importLine
 }
 
@@ -297,7 +297,7 @@ func (i *importer) start(ctx context.Context, line *importLine, rec record, weig
 		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if i.busy[key] == line {
+		if line.err == nil && i.busy[key] == line {
 			delete(i.busy, key)
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -629,18 +630,25 @@ func TestExportOfSegments(t *testing.T) {
 		}
 	}
 	full := errors.New("disk full")
-	pages := 0
-	err := store.Export(context.Background(), make([]dynamo.Segment, 4), func(dynamo.ExportPage) error { pages++; return full })
-	if !errors.Is(err, full) || pages != 1 {
-		t.Errorf("%v after %d pages", err, pages)
+	for range 20 {
+		pages := 0
+		err := store.Export(context.Background(), make([]dynamo.Segment, dynamo.MaxSegments), func(dynamo.ExportPage) error { pages++; return full })
+		if !errors.Is(err, full) || pages != 1 {
+			t.Errorf("%v after %d pages", err, pages)
+		}
 	}
 }
 
-// empty is an engine that answers every request with nothing, at once.
-type empty struct{}
+// holding is an engine that holds every request until it is told to answer, with nothing.
+type holding struct {
+	held    atomic.Int64
+	release chan struct{}
+}
 
-func (empty) Do(r *http.Request) (*http.Response, error) {
+func (h *holding) Do(r *http.Request) (*http.Response, error) {
 	_, err := io.Copy(io.Discard, r.Body)
+	h.held.Add(1)
+	<-h.release
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, err
 }
 
@@ -667,31 +675,62 @@ func (l *lineReader) Read(b []byte) (int, error) {
 
 // An import holds what it works on and no more, however long the file is and the lines are.
 func TestImportHoldsLittle(t *testing.T) {
-	store, err := dynamo.New(watched(dynamodb.New(dynamodb.Options{Region: "nowhere", BaseEndpoint: aws.String("http://empty.invalid"), HTTPClient: empty{}, Credentials: aws.AnonymousCredentials{}}), func(context.Context, any) error { return nil }), dynamo.Options{Table: "empty"})
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		pad        int
+		held, most int64
+	}{{0, 32, 16}, {400_000, 20, 64}} {
+		for _, dry := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				engine := &holding{release: make(chan struct{})}
+				db := dynamodb.New(dynamodb.Options{Region: "nowhere", BaseEndpoint: aws.String("http://holding.invalid"), HTTPClient: engine, Credentials: aws.AnonymousCredentials{}})
+				store, err := dynamo.New(db, dynamo.Options{Table: "held"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				heap := func() int64 {
+					runtime.GC()
+					var m runtime.MemStats
+					runtime.ReadMemStats(&m)
+					return int64(m.HeapAlloc)
+				}
+				const lines = 150 // 60 MB of the long ones
+				before := heap()
+				var importing sync.WaitGroup
+				importing.Go(func() {
+					done, err := store.Import(context.Background(), &lineReader{left: lines, pad: strings.Repeat("x", c.pad)}, dynamo.ImportOptions{DryRun: dry})
+					if err != nil || done.Written != lines {
+						t.Errorf("did %+v, %v", done, err)
+					}
+				})
+				// Everything that can go on has gone on.
+				synctest.Wait()
+				if got := engine.held.Load(); got != c.held {
+					t.Errorf("lines of %d bytes: %d are in work, want %d", c.pad, got, c.held)
+				}
+				// 8 MB of lines, as text, as record and as request, twice for what is grown by copying.
+				if most := (heap() - before) >> 20; most > c.most {
+					t.Errorf("lines of %d bytes: %d MB are held", c.pad, most)
+				}
+				close(engine.release)
+				importing.Wait()
+			})
+		}
 	}
-	for _, dry := range []bool{true, false} {
-		const lines = 200
-		held := func() uint64 {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			return m.HeapAlloc
+}
+
+// A line that could not be written is followed by none of its key: that one would be there first when the import goes on.
+func TestLinesOfOneKeyFailTogether(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	var puts atomic.Int64
+	failing := through(t, store, watched(db, func(_ context.Context, in any) error {
+		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
+			return errors.New("lost")
 		}
-		before, most := held(), uint64(0)
-		done, err := store.Import(context.Background(), &lineReader{left: lines, pad: strings.Repeat("x", 400_000)}, dynamo.ImportOptions{DryRun: dry, Done: func(done dynamo.Imported) error {
-			if done.Lines%20 == 0 {
-				most = max(most, held())
-			}
-			return nil
-		}})
-		if err != nil || done.Written != lines {
-			t.Fatalf("did %+v, %v", done, err)
-		}
-		// 80 MB have passed. In work are 8 MB of lines, as text, as record and as request.
-		if most > before+48<<20 {
-			t.Errorf("dry run %t: %d MB were held", dry, (most-before)>>20)
-		}
+		return nil
+	}), dynamo.Options{})
+	done, err := failing.Import(context.Background(), strings.NewReader(line("1", "first")+line("1", "second")+line("1", "third")), dynamo.ImportOptions{})
+	if err == nil || done.Lines != 0 || puts.Load() != 1 {
+		t.Errorf("did %+v, %v, after %d puts", done, err, puts.Load())
 	}
 }
