@@ -57,7 +57,7 @@ func writeUnits(before, after record) float64 {
 	_, wasListed := before[attrIndexPK]
 	_, isListed := after[attrIndexPK]
 	switch {
-	case wasListed && isListed && equalValues(before[attrIndexPK], after[attrIndexPK]) && equalValues(before[attrIndexSK], after[attrIndexSK]):
+	case wasListed && isListed && sameValue(before[attrIndexPK], after[attrIndexPK]) && sameValue(before[attrIndexSK], after[attrIndexSK]):
 		units += kilobytes(max(was, is))
 	case wasListed && isListed:
 		units += kilobytes(was) + kilobytes(is)

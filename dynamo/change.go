@@ -268,7 +268,7 @@ func (c *change) commit(ctx context.Context) error {
 		units += w.units
 	}
 	t := startTimer(ctx)
-	_, err := c.store.db.TransactWriteItems(ctx, in, c.store.persistent)
+	_, err := c.store.db.TransactWriteItems(ctx, in, c.store.writing)
 	if t.on() {
 		// A transaction that is cancelled is charged as well.
 		t.stop(Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: describe(ks), Items: len(ks), WriteUnits: units})

@@ -92,7 +92,7 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 // rewriteCustomer adds the record of a changed customer.
 func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) {
 	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
-	c.update(customerRecord(&c.keyBuilder, *before), customerRecord(&c.keyBuilder, *after), same(stands, attrVersion, "updatedAt", "accountRepId", attrOrderCount))
+	c.update(customerRecord(&c.keyBuilder, *before), customerRecord(&c.keyBuilder, *after), still(stands, attrVersion, "updatedAt", "accountRepId", attrOrderCount))
 }
 
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
@@ -141,7 +141,7 @@ func (c *change) claim(before string, after commerce.Customer) error {
 	}
 	mine := isCustomer(after.ID)
 	claim := emailClaimRecord(&c.keyBuilder, is, after.ID)
-	if r, stands := c.stands(keysOf(claim)); stands && !equalValues(r[attrCustomerID], str(string(after.ID))) {
+	if r, stands := c.stands(keysOf(claim)); stands && !sameValue(r[attrCustomerID], str(string(after.ID))) {
 		return commerce.Taken()
 	}
 	c.put(claim, either(absent, mine))
@@ -149,7 +149,7 @@ func (c *change) claim(before string, after commerce.Customer) error {
 		return nil
 	}
 	old := emailClaimRecord(&c.keyBuilder, was, after.ID)
-	if r, stands := c.stands(keysOf(old)); !stands || equalValues(r[attrCustomerID], str(string(after.ID))) {
+	if r, stands := c.stands(keysOf(old)); !stands || sameValue(r[attrCustomerID], str(string(after.ID))) {
 		c.remove(old, either(absent, mine))
 	}
 	return nil

@@ -77,17 +77,17 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 			return nil, err
 		}
 		for i, line := range lines {
-			stands := same(records[i+1], "name", "unitPrice", "currency")
+			stands := still(records[i+1], "name", "unitPrice", "currency")
 			c.adjust(ks[i+1], map[string]int{attrAvailable: -line.Quantity}, all(stands, is(attrAvailable, ">=", num(line.Quantity))))
 		}
 		for _, item := range order.Items {
 			c.create(lineRecord(&c.keyBuilder, order, item))
 		}
 		if customer.OrderCount != nil {
-			c.adjust(ks[0], map[string]int{attrOrderCount: 1}, all(same(records[0], "accountRepId"), has(attrOrderCount)))
+			c.adjust(ks[0], map[string]int{attrOrderCount: 1}, all(still(records[0], "accountRepId"), has(attrOrderCount)))
 		} else {
 			// Nobody has counted this customer's orders: one more would make a count of one.
-			c.require(ks[0], same(records[0], "accountRepId", attrOrderCount))
+			c.require(ks[0], still(records[0], "accountRepId", attrOrderCount))
 		}
 		return &order, nil
 	})
@@ -158,7 +158,7 @@ func (c *change) rewrite(stands record, before, after *commerce.Order, e commerc
 	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
 	ownBefore, theirsBefore := orderHeaders(&c.keyBuilder, *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
-	c.update(ownBefore, ownAfter, same(stands, attrVersion, "updatedAt", "status"))
+	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))
 	c.mirror(theirsBefore, theirsAfter)
 	return c.happened(*after, e, after.UpdatedAt)
 }
@@ -313,7 +313,7 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		c.line(before, after, cmd.SKU)
 		switch {
 		case by > 0 && was == 0:
-			c.adjust(k, map[string]int{attrAvailable: -by}, all(same(record, "name", "unitPrice", "currency"), is(attrAvailable, ">=", num(by))))
+			c.adjust(k, map[string]int{attrAvailable: -by}, all(still(record, "name", "unitPrice", "currency"), is(attrAvailable, ">=", num(by))))
 		case by > 0:
 			c.adjust(k, map[string]int{attrAvailable: -by}, is(attrAvailable, ">=", num(by)))
 		default:

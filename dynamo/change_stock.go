@@ -55,7 +55,7 @@ func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.P
 			return before, nil
 		}
 		after.Version++
-		c.update(productRecord(&c.keyBuilder, *before), productRecord(&c.keyBuilder, after), same(records[0], attrVersion, attrTotalInventory, attrAvailable))
+		c.update(productRecord(&c.keyBuilder, *before), productRecord(&c.keyBuilder, after), still(records[0], attrVersion, attrTotalInventory, attrAvailable))
 		return &after, nil
 	})
 }
@@ -188,7 +188,7 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	after.Quantity, after.Version = quantity, before.Version+1
 	b := &c.keyBuilder
 	if before.record != nil {
-		c.update(inventoryLevelRecord(b, before.InventoryLevel), inventoryLevelRecord(b, after), same(before.record, attrVersion, attrQuantity))
+		c.update(inventoryLevelRecord(b, before.InventoryLevel), inventoryLevelRecord(b, after), still(before.record, attrVersion, attrQuantity))
 	} else {
 		c.create(inventoryLevelRecord(b, after))
 		c.require(warehouseKey(b, before.WarehouseID), present)
@@ -205,7 +205,7 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		was := productRecord(b, *before.product)
 		delete(was, attrTotalInventory)
 		delete(was, attrAvailable)
-		c.update(was, productRecord(b, product), same(r, attrTotalInventory, attrAvailable))
+		c.update(was, productRecord(b, product), still(r, attrTotalInventory, attrAvailable))
 	case by < 0:
 		c.adjust(k, counters, all(is(attrAvailable, ">=", num(-by)), has(attrTotalInventory)))
 	default:

@@ -66,8 +66,8 @@ func has(attribute string) condition {
 	return func(e *expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
 }
 
-// same is the condition that the record still has the attributes that it had, each with its value or not at all.
-func same(before record, attributes ...string) condition {
+// still is the condition that the record still has the attributes that it had, each with its value or not at all.
+func still(before record, attributes ...string) condition {
 	return func(e *expression) string {
 		texts := []string{present(e)}
 		for _, a := range attributes {
@@ -86,7 +86,7 @@ func same(before record, attributes ...string) condition {
 func (e *expression) setting(before, after record) string {
 	var sets, removes []string
 	for _, a := range attributeNames(after) {
-		if a != attrPK && a != attrSK && !equalValues(before[a], after[a]) {
+		if a != attrPK && a != attrSK && !sameValue(before[a], after[a]) {
 			sets = append(sets, e.name(a)+" = "+e.value(after[a]))
 		}
 	}
@@ -136,31 +136,4 @@ func sortedKeys[M ~map[string]V, V any](m M) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// equalValues tells whether two attribute values are the same. Numbers are compared as they are spelled.
-func equalValues(a, b types.AttributeValue) bool {
-	switch a := a.(type) {
-	case *types.AttributeValueMemberS:
-		b, ok := b.(*types.AttributeValueMemberS)
-		return ok && a.Value == b.Value
-	case *types.AttributeValueMemberN:
-		b, ok := b.(*types.AttributeValueMemberN)
-		return ok && a.Value == b.Value
-	case *types.AttributeValueMemberL:
-		b, ok := b.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(a.Value, b.Value, equalValues)
-	case *types.AttributeValueMemberM:
-		b, ok := b.(*types.AttributeValueMemberM)
-		if !ok || len(a.Value) != len(b.Value) {
-			return false
-		}
-		for name, v := range a.Value {
-			if !equalValues(v, b.Value[name]) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }

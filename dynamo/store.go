@@ -41,8 +41,8 @@ type Store struct {
 	entropy  io.Reader
 	// consistent tells that reads of the table see every write that was answered before.
 	consistent bool
-	// persistent are the options of writes: they are tried until they pass or the context ends.
-	persistent func(*dynamodb.Options)
+	// writing are the options of writes: they are tried until they pass or the context ends.
+	writing func(*dynamodb.Options)
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.
@@ -56,7 +56,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if s.entropy == nil {
 		s.entropy = rand.Reader
 	}
-	s.persistent = persistent()
+	s.writing = untilDeadline()
 	if s.currency == "" {
 		s.currency = "USD"
 	}

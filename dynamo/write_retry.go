@@ -15,10 +15,10 @@ import (
 // maxWriteAttempts ends the attempts of a write whose context has no deadline: after about twenty seconds.
 const maxWriteAttempts = 50
 
-// persistent are the SDK's options for writes. It is the SDK that tries again, because it sends the same bytes with the same
+// untilDeadline are the SDK's options for writes. It is the SDK that tries again, because it sends the same bytes with the same
 // ClientRequestToken: a transaction that was committed while its answer was lost is not done twice, as long as DynamoDB keeps the
 // token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is worth another attempt.
-func persistent() func(*dynamodb.Options) {
+func untilDeadline() func(*dynamodb.Options) {
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxWriteAttempts
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return pause(attempt), nil })
