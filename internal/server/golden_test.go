@@ -152,7 +152,11 @@ func (e explained) String() string {
 		if index == "" {
 			index = "table"
 		}
-		fmt.Fprintf(&b, "%d. %s %s %s [%s] for %s: %d items, %v read units\n", r.Wave, r.AccessPattern, r.Operation, index, r.Key, r.Path, r.Items, r.ReadUnits)
+		fmt.Fprintf(&b, "%d. %s %s %s [%s] for %s: %d items, %v read units", r.Wave, r.AccessPattern, r.Operation, index, r.Key, r.Path, r.Items, r.ReadUnits)
+		if r.WriteUnits > 0 {
+			fmt.Fprintf(&b, ", %v write units", r.WriteUnits)
+		}
+		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%d requests, %d round trips, %v read units, %v write units\n", e.Totals.Requests, e.Totals.RoundTrips, e.Totals.ReadUnits, e.Totals.WriteUnits)
 	return b.String()

@@ -1,0 +1,111 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/tools/txtar"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// Every mutation of testdata/golden-writes gives the same JSON, makes the same DynamoDB requests and leaves the same records on
+// both engines. What stands in setup.graphql is done before, a second for each mutation.
+func TestGoldenWrites(t *testing.T) {
+	names, err := filepath.Glob("testdata/golden-writes/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, name := range names {
+			t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+				checkGoldenWrite(t, newShop(t, db, smallBook(t)), name)
+			})
+		}
+	})
+	for mutation := range yields {
+		if !slices.ContainsFunc(names, func(name string) bool { return shows(t, name, mutation) }) {
+			t.Errorf("no golden file shows %s", mutation)
+		}
+	}
+}
+
+// shows tells whether a golden file's query has a mutation.
+func shows(t *testing.T, name, mutation string) bool {
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(archive.Files, func(f txtar.File) bool {
+		return f.Name == "query.graphql" && strings.Contains(string(f.Data), " "+mutation+"(")
+	})
+}
+
+// write is the explain output of a mutation: what it read and wrote in its order, then what its payload read in any order, as
+// those requests do not wait for one another.
+func (e explained) write() string {
+	lines := strings.SplitAfter(e.String(), "\n")
+	wrote := 1 + slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "TransactWriteItems") })
+	payload := lines[wrote : len(lines)-2]
+	for i, line := range payload {
+		_, payload[i], _ = strings.Cut(line, ". ")
+	}
+	slices.Sort(payload)
+	return strings.Join(lines[:wrote], "") + strings.Join(payload, "") +
+		fmt.Sprintf("%d requests, %v read units, %v write units\n", e.Totals.Requests, e.Totals.ReadUnits, e.Totals.WriteUnits)
+}
+
+func checkGoldenWrite(t *testing.T, s *shop, name string) {
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range archive.Files {
+		files[f.Name] = string(f.Data)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(files["setup.graphql"]), "\n") {
+		if line == "" {
+			continue
+		}
+		got := s.ask(t, line, nil)
+		if len(got.Errors) > 0 || strings.Contains(string(got.Data), `"code"`) {
+			t.Fatalf("%s: %s %+v", line, got.Data, got.Errors)
+		}
+		s.clock.pass(time.Second)
+	}
+	before := s.records(t)
+	got := s.ask(t, files["query.graphql"], nil)
+	response := map[string]any{"data": got.Data}
+	if len(got.Errors) > 0 {
+		response["errors"] = got.Errors
+	}
+	pretty, err := json.MarshalIndent(response, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := map[string]string{
+		"response.json": string(pretty) + "\n", "explain.txt": got.Extensions.Explain.write(), "records.txt": changes(before, s.records(t)),
+	}
+	for _, result := range []string{"response.json", "explain.txt", "records.txt"} {
+		if *update {
+			setFile(archive, result, results[result])
+			continue
+		}
+		if files[result] != results[result] {
+			t.Errorf("%s: %s is\n%s\nwant\n%s", name, result, results[result], files[result])
+		}
+	}
+	if *update {
+		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,606 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// shop is an order book under test whose mutations are looked at from both ends: the requests that reach DynamoDB, and the records
+// of the table.
+type shop struct {
+	api
+	store *dynamo.Store
+	table string
+	// db reaches the table past the wire.
+	db    *dynamodb.Client
+	wire  *wire
+	clock *clock
+}
+
+// opening is the time at which a shop's clock begins.
+var opening = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+
+// newShop serves a book from a new table, with a clock that stands still and ids that count up.
+func newShop(t testing.TB, db *dynamodb.Client, book commerce.Book) *shop {
+	t.Helper()
+	w := &wire{next: db.Options().HTTPClient}
+	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w })
+	s := &shop{db: db, wire: w, clock: &clock{now: opening}}
+	s.store = storetest.NewTable(t, watched, dynamo.Options{Clock: s.clock.Now, Entropy: &counting{}})
+	description, err := s.store.DescribeTable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.table = description.Name
+	if err := book.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Load(t, s.store, book)
+	s.restart(t)
+	return s
+}
+
+// restart starts a new server of the table.
+func (s *shop) restart(t testing.TB) {
+	t.Helper()
+	handler, err := server.New(server.Options{
+		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests")), Principal: principal},
+		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, r.URL.Query().Get("as"))))
+	}))
+	t.Cleanup(srv.Close)
+	s.api = api{srv.URL + server.PathGraphQL}
+}
+
+type principalKey struct{}
+
+// principal is who the URL says, as in ?as=ann.
+func principal(ctx context.Context) string {
+	if who, _ := ctx.Value(principalKey{}).(string); who != "" {
+		return who
+	}
+	return graph.Anonymous
+}
+
+// as is the shop as another caller sees it.
+func (s *shop) as(who string) *shop {
+	c := *s
+	c.api = api{s.url + "?as=" + who}
+	return &c
+}
+
+// clock tells the time that a test sets.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now returns the time.
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// pass lets time pass.
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// counting is entropy that counts up, so that ids are the same in every run.
+type counting struct {
+	mu sync.Mutex
+	n  uint64
+}
+
+func (c *counting) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+	clear(b)
+	if len(b) >= 8 {
+		binary.BigEndian.PutUint64(b[len(b)-8:], c.n)
+	}
+	return len(b), nil
+}
+
+// wire stands between the SDK and the engine. It counts requests, keeps transactions, and lets a test act before one.
+type wire struct {
+	next interface {
+		Do(*http.Request) (*http.Response, error)
+	}
+
+	mu           sync.Mutex
+	operations   []string
+	transactions []transaction
+	before       func()
+}
+
+// transaction is a TransactWriteItems as it was sent.
+type transaction struct {
+	actions []action
+	// status is 200 for one that was committed.
+	status int
+}
+
+// action is one of a transaction's: Put, Update, Delete or ConditionCheck of the record with these keys.
+type action struct{ operation, pk, sk string }
+
+// Do sends a request on.
+func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	w.mu.Lock()
+	w.operations = append(w.operations, operation)
+	var before func()
+	if operation == "TransactWriteItems" {
+		before, w.before = w.before, nil
+	}
+	w.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	response, err := w.next.Do(r)
+	if err == nil && operation == "TransactWriteItems" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.transactions = append(w.transactions, transaction{actions: actionsOf(body), status: response.StatusCode})
+	}
+	return response, err
+}
+
+func actionsOf(body []byte) []action {
+	type key map[string]map[string]any
+	var in struct {
+		TransactItems []map[string]struct{ Key, Item key }
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		panic(err)
+	}
+	actions := make([]action, 0, len(in.TransactItems))
+	for _, item := range in.TransactItems {
+		for operation, a := range item {
+			k := a.Key
+			if k == nil {
+				k = a.Item
+			}
+			actions = append(actions, action{operation, fmt.Sprint(k["pk"]["S"]), fmt.Sprint(k["sk"]["S"])})
+		}
+	}
+	return actions
+}
+
+// meanwhile does something just before the next transaction reaches the engine.
+func (w *wire) meanwhile(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before = do
+}
+
+// forget begins to count anew.
+func (w *wire) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.operations, w.transactions = nil, nil
+}
+
+// seen are the operations since forget.
+func (w *wire) seen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.operations)
+}
+
+// committed are the transactions since forget that were.
+func (w *wire) committed() []transaction {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.transactions), func(t transaction) bool { return t.status != http.StatusOK })
+}
+
+// records are all records of the table in words, by their keys.
+func (s *shop) records(t testing.TB) map[string]string {
+	t.Helper()
+	records := map[string]string{}
+	pages := dynamodb.NewScanPaginator(s.db, &dynamodb.ScanInput{TableName: &s.table})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Items {
+			k := inWords(r["pk"]) + " " + inWords(r["sk"])
+			delete(r, "pk")
+			delete(r, "sk")
+			records[k] = inWords(&types.AttributeValueMemberM{Value: r})
+		}
+	}
+	return records
+}
+
+// inWords writes a value so that people can read it, and equal values equally: a list that is empty as none, as the embedded store
+// loses it, and numbers in the form of ours.
+func inWords(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return plainNumber(v.Value)
+	case *types.AttributeValueMemberL:
+		texts := make([]string, len(v.Value))
+		for i, e := range v.Value {
+			texts[i] = inWords(e)
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	case *types.AttributeValueMemberM:
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
+			if l, ok := v.Value[name].(*types.AttributeValueMemberL); !ok || len(l.Value) > 0 {
+				texts = append(texts, name+"="+inWords(v.Value[name]))
+			}
+		}
+		return "{" + strings.Join(texts, " ") + "}"
+	default:
+		return fmt.Sprintf("%+v", v)
+	}
+}
+
+// plainNumber is a number without zeros at its end: DynamoDB drops them.
+func plainNumber(s string) string {
+	if strings.Contains(s, ".") {
+		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// changes tells in words how records differ: a line with - for each that was, one with + for each that is.
+func changes(before, after map[string]string) string {
+	var b strings.Builder
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		was, stood := before[k]
+		is, stands := after[k]
+		if was == is && stood == stands {
+			continue
+		}
+		if stood {
+			fmt.Fprintf(&b, "- %s %s\n", k, was)
+		}
+		if stands {
+			fmt.Fprintf(&b, "+ %s %s\n", k, is)
+		}
+	}
+	return b.String()
+}
+
+// change changes a record of the table past the server; set holds attributes with their new values, nil for those that go.
+func (s *shop) change(t testing.TB, pk, sk string, set map[string]types.AttributeValue) {
+	t.Helper()
+	k := map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
+	out, err := s.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &s.table, Key: k})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	record := out.Item
+	if record == nil {
+		record = k
+	}
+	for name, v := range set {
+		if v == nil {
+			delete(record, name)
+		} else {
+			record[name] = v
+		}
+	}
+	if _, err := s.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &s.table, Item: record}); err != nil {
+		t.Error(err)
+	}
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
+}
+
+// in is a mutation's input.
+type in map[string]any
+
+// with is the input with more fields.
+func (i in) with(name string, value any) in {
+	out := maps.Clone(i)
+	out[name] = value
+	return out
+}
+
+// yields are what the mutations' payloads hold.
+var yields = map[string]string{
+	"createCustomer": "customer", "updateCustomer": "customer", "assignAccountRep": "customer", "placeOrder": "order",
+	"confirmOrder": "order", "shipOrder": "order", "deliverOrder": "order", "cancelOrder": "order", "setOrderItem": "order",
+	"removeOrderItem": "order", "updateShippingAddress": "order", "createProduct": "product", "updateProduct": "product",
+	"createWarehouse": "warehouse", "setInventoryLevel": "inventoryLevel", "adjustInventory": "inventoryLevel",
+	"hireEmployee": "employee", "updateEmployee": "employee",
+}
+
+// details are fields of what a payload holds that need no other record.
+var details = map[string]string{
+	"customer":       `id name email phoneNumbers orderCount version createdAt updatedAt`,
+	"order":          `id status version itemCount total { amount currencyCode } placedAt updatedAt shippingAddress { recipient city countryCode }`,
+	"product":        `sku name category unitPrice { amount currencyCode } totalInventory available version`,
+	"warehouse":      `id name version`,
+	"inventoryLevel": `sku warehouseId quantity version`,
+	"employee":       `id name jobTitle hireDate phoneNumbers version`,
+}
+
+const userErrors = `userErrors { __typename code message field
+	... on VersionConflict { currentVersion }
+	... on InvalidTransition { from to allowed }
+	... on InsufficientStock { sku available }
+	... on TooManyLines { limit } }`
+
+// outcome is what a mutation answered.
+type outcome struct {
+	answer
+	// Value is the payload's record as JSON, null where there is none.
+	Value      json.RawMessage
+	UserErrors []userError
+}
+
+type userError struct {
+	Typename         string `json:"__typename"`
+	Code, Message    string
+	Field            []string
+	CurrentVersion   int
+	From, To         string
+	Allowed          []string
+	SKU              string
+	Available, Limit int
+}
+
+// String is the code and the field.
+func (e userError) String() string { return e.Code + " " + strings.Join(e.Field, ".") }
+
+// mutation is a request of one mutation; fields are those of the payload's record.
+func mutation(name, fields string) string {
+	return fmt.Sprintf(`mutation($input: %s%sInput!) { payload: %s(input: $input) { value: %s { %s } %s } }`,
+		strings.ToUpper(name[:1]), name[1:], name, yields[name], fields, userErrors)
+}
+
+// try sends a mutation. Top-level errors fail the test.
+func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcome {
+	t.Helper()
+	if len(fields) == 0 {
+		fields = []string{details[yields[name]]}
+	}
+	variables, err := json.Marshal(in{"input": input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := outcome{answer: s.ask(t, mutation(name, strings.Join(fields, " ")), variables)}
+	if len(got.Errors) > 0 || got.Status != http.StatusOK {
+		t.Fatalf("%s %s: status %d, errors %+v", name, variables, got.Status, got.Errors)
+	}
+	var data struct {
+		Payload struct {
+			Value      json.RawMessage
+			UserErrors []userError
+		}
+	}
+	if err := json.Unmarshal(got.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	got.Value, got.UserErrors = data.Payload.Value, data.Payload.UserErrors
+	return got
+}
+
+// do sends a mutation that must succeed.
+func (s *shop) do(t testing.TB, name string, input in, fields ...string) outcome {
+	t.Helper()
+	got := s.try(t, name, input, fields...)
+	if len(got.UserErrors) > 0 {
+		t.Fatalf("%s %v is refused: %+v", name, input, got.UserErrors)
+	}
+	return got
+}
+
+// refuse sends a mutation that must be refused for these reasons, each code and field, with nothing written.
+func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) outcome {
+	t.Helper()
+	before := s.records(t)
+	got := s.try(t, name, input)
+	if !slices.Equal(told(got), reasons) {
+		t.Errorf("%s %.300v is refused for %q, want %q", name, input, told(got), reasons)
+	}
+	for _, e := range got.UserErrors {
+		if e.Message == "" || len(e.Message) > 300 {
+			t.Errorf("%s has a message of %d bytes: %.300s", e, len(e.Message), e.Message)
+		}
+	}
+	if diff := changes(before, s.records(t)); diff != "" {
+		t.Errorf("%s %.300v is refused, and writes\n%s", name, input, diff)
+	}
+	return got
+}
+
+// told are the reasons of a refusal, each code and field.
+func told(o outcome) []string {
+	reasons := make([]string, len(o.UserErrors))
+	for i, e := range o.UserErrors {
+		reasons[i] = e.String()
+	}
+	return reasons
+}
+
+// orderView is an order as its fields show it.
+type orderView struct {
+	ID, Status         string
+	Version, ItemCount int
+	Total              struct{ Amount, CurrencyCode string }
+	UpdatedAt          time.Time
+	AccountRep         *struct{ ID string }
+	ShippingAddress    *struct{ Recipient, City string }
+	Items              struct {
+		Nodes []struct {
+			ProductID, Name string
+			Quantity        int
+			UnitPrice       struct{ Amount string }
+		}
+	}
+	Timeline struct {
+		Nodes []struct {
+			ID, Type, Actor string
+			From, To, Note  *string
+			At              time.Time
+		}
+	}
+}
+
+// order reads an order with everything.
+func (s *shop) order(t testing.TB, id string) orderView {
+	t.Helper()
+	var data struct{ Order orderView }
+	s.read(t, &data, `{ order(id: %q) { id status version itemCount total { amount currencyCode } updatedAt accountRep { id } shippingAddress { recipient city }
+		items(first: 100) { nodes { productId name quantity unitPrice { amount } } } timeline(first: 100) { nodes { id type from to at actor note } } } }`, id)
+	return data.Order
+}
+
+// lines are the order's items in words.
+func (o orderView) lines() string {
+	texts := make([]string, len(o.Items.Nodes))
+	for i, item := range o.Items.Nodes {
+		texts[i] = fmt.Sprintf("%d %s at %s", item.Quantity, item.ProductID, item.UnitPrice.Amount)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// stock is what a product's fields tell of its stock, and what its levels are.
+func (s *shop) stock(t testing.TB, sku string) string {
+	t.Helper()
+	var data struct {
+		Product struct {
+			TotalInventory, Available int
+			Inventory                 struct {
+				Nodes []struct {
+					Quantity    int
+					WarehouseID string
+				}
+			}
+		}
+	}
+	s.read(t, &data, `{ product(sku: %q) { totalInventory available inventory { nodes { warehouseId quantity } } } }`, sku)
+	words := fmt.Sprintf("%d of %d available", data.Product.Available, data.Product.TotalInventory)
+	for _, l := range data.Product.Inventory.Nodes {
+		words += fmt.Sprintf(", %d in %s", l.Quantity, l.WarehouseID)
+	}
+	return words
+}
+
+// place places an order of one piece each of these products, and returns its id.
+func (s *shop) place(t testing.TB, customer string, skus ...string) string {
+	t.Helper()
+	var order struct{ ID string }
+	got := s.do(t, "placeOrder", in{"customerId": customer, "items": lines(skus...)})
+	if err := json.Unmarshal(got.Value, &order); err != nil {
+		t.Fatal(err)
+	}
+	return order.ID
+}
+
+// lines are order lines of one piece each.
+func lines(skus ...string) []in {
+	items := make([]in, len(skus))
+	for i, sku := range skus {
+		items[i] = in{"sku": sku, "quantity": 1}
+	}
+	return items
+}
+
+// skus are the first n products of the shop's long range.
+func skus(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("p%02d", i)
+	}
+	return all
+}
+
+// smallBook has two customers, ann with an account rep and bob without; two warehouses, north with much of all products and south with
+// little of a mug; mugs, plates, yen, which is sold in JPY, and none, of which there are none.
+func smallBook(t testing.TB) commerce.Book {
+	t.Helper()
+	price := func(amount string, c commerce.Currency) commerce.Money {
+		m, err := commerce.ParseMoney(amount, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	joined := opening.Add(-24 * time.Hour)
+	return commerce.Book{
+		Warehouses: []commerce.Warehouse{{ID: "north", Name: "North", Version: 1}, {ID: "south", Name: "South", Version: 1}},
+		Employees: []commerce.Employee{
+			{ID: "rita", Name: "Rita", JobTitle: "Account Rep", HireDate: "2020-01-01", PhoneNumbers: []string{"+1-555-0100"}, Version: 1},
+			{ID: "sam", Name: "Sam", JobTitle: "Packer", HireDate: "2021-01-01", WarehouseID: "north", PhoneNumbers: []string{"+1-555-0101"}, Version: 1},
+		},
+		Products: []commerce.Product{
+			{SKU: "mug", Name: "Mug", Category: "Kitchen", UnitPrice: price("7.50", "USD"), Version: 1},
+			{SKU: "plate", Name: "Plate", Category: "Kitchen", UnitPrice: price("12.00", "USD"), Version: 1},
+			{SKU: "none", Name: "Nothing", Category: "Kitchen", UnitPrice: price("1.00", "USD"), Version: 1},
+			{SKU: "yen", Name: "Yen", Category: "Import", UnitPrice: price("500", "JPY"), Version: 1},
+		},
+		Levels: []commerce.InventoryLevel{
+			{SKU: "mug", WarehouseID: "north", Quantity: 100, Version: 1}, {SKU: "mug", WarehouseID: "south", Quantity: 2, Version: 1},
+			{SKU: "plate", WarehouseID: "north", Quantity: 50, Version: 1}, {SKU: "yen", WarehouseID: "north", Quantity: 10, Version: 1},
+		},
+		Customers: []commerce.Customer{
+			{ID: "ann", Name: "Ann", Email: "Ann@example.com", PhoneNumbers: []string{"+1-555-0001"}, AccountRepID: "rita", CreatedAt: joined, UpdatedAt: joined, Version: 1},
+			{ID: "bob", Name: "Bob", Email: "bob@example.com", CreatedAt: joined, UpdatedAt: joined, Version: 1},
+		},
+	}
+}
+
+// longBook is smallBook with products p00 to p59, of each of which ten lie in north.
+func longBook(t testing.TB) commerce.Book {
+	t.Helper()
+	book := smallBook(t)
+	for _, sku := range skus(60) {
+		book.Products = append(book.Products, commerce.Product{SKU: commerce.SKU(sku), Name: "Part " + sku, Category: "Parts", UnitPrice: book.Products[2].UnitPrice, Version: 1})
+		book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: commerce.SKU(sku), WarehouseID: "north", Quantity: 10, Version: 1})
+	}
+	return book
+}
