@@ -1,0 +1,274 @@
+package server_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// cost is one line of the table of write costs: a mutation and a variant of it, done after what comes before it.
+type cost struct {
+	mutation, variant string
+	input             func(s *shop, t testing.TB) in
+	// lines is of how many lines of an order the mutation writes records.
+	lines int
+	// quiet tells that nothing is written.
+	quiet bool
+}
+
+// given is an input that needs nothing done before.
+func given(input in) func(*shop, testing.TB) in {
+	return func(*shop, testing.TB) in { return input }
+}
+
+// moving is an input that names an order of so many lines, which these mutations have brought to where it is.
+func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
+	return func(s *shop, t testing.TB) in {
+		id := s.place(t, "ann", skus(lines)...)
+		for _, mutation := range before {
+			input := in{"orderId": id}
+			if mutation == "shipOrder" {
+				input["warehouseId"] = "north"
+			}
+			s.do(t, mutation, input)
+		}
+		input := in{"orderId": id}
+		for name, v := range more {
+			input[name] = v
+		}
+		return input
+	}
+}
+
+func costs() []cost {
+	address := in{"recipient": "Ann", "line1": "1 Main St", "city": "Portland", "countryCode": "US"}
+	order := func(customer string, lineCount int) in {
+		return in{"customerId": customer, "items": lines(skus(lineCount)...)}
+	}
+	north := in{"warehouseId": "north"}
+	return []cost{
+		{mutation: "createCustomer", variant: "no account rep", input: given(in{"name": "Cleo", "email": "cleo@example.com"})},
+		{mutation: "createCustomer", variant: "account rep", input: given(in{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita"})},
+		{mutation: "createCustomer", variant: "account rep, idempotency key", input: given(in{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita", "idempotencyKey": "k"})},
+		{mutation: "createCustomer", variant: "id and e-mail address taken: refused", quiet: true, input: given(in{"id": "ann", "name": "Cleo", "email": "bob@example.com"})},
+		{mutation: "updateCustomer", variant: "name, no account rep", input: given(in{"id": "bob", "name": "Bobby"})},
+		{mutation: "updateCustomer", variant: "name, account rep", input: given(in{"id": "ann", "name": "Anne"})},
+		{mutation: "updateCustomer", variant: "e-mail address, account rep", input: given(in{"id": "ann", "email": "anne@example.com"})},
+		{mutation: "updateCustomer", variant: "another version: refused", quiet: true, input: given(in{"id": "ann", "name": "Anne", "expectedVersion": 7})},
+		{mutation: "updateCustomer", variant: "nothing new", quiet: true, input: given(in{"id": "ann", "name": "Ann"})},
+		{mutation: "assignAccountRep", variant: "the first one", input: given(in{"customerId": "bob", "employeeId": "rita"})},
+		{mutation: "assignAccountRep", variant: "another one", input: given(in{"customerId": "ann", "employeeId": "sam"})},
+		{mutation: "assignAccountRep", variant: "nobody", input: given(in{"customerId": "ann"})},
+		{mutation: "placeOrder", variant: "1 line", lines: 1, input: given(order("bob", 1))},
+		{mutation: "placeOrder", variant: "1 line, account rep", lines: 1, input: given(order("ann", 1))},
+		{mutation: "placeOrder", variant: "1 line, account rep, idempotency key", lines: 1, input: given(order("ann", 1).with("idempotencyKey", "k"))},
+		{mutation: "placeOrder", variant: "3 lines, account rep", lines: 3, input: given(order("ann", 3))},
+		{mutation: "placeOrder", variant: "45 lines, account rep", lines: 45, input: given(order("ann", 45))},
+		{mutation: "placeOrder", variant: "45 lines, account rep, idempotency key", lines: 45, input: given(order("ann", 45).with("idempotencyKey", "k"))},
+		{mutation: "placeOrder", variant: "sent again with its key: answered from memory", quiet: true, input: func(s *shop, t testing.TB) in {
+			input := order("ann", 3).with("idempotencyKey", "k")
+			s.do(t, "placeOrder", input)
+			return input
+		}},
+		{mutation: "placeOrder", variant: "unknown product: refused", quiet: true, input: given(in{"customerId": "ann", "items": lines("mug", "spoon")})},
+		{mutation: "placeOrder", variant: "quantity 0: refused", quiet: true, input: given(in{"customerId": "ann", "items": []in{{"sku": "mug", "quantity": 0}}})},
+		{mutation: "confirmOrder", variant: "1 line", input: moving(1, nil)},
+		{mutation: "confirmOrder", variant: "45 lines", input: moving(45, nil)},
+		{mutation: "confirmOrder", variant: "1 line, idempotency key", input: moving(1, in{"idempotencyKey": "k"})},
+		{mutation: "confirmOrder", variant: "sent again with its key: answered from memory", quiet: true, input: func(s *shop, t testing.TB) in {
+			input := in{"orderId": s.place(t, "ann", "mug"), "idempotencyKey": "k"}
+			s.do(t, "confirmOrder", input)
+			return input
+		}},
+		{mutation: "confirmOrder", variant: "confirmed before: refused", quiet: true, input: moving(1, nil, "confirmOrder")},
+		{mutation: "shipOrder", variant: "1 line", lines: 1, input: moving(1, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: "3 lines", lines: 3, input: moving(3, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: "45 lines", lines: 45, input: moving(45, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: "3 lines, none of them in the warehouse: refused", quiet: true, input: moving(3, in{"warehouseId": "south"}, "confirmOrder")},
+		{mutation: "deliverOrder", variant: "3 lines", input: moving(3, nil, "confirmOrder", "shipOrder")},
+		{mutation: "cancelOrder", variant: "1 line", lines: 1, input: moving(1, nil)},
+		{mutation: "cancelOrder", variant: "3 lines", lines: 3, input: moving(3, nil, "confirmOrder")},
+		{mutation: "cancelOrder", variant: "45 lines", lines: 45, input: moving(45, nil)},
+		{mutation: "setOrderItem", variant: "more of one of 3 products", input: moving(3, in{"sku": "p01", "quantity": 2})},
+		{mutation: "setOrderItem", variant: "a fourth product", input: moving(3, in{"sku": "p03", "quantity": 2})},
+		{mutation: "setOrderItem", variant: "a 45th product", input: moving(44, in{"sku": "p44", "quantity": 2})},
+		{mutation: "removeOrderItem", variant: "one of 3 products", input: moving(3, in{"sku": "p01"})},
+		{mutation: "updateShippingAddress", variant: "3 lines", input: moving(3, in{"shippingAddress": address})},
+		{mutation: "createProduct", variant: "", input: given(in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9"}})},
+		{mutation: "createProduct", variant: "idempotency key", input: given(in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9"}, "idempotencyKey": "k"})},
+		{mutation: "updateProduct", variant: "price", input: given(in{"sku": "mug", "unitPrice": in{"amount": "8"}})},
+		{mutation: "updateProduct", variant: "category", input: given(in{"sku": "mug", "category": "Gifts"})},
+		{mutation: "createWarehouse", variant: "", input: given(in{"id": "east", "name": "East"})},
+		{mutation: "setInventoryLevel", variant: "", input: given(in{"sku": "mug", "warehouseId": "north", "quantity": 90})},
+		{mutation: "setInventoryLevel", variant: "the first of the product in the warehouse", input: given(in{"sku": "plate", "warehouseId": "south", "quantity": 9})},
+		{mutation: "adjustInventory", variant: "", input: given(in{"sku": "mug", "warehouseId": "north", "delta": -1})},
+		{mutation: "adjustInventory", variant: "idempotency key", input: given(in{"sku": "mug", "warehouseId": "north", "delta": -1, "idempotencyKey": "k"})},
+		{mutation: "hireEmployee", variant: "no warehouse", input: given(in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})},
+		{mutation: "hireEmployee", variant: "warehouse", input: given(in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01", "warehouseId": "south"})},
+		{mutation: "updateEmployee", variant: "phone numbers", input: given(in{"id": "sam", "phoneNumbers": []string{"+1-555-0199"}})},
+		{mutation: "updateEmployee", variant: "name", input: given(in{"id": "sam", "name": "Sammy"})},
+		{mutation: "updateEmployee", variant: "another warehouse", input: given(in{"id": "sam", "warehouseId": "south"})},
+		{mutation: "updateEmployee", variant: "no warehouse any more", input: given(in{"id": "sam", "warehouseId": nil})},
+	}
+}
+
+// The table of docs/write-costs.md is what mutations cost on either engine, and no transaction writes a record that its pattern does
+// not name, or leaves out one that it does.
+func TestWriteCosts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
+		for _, c := range costs() {
+			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {
+				s := newShop(t, db, longBook(t))
+				input := c.input(s, t)
+				s.clock.pass(time.Second)
+				s.wire.forget()
+				got := s.try(t, c.mutation, input, `__typename`)
+				transactions := s.wire.committed()
+				if c.quiet != (len(transactions) == 0) {
+					t.Fatalf("%d transactions, and the answer is %s", len(transactions), got.Data)
+				}
+				actions := "0"
+				for _, transaction := range transactions {
+					actions = fmt.Sprint(len(transaction.actions))
+					checkPattern(t, patternOf(t, c.mutation), transaction, c.lines)
+				}
+				totals := got.Extensions.Explain.Totals
+				if made := len(s.wire.seen()); made != totals.Requests {
+					t.Errorf("%d requests were made, explain tells of %d", made, totals.Requests)
+				}
+				rows = append(rows, []string{"`" + c.mutation + "`", c.variant, fmt.Sprint(totals.Requests), fmt.Sprint(totals.RoundTrips),
+					actions, fmt.Sprint(totals.WriteUnits), fmt.Sprint(totals.ReadUnits)})
+			})
+		}
+		if len(rows) > len(costs()) {
+			compareTable(t, "costs", markdownTable(rows))
+		}
+	})
+}
+
+// The table of write patterns in docs/write-costs.md is the model's.
+func TestWritePatternsAreDocumented(t *testing.T) {
+	rows := [][]string{{"id", "mutation", "records", "for each line", "only some requests"}}
+	for _, p := range dynamo.WritePatterns() {
+		rows = append(rows, []string{p.ID, "`" + p.Mutation + "`", entities(p.Writes), entities(p.Each), entities(p.Maybe)})
+	}
+	compareTable(t, "patterns", markdownTable(rows))
+}
+
+func entities(es []dynamo.Entity) string {
+	names := make([]string, len(es))
+	for i, e := range es {
+		names[i] = "`" + e.Name + "`"
+	}
+	return strings.Join(names, " ")
+}
+
+func patternOf(t testing.TB, mutation string) dynamo.WritePattern {
+	for _, p := range dynamo.WritePatterns() {
+		if p.Mutation == mutation {
+			return p
+		}
+	}
+	t.Fatalf("no write pattern serves %s", mutation)
+	return dynamo.WritePattern{}
+}
+
+// checkPattern holds the actions of a transaction against the pattern that it belongs to: each record that the pattern writes once
+// or for each line, and others only where it says maybe, once at most but for claims of e-mail addresses, which move.
+func checkPattern(t testing.TB, p dynamo.WritePattern, transaction transaction, lines int) {
+	t.Helper()
+	found := map[string]int{}
+	for _, a := range transaction.actions {
+		found[entityOf(t, a)]++
+	}
+	for _, e := range p.Writes {
+		if found[e.Name] != 1 {
+			t.Errorf("%s has %d actions on records of kind %s, want 1", p.ID, found[e.Name], e.Name)
+		}
+		delete(found, e.Name)
+	}
+	for _, e := range p.Each {
+		if found[e.Name] != lines {
+			t.Errorf("%s has %d actions on records of kind %s, want %d", p.ID, found[e.Name], e.Name, lines)
+		}
+		delete(found, e.Name)
+	}
+	for _, e := range p.Maybe {
+		if most := map[bool]int{true: 2, false: 1}[e.Name == "emailClaim"]; found[e.Name] > most {
+			t.Errorf("%s has %d actions on records of kind %s, want at most %d", p.ID, found[e.Name], e.Name, most)
+		}
+		delete(found, e.Name)
+	}
+	for name, n := range found {
+		t.Errorf("%s has %d actions on records of kind %s, which it does not name", p.ID, n, name)
+	}
+}
+
+// entityOf is the kind of record that an action is about.
+func entityOf(t testing.TB, a action) string {
+	t.Helper()
+	var names []string
+	for _, e := range dynamo.Entities() {
+		_, pk := e.PK.Values(a.pk)
+		_, sk := e.SK.Values(a.sk)
+		if pk && sk {
+			names = append(names, e.Name)
+		}
+	}
+	if len(names) != 1 {
+		t.Errorf("the record %s %s is of kinds %q, want one", a.pk, a.sk, names)
+		return ""
+	}
+	return names[0]
+}
+
+func markdownTable(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+// compareTable holds the table between two markers of docs/write-costs.md against what it should be.
+func compareTable(t *testing.T, marker, table string) {
+	t.Helper()
+	const name = "../../docs/write-costs.md"
+	doc, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
+	head, rest, found := strings.Cut(string(doc), begin)
+	shown, tail, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no %q and %q", name, begin, end)
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(head+begin+table+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if shown != table {
+		want, got := strings.Split(shown, "\n"), strings.Split(table, "\n")
+		for i, line := range got {
+			if i >= len(want) || want[i] != line {
+				t.Errorf("line %d of the %s is\n%s\nand %s says\n%s", i+1, marker, line, name, slices.Concat(want, make([]string, len(got)))[i])
+			}
+		}
+		t.Errorf("%s does not show the %s: run go test ./internal/server -run Write -update", name, marker)
+	}
+}
