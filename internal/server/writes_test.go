@@ -444,7 +444,7 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	before := s.records(t)
 	got := s.try(t, name, input)
 	if !slices.Equal(told(got), reasons) {
-		t.Errorf("%s %.300v is refused for %q, want %q", name, input, told(got), reasons)
+		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), told(got), reasons)
 	}
 	for _, e := range got.UserErrors {
 		if e.Message == "" || len(e.Message) > 300 {
@@ -452,7 +452,7 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 		}
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
-		t.Errorf("%s %.300v is refused, and writes\n%s", name, input, diff)
+		t.Errorf("%s %.300s is refused, and writes\n%s", name, fmt.Sprint(input), diff)
 	}
 	return got
 }

@@ -1,0 +1,257 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// keyed are the mutations that take an idempotency key: an input of each, and another one that differs from it.
+func keyed(s *shop, t testing.TB) map[string][2]in {
+	t.Helper()
+	pending := in{"orderId": s.place(t, "ann", "mug")}
+	confirmed := in{"orderId": s.place(t, "ann", "mug")}
+	shipped := in{"orderId": s.place(t, "ann", "mug")}
+	for _, order := range []in{confirmed, shipped} {
+		s.do(t, "confirmOrder", order)
+	}
+	s.do(t, "shipOrder", shipped.with("warehouseId", "north"))
+	cancelled := in{"orderId": s.place(t, "bob", "mug")}
+	bowl := in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9.90"}}
+	cleo := in{"name": "Cleo", "email": "cleo@example.com"}
+	east := in{"name": "East"}
+	tom := in{"name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"}
+	more := in{"sku": "mug", "warehouseId": "north", "delta": 5}
+	placed := in{"customerId": "ann", "items": lines("mug", "plate")}
+	return map[string][2]in{
+		"createCustomer":  {cleo, cleo.with("name", "Cleopatra")},
+		"placeOrder":      {placed, placed.with("items", lines("mug"))},
+		"confirmOrder":    {pending, pending.with("note", "n")},
+		"shipOrder":       {confirmed.with("warehouseId", "north"), confirmed.with("warehouseId", "south")},
+		"deliverOrder":    {shipped, shipped.with("note", "n")},
+		"cancelOrder":     {cancelled, cancelled.with("note", "n")},
+		"createProduct":   {bowl, bowl.with("unitPrice", in{"amount": "9.91"})},
+		"createWarehouse": {east, east.with("name", "West")},
+		"adjustInventory": {more, more.with("delta", 6)},
+		"hireEmployee":    {tom, tom.with("jobTitle", "Foreman")},
+	}
+}
+
+// Every mutation that takes a key answers the same request with the same words, also after a restart, and writes nothing then;
+// another request with that key, of the same mutation or of another one, is refused.
+func TestOneKeyIsOneRequest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		inputs := keyed(s, t)
+		names := slices.Sorted(maps.Keys(inputs))
+		for i, name := range names {
+			t.Run(name, func(t *testing.T) {
+				s.restart(t)
+				input, other := inputs[name][0].with("idempotencyKey", name), inputs[name][1].with("idempotencyKey", name)
+				first := s.do(t, name, input)
+				s.clock.pass(time.Hour)
+				written := s.records(t)
+				for _, again := range []string{"again", "after a restart"} {
+					s.wire.forget()
+					if got := s.do(t, name, input); string(got.Data) != string(first.Data) {
+						t.Errorf("%s it answers %s, first %s", again, got.Data, first.Data)
+					}
+					if wrote := s.wire.committed(); len(wrote) > 0 {
+						t.Errorf("%s it commits %+v", again, wrote)
+					}
+					s.restart(t)
+				}
+				if diff := changes(written, s.records(t)); diff != "" {
+					t.Errorf("sent again, it writes\n%s", diff)
+				}
+				if got := s.refuse(t, name, other, "IDEMPOTENCY_KEY_REUSED input.idempotencyKey"); string(got.Value) != "null" || got.UserErrors[0].Typename != "IdempotencyKeyReused" {
+					t.Errorf("another request with the key gets %s, %+v", got.Value, got.UserErrors)
+				}
+				next := names[(i+1)%len(names)]
+				s.refuse(t, next, inputs[next][0].with("idempotencyKey", name), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+			})
+		}
+	})
+}
+
+// Which mutations take a key is told here once, so that a new one is not forgotten.
+func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
+	s := newShop(t, storetest.Engines()[1].Client(t), smallBook(t))
+	tried := keyed(s, t)
+	var schema struct {
+		Schema struct {
+			Types []struct {
+				Name        string
+				InputFields []struct{ Name string }
+			}
+		} `json:"__schema"`
+	}
+	s.read(t, &schema, `{ __schema { types { name inputFields { name } } } }`)
+	for _, typ := range schema.Schema.Types {
+		for _, f := range typ.InputFields {
+			name := strings.ToLower(typ.Name[:1]) + strings.TrimSuffix(typ.Name[1:], "Input")
+			if _, ok := tried[name]; f.Name == "idempotencyKey" && !ok {
+				t.Errorf("%s takes a key, and no test tries it", name)
+			}
+		}
+	}
+}
+
+// What has happened to the record since does not change the answer.
+func TestTheFirstAnswerStays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		place := in{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}
+		first := s.do(t, "placeOrder", place)
+		var order struct{ ID string }
+		if err := json.Unmarshal(first.Value, &order); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.pass(time.Minute)
+		s.do(t, "setOrderItem", in{"orderId": order.ID, "sku": "mug", "quantity": 9})
+		s.do(t, "confirmOrder", in{"orderId": order.ID, "idempotencyKey": "c"})
+		s.do(t, "cancelOrder", in{"orderId": order.ID})
+
+		again := s.do(t, "placeOrder", place)
+		if string(again.Data) != string(first.Data) || !strings.Contains(string(again.Value), `"status":"PENDING","version":1,`) {
+			t.Errorf("placing again answers %s, first %s", again.Data, first.Data)
+		}
+		confirmed := s.do(t, "confirmOrder", in{"orderId": order.ID, "idempotencyKey": "c"})
+		if !strings.Contains(string(confirmed.Value), `"status":"CONFIRMED","version":3,`) {
+			t.Errorf("confirming again answers %s", confirmed.Value)
+		}
+		if o := s.order(t, order.ID); o.Status != "CANCELLED" || o.Version != 4 || len(o.Timeline.Nodes) != 4 {
+			t.Errorf("the order is %+v", o)
+		}
+	})
+}
+
+// Twenty requests with one key at once place one order, and all are told of it.
+func TestOneKeyAtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		const callers = 20
+		got := make([]string, callers)
+		variables, err := json.Marshal(in{"input": in{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for i := range callers {
+			group.Go(func() {
+				a := s.ask(t, mutation("placeOrder", details["order"]), variables)
+				got[i] = fmt.Sprint(string(a.Data), a.Errors)
+			})
+		}
+		group.Wait()
+		for i, answer := range got {
+			if answer != got[0] || !strings.Contains(answer, `"PENDING"`) {
+				t.Errorf("caller %d is told %s, the first %s", i, answer, got[0])
+			}
+		}
+		if stock := s.stock(t, "mug"); stock != "101 of 102 available, 100 in north, 2 in south" {
+			t.Errorf("of the mugs, %s", stock)
+		}
+		var data struct {
+			Customer struct {
+				OrderCount int
+				Orders     struct{ Nodes []struct{ ID string } }
+			}
+		}
+		s.read(t, &data, `{ customer(id: "ann") { orderCount orders { nodes { id } } } }`)
+		if data.Customer.OrderCount != 1 || len(data.Customer.Orders.Nodes) != 1 {
+			t.Errorf("the customer has %+v", data.Customer)
+		}
+	})
+}
+
+// Callers do not see each other's keys.
+func TestKeysAreTheirCallers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		place := in{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
+		first := s.as("alice").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
+		second := s.as("bert").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
+		if string(first.Value) == string(second.Value) || !strings.Contains(string(first.Value), `"alice"`) || !strings.Contains(string(second.Value), `"bert"`) {
+			t.Errorf("alice is told %s, bert %s", first.Value, second.Value)
+		}
+		s.as("bert").do(t, "createWarehouse", in{"name": "East", "idempotencyKey": "e"})
+		s.as("alice").do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
+		// Neither a key that looks like part of another caller's, nor anything else with '#' in it, is one.
+		s.refuse(t, "placeOrder", place.with("idempotencyKey", "bert#k"), "INVALID input.idempotencyKey")
+	})
+}
+
+// What was refused is not remembered: the same request with the same key is done once its cause is gone.
+func TestRefusalsAreNotRemembered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		tooMany := in{"customerId": "ann", "items": []in{{"sku": "none", "quantity": 3}}, "idempotencyKey": "k"}
+		s.refuse(t, "placeOrder", tooMany, "INSUFFICIENT_STOCK input.items.0.quantity")
+		s.do(t, "adjustInventory", in{"sku": "none", "warehouseId": "south", "delta": 3, "idempotencyKey": "stock"})
+		s.do(t, "placeOrder", tooMany)
+
+		bad := in{"name": "Cleo", "email": "cleo", "idempotencyKey": "c"}
+		s.refuse(t, "createCustomer", bad, "INVALID input.email")
+		s.do(t, "createCustomer", bad.with("email", "cleo@example.com"))
+
+		taken := in{"name": "Dora", "email": "bob@example.com", "idempotencyKey": "d"}
+		s.refuse(t, "createCustomer", taken, "EMAIL_TAKEN input.email")
+		s.do(t, "updateCustomer", in{"id": "bob", "email": "robert@example.com"})
+		s.do(t, "createCustomer", taken)
+
+		order := s.place(t, "bob", "mug")
+		ship := in{"orderId": order, "warehouseId": "north", "idempotencyKey": "s"}
+		s.refuse(t, "shipOrder", ship, "INVALID_TRANSITION input.orderId")
+		s.do(t, "confirmOrder", in{"orderId": order})
+		s.do(t, "shipOrder", ship)
+	})
+}
+
+// A key is remembered for 24 hours, and free after that, whether DynamoDB has deleted its record or not.
+func TestKeysAreFreeAfterADay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		place := in{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
+		first := s.do(t, "placeOrder", place)
+		confirm := in{"orderId": s.place(t, "bob", "mug"), "idempotencyKey": "c"}
+		s.do(t, "confirmOrder", confirm)
+
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{
+			"pk": text("IDEMPOTENCY#anonymous#k"), "sk": text("#METADATA"),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := out.Item["expiresAt"].(*types.AttributeValueMemberN); !ok || n.Value != fmt.Sprint(opening.Add(24*time.Hour).Unix()) {
+			t.Errorf("expiresAt is %+v, want %d", out.Item["expiresAt"], opening.Add(24*time.Hour).Unix())
+		}
+
+		s.clock.pass(24*time.Hour - time.Second)
+		if again := s.do(t, "placeOrder", place); string(again.Data) != string(first.Data) {
+			t.Errorf("within the day it answers %s, first %s", again.Data, first.Data)
+		}
+		s.refuse(t, "placeOrder", place.with("customerId", "bob"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+		s.clock.pass(time.Second)
+		other := s.do(t, "placeOrder", place.with("customerId", "bob"))
+		if string(other.Data) == string(first.Data) {
+			t.Errorf("after a day it still answers %s", other.Data)
+		}
+		// The key stands for the new request now.
+		if again := s.do(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
+			t.Errorf("the new request is answered %s, first %s", again.Data, other.Data)
+		}
+		// What the key did a day ago was done: the rules tell so.
+		s.refuse(t, "confirmOrder", confirm, "INVALID_TRANSITION input.orderId")
+	})
+}

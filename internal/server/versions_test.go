@@ -1,0 +1,316 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// versioned are the mutations that take an expected version: an input of each without it, the record's keys, its version in
+// the shop, and how many requests a change costs.
+type versioned struct {
+	input   in
+	pk, sk  string
+	version int
+	// reads is how many requests come before the transaction.
+	reads int
+	// elsewhere changes the record as another mutation would, and leaves a mark that the payload shows.
+	elsewhere map[string]types.AttributeValue
+	mark      string
+}
+
+func versions(s *shop, t testing.TB) map[string]versioned {
+	t.Helper()
+	order := func(before ...string) versioned {
+		id := s.place(t, "ann", "mug", "plate")
+		for _, mutation := range before {
+			input := in{"orderId": id}
+			if mutation == "shipOrder" {
+				input["warehouseId"] = "north"
+			}
+			s.do(t, mutation, input)
+		}
+		return versioned{
+			input: in{"orderId": id}, pk: "ORDER#" + id, sk: "#METADATA", version: 1 + len(before), reads: 1,
+			elsewhere: map[string]types.AttributeValue{"shippingAddress": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+				"recipient": text("Someone else"), "city": text("Elsewhere"), "countryCode": text("US"),
+			}}},
+			mark: "Someone else",
+		}
+	}
+	with := func(v versioned, more in) versioned {
+		maps.Copy(v.input, more)
+		return v
+	}
+	level := versioned{input: in{"sku": "yen", "warehouseId": "north", "quantity": 9}, pk: "PRODUCT#yen", sk: "WAREHOUSE#north", version: 1, reads: 1}
+	level.elsewhere, level.mark = map[string]types.AttributeValue{"quantity": number(8)}, `"quantity":8`
+	named := map[string]types.AttributeValue{"name": text("Another name")}
+	address := versioned{input: in{"shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}}}
+	all := map[string]versioned{
+		"updateCustomer":        {input: in{"id": "bob", "phoneNumbers": []string{"+1"}}, pk: "CUSTOMER#bob", sk: "#METADATA", version: 1, reads: 1, elsewhere: named, mark: "Another name"},
+		"assignAccountRep":      {input: in{"customerId": "ann", "employeeId": "sam"}, pk: "CUSTOMER#ann", sk: "#METADATA", version: 1, reads: 1, elsewhere: named, mark: "Another name"},
+		"confirmOrder":          order(),
+		"shipOrder":             with(order("confirmOrder"), in{"warehouseId": "north"}),
+		"deliverOrder":          order("confirmOrder", "shipOrder"),
+		"cancelOrder":           order("confirmOrder"),
+		"setOrderItem":          with(order(), in{"sku": "mug", "quantity": 3}),
+		"removeOrderItem":       with(order(), in{"sku": "mug"}),
+		"updateShippingAddress": with(order(), address.input),
+		"updateProduct":         {input: in{"sku": "yen", "category": "Kitchen"}, pk: "PRODUCT#yen", sk: "#METADATA", version: 1, reads: 1, elsewhere: named, mark: "Another name"},
+		"setInventoryLevel":     level,
+		"updateEmployee":        {input: in{"id": "sam", "jobTitle": "Foreman"}, pk: "EMPLOYEE#sam", sk: "#METADATA", version: 1, reads: 1, elsewhere: named, mark: "Another name"},
+	}
+	s.wire.forget()
+	return all
+}
+
+// Which mutations take a version is told here once, so that a new one is not forgotten.
+func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
+	s := newShop(t, storetest.Engines()[1].Client(t), smallBook(t))
+	tried := versions(s, t)
+	var schema struct {
+		Schema struct {
+			Types []struct {
+				Name        string
+				InputFields []struct{ Name string }
+			}
+		} `json:"__schema"`
+	}
+	s.read(t, &schema, `{ __schema { types { name inputFields { name } } } }`)
+	for _, typ := range schema.Schema.Types {
+		for _, f := range typ.InputFields {
+			name := strings.ToLower(typ.Name[:1]) + strings.TrimSuffix(typ.Name[1:], "Input")
+			if _, ok := tried[name]; f.Name == "expectedVersion" && !ok {
+				t.Errorf("%s takes a version, and no test tries it", name)
+			}
+		}
+	}
+}
+
+// A version other than the record's is refused with the record as it is, for the one request that reads it; the right one and none
+// are not, and raise it by one.
+func TestExpectedVersions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name := range versions(newShop(t, db, smallBook(t)), t) {
+			t.Run(name, func(t *testing.T) {
+				for _, expected := range []any{nil, "right"} {
+					s := newShop(t, db, smallBook(t))
+					v := versions(s, t)[name]
+					for _, wrong := range []int{v.version + 1, v.version - 1, -1, 1<<31 - 1} {
+						s.wire.forget()
+						got := s.refuse(t, name, v.input.with("expectedVersion", wrong), "VERSION_CONFLICT input.expectedVersion")
+						if e := got.UserErrors[0]; e.Typename != "VersionConflict" || e.CurrentVersion != v.version {
+							t.Errorf("expecting %d gets %+v, want the current version %d", wrong, e, v.version)
+						}
+						if versionOf(t, got.Value) != v.version {
+							t.Errorf("the payload is %s, want version %d", got.Value, v.version)
+						}
+						got.Extensions.Explain.budget(t, v.reads, 1)
+					}
+					input := v.input
+					if expected == "right" {
+						input = input.with("expectedVersion", v.version)
+					}
+					got := s.do(t, name, input)
+					if versionOf(t, got.Value) != v.version+1 {
+						t.Errorf("expecting %v gives %s, want version %d", expected, got.Value, v.version+1)
+					}
+				}
+			})
+		}
+	})
+}
+
+func versionOf(t testing.TB, record json.RawMessage) int {
+	t.Helper()
+	var v *struct{ Version int }
+	if err := json.Unmarshal(record, &v); err != nil {
+		t.Fatal(err)
+	}
+	if v == nil {
+		return -1
+	}
+	return v.Version
+}
+
+// Where a record changes between the read and the transaction, DynamoDB tells with the failed condition what stands there now.
+// Nothing is read again: a caller who expects a version gets the conflict with that state, all others their change, made on it.
+func TestChangesInBetween(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name := range versions(newShop(t, db, smallBook(t)), t) {
+			t.Run(name, func(t *testing.T) {
+				inBetween := func(s *shop, v versioned) {
+					changed := maps.Clone(v.elsewhere)
+					changed["version"] = number(v.version + 1)
+					s.wire.meanwhile(func() { s.change(t, v.pk, v.sk, changed) })
+				}
+
+				s := newShop(t, db, smallBook(t))
+				v := versions(s, t)[name]
+				inBetween(s, v)
+				conflict := s.try(t, name, v.input.with("expectedVersion", v.version))
+				if !slices.Equal(told(conflict), []string{"VERSION_CONFLICT input.expectedVersion"}) || conflict.UserErrors[0].CurrentVersion != v.version+1 {
+					t.Errorf("expecting the version that was gets %+v", conflict.UserErrors)
+				}
+				if versionOf(t, conflict.Value) != v.version+1 || !strings.Contains(string(conflict.Value), v.mark) {
+					t.Errorf("the conflict carries %s, want version %d and %s", conflict.Value, v.version+1, v.mark)
+				}
+				conflict.Extensions.Explain.budget(t, v.reads+1, 2)
+
+				s = newShop(t, db, smallBook(t))
+				v = versions(s, t)[name]
+				inBetween(s, v)
+				done := s.do(t, name, v.input)
+				if versionOf(t, done.Value) != v.version+2 {
+					t.Errorf("without a version it gives %s, want version %d", done.Value, v.version+2)
+				}
+				// Two of them set what the other change has set.
+				if name != "updateShippingAddress" && name != "setInventoryLevel" && !strings.Contains(string(done.Value), v.mark) {
+					t.Errorf("the change that came between is lost: %s", done.Value)
+				}
+				done.Extensions.Explain.budget(t, v.reads+2, 3)
+			})
+		}
+	})
+}
+
+// Of two clients who expect the same version, one wins, and the other is told of the winner's.
+func TestRacesForAVersion(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name := range versions(newShop(t, db, smallBook(t)), t) {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				v := versions(s, t)[name]
+				variables, err := json.Marshal(in{"input": v.input.with("expectedVersion", v.version)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var answers [2]string
+				var group sync.WaitGroup
+				for i := range answers {
+					group.Go(func() {
+						answers[i] = string(s.ask(t, mutation(name, details[yields[name]]), variables).Data)
+					})
+				}
+				group.Wait()
+				won, lost := answers[0], answers[1]
+				if strings.Contains(won, "userErrors\":[{") {
+					won, lost = lost, won
+				}
+				current := fmt.Sprintf(`"currentVersion":%d`, v.version+1)
+				if !strings.Contains(won, `"userErrors":[]`) || !strings.Contains(lost, `"VERSION_CONFLICT"`) || !strings.Contains(lost, current) {
+					t.Errorf("one is told %s, the other %s", won, lost)
+				}
+			})
+		}
+	})
+}
+
+// Of ten who change an order at once without expecting a version, all succeed, one after the other.
+func TestAllWhoExpectNothingSucceed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug")
+		var group sync.WaitGroup
+		for i := range 10 {
+			group.Go(func() {
+				variables, err := json.Marshal(in{"input": in{"orderId": id, "sku": "mug", "quantity": i + 2}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := s.ask(t, mutation("setOrderItem", "version"), variables); !strings.Contains(string(got.Data), `"userErrors":[]`) {
+					t.Errorf("%s %+v", got.Data, got.Errors)
+				}
+			})
+		}
+		group.Wait()
+		o := s.order(t, id)
+		if o.Version != 11 || len(o.Timeline.Nodes) != 11 {
+			t.Errorf("the order has version %d and %d events, want 11 of both", o.Version, len(o.Timeline.Nodes))
+		}
+		if want := fmt.Sprintf("%d of 102 available, 100 in north, 2 in south", 102-o.Items.Nodes[0].Quantity); s.stock(t, "mug") != want {
+			t.Errorf("of the mugs, %s, want %s", s.stock(t, "mug"), want)
+		}
+		increasing(t, o)
+	})
+}
+
+// increasing fails t where an order's events are not in the order of their ids and times, each later than the one before.
+func increasing(t testing.TB, o orderView) {
+	t.Helper()
+	for i, e := range o.Timeline.Nodes[1:] {
+		if before := o.Timeline.Nodes[i]; e.ID <= before.ID || !e.At.After(before.At) {
+			t.Errorf("event %s at %s follows %s at %s", e.ID, e.At, before.ID, before.At)
+		}
+	}
+	if last := o.Timeline.Nodes[len(o.Timeline.Nodes)-1]; !o.UpdatedAt.Equal(last.At) {
+		t.Errorf("the order was updated at %s, its last event is of %s", o.UpdatedAt, last.At)
+	}
+}
+
+// A level that is not there has version 0; one that comes meanwhile is a conflict with it.
+func TestTheVersionOfWhatIsNotThere(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		set := in{"sku": "plate", "warehouseId": "south", "quantity": 5}
+		got := s.refuse(t, "setInventoryLevel", set.with("expectedVersion", 1), "VERSION_CONFLICT input.expectedVersion")
+		if string(got.Value) != "null" || got.UserErrors[0].CurrentVersion != 0 {
+			t.Errorf("the conflict carries %s, %+v", got.Value, got.UserErrors)
+		}
+		s.wire.meanwhile(func() {
+			s.change(t, "PRODUCT#plate", "WAREHOUSE#south", map[string]types.AttributeValue{
+				"sku": text("plate"), "warehouseId": text("south"), "quantity": number(3), "version": number(1),
+			})
+		})
+		got = s.try(t, "setInventoryLevel", set.with("expectedVersion", 0))
+		if !slices.Equal(told(got), []string{"VERSION_CONFLICT input.expectedVersion"}) || !strings.Contains(string(got.Value), `"quantity":3,"version":1`) {
+			t.Errorf("the conflict carries %s, %+v", got.Value, got.UserErrors)
+		}
+		got = s.do(t, "setInventoryLevel", set.with("expectedVersion", 1))
+		if !strings.Contains(string(got.Value), `"quantity":5,"version":2`) {
+			t.Errorf("the level is %s", got.Value)
+		}
+	})
+}
+
+// A product whose price changes between the read and the transaction is sold at the new one.
+func TestPricesAreThoseOfTheMomentOfSale(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.wire.meanwhile(func() {
+			s.change(t, "PRODUCT#mug", "#METADATA", map[string]types.AttributeValue{"unitPrice": &types.AttributeValueMemberN{Value: "8.25"}})
+		})
+		id := s.place(t, "ann", "mug", "plate")
+		if o := s.order(t, id); o.lines() != "1 mug at 8.25, 1 plate at 12.00" || o.Total.Amount != "20.25" {
+			t.Errorf("the order has %s, total %s", o.lines(), o.Total.Amount)
+		}
+		// One who gets a rep meanwhile has an order of the rep's.
+		s.clock.pass(time.Second)
+		s.wire.meanwhile(func() {
+			s.change(t, "CUSTOMER#bob", "#METADATA", map[string]types.AttributeValue{"accountRepId": text("sam"), "version": number(2)})
+		})
+		if o := s.order(t, s.place(t, "bob", "mug")); o.AccountRep == nil || o.AccountRep.ID != "sam" {
+			t.Errorf("the order's rep is %+v", o.AccountRep)
+		}
+		// What is sold out meanwhile is refused.
+		s.wire.meanwhile(func() {
+			s.change(t, "PRODUCT#plate", "#METADATA", map[string]types.AttributeValue{"available": number(1)})
+		})
+		got := s.try(t, "placeOrder", in{"customerId": "bob", "items": []in{{"sku": "mug", "quantity": 1}, {"sku": "plate", "quantity": 2}}})
+		if !slices.Equal(told(got), []string{"INSUFFICIENT_STOCK input.items.1.quantity"}) || got.UserErrors[0].Available != 1 || got.UserErrors[0].SKU != "plate" {
+			t.Errorf("two plates where one is left get %+v", got.UserErrors)
+		}
+		got.Extensions.Explain.budget(t, 2, 2)
+	})
+}
