@@ -1,0 +1,412 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// moves are the mutations that move an order, with the status that they move it to.
+var moves = map[string]commerce.Status{
+	"confirmOrder": commerce.Confirmed, "shipOrder": commerce.Shipped, "deliverOrder": commerce.Delivered, "cancelOrder": commerce.Cancelled,
+}
+
+// brought places an order of three mugs and a plate and brings it to a status.
+func (s *shop) brought(t testing.TB, to commerce.Status) string {
+	t.Helper()
+	id := s.place(t, "ann", "mug", "mug", "plate", "mug")
+	path := map[commerce.Status][]string{
+		commerce.Confirmed: {"confirmOrder"}, commerce.Shipped: {"confirmOrder", "shipOrder"},
+		commerce.Delivered: {"confirmOrder", "shipOrder", "deliverOrder"}, commerce.Cancelled: {"cancelOrder"},
+	}
+	for _, mutation := range path[to] {
+		s.clock.pass(time.Second)
+		s.do(t, mutation, moveInput(mutation, id))
+	}
+	s.clock.pass(time.Second)
+	return id
+}
+
+func moveInput(mutation, id string) in {
+	input := in{"orderId": id}
+	if mutation == "shipOrder" {
+		input["warehouseId"] = "north"
+	}
+	return input
+}
+
+// Every move from every status: those of the life of an order are made, with the stock that follows and an event; all others are
+// refused with where the order is and where it can go.
+func TestEveryMoveFromEveryStatus(t *testing.T) {
+	stock := map[commerce.Status]string{
+		commerce.Pending:   "99 of 102 available, 100 in north, 2 in south",
+		commerce.Confirmed: "99 of 102 available, 100 in north, 2 in south",
+		commerce.Shipped:   "99 of 99 available, 97 in north, 2 in south",
+		commerce.Delivered: "99 of 99 available, 97 in north, 2 in south",
+		commerce.Cancelled: "102 of 102 available, 100 in north, 2 in south",
+	}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, from := range commerce.Statuses() {
+			for mutation, to := range moves {
+				t.Run(fmt.Sprintf("%s %s", from, mutation), func(t *testing.T) {
+					s := newShop(t, db, smallBook(t))
+					id := s.brought(t, from)
+					was := s.order(t, id)
+					if got := s.stock(t, "mug"); got != stock[from] {
+						t.Errorf("while it is %s, %s; want %s", from, got, stock[from])
+					}
+					if !slices.Contains(from.Transitions(), to) {
+						e := s.refuse(t, mutation, moveInput(mutation, id), "INVALID_TRANSITION input.orderId").UserErrors[0]
+						if e.Typename != "InvalidTransition" || e.From != strings.ToUpper(from.String()) || e.To != strings.ToUpper(to.String()) || len(e.Allowed) != len(from.Transitions()) {
+							t.Errorf("it is told %+v", e)
+						}
+						return
+					}
+					s.as("worker").do(t, mutation, moveInput(mutation, id).with("note", "as wished"))
+					is := s.order(t, id)
+					if is.Status != strings.ToUpper(to.String()) || is.Version != was.Version+1 || is.lines() != was.lines() || is.Total != was.Total {
+						t.Errorf("the order is %+v, was %+v", is, was)
+					}
+					if got := s.stock(t, "mug"); got != stock[to] {
+						t.Errorf("after that, %s; want %s", got, stock[to])
+					}
+					e := is.Timeline.Nodes[len(is.Timeline.Nodes)-1]
+					if len(is.Timeline.Nodes) != len(was.Timeline.Nodes)+1 || e.Type != is.Status || *e.From != was.Status || *e.To != is.Status || e.Actor != "worker" || *e.Note != "as wished" {
+						t.Errorf("the timeline ends with %+v", e)
+					}
+					increasing(t, is)
+					s.listed(t, id, to)
+				})
+			}
+		}
+	})
+}
+
+// listed fails t where an order is not in the list of that status alone, or differs in its customer's list.
+func (s *shop) listed(t testing.TB, id string, in commerce.Status) {
+	t.Helper()
+	for _, status := range commerce.Statuses() {
+		var data struct {
+			OrdersByStatus struct{ Nodes []struct{ ID string } }
+		}
+		s.read(t, &data, `{ ordersByStatus(status: %s) { nodes { id } } }`, strings.ToUpper(status.String()))
+		found := slices.ContainsFunc(data.OrdersByStatus.Nodes, func(o struct{ ID string }) bool { return o.ID == id })
+		if found != (status == in) {
+			t.Errorf("the order is in the list of %s: %v", status, found)
+		}
+	}
+	s.copied(t, id)
+}
+
+// copied fails t where the two records of an order differ in more than their keys and kind.
+func (s *shop) copied(t testing.TB, id string) {
+	t.Helper()
+	var own, theirs string
+	for k, r := range s.records(t) {
+		r = withoutKeys(r)
+		switch {
+		case k == "ORDER#"+id+" #METADATA":
+			own = r
+		case strings.HasPrefix(k, "CUSTOMER#") && strings.HasSuffix(k, " ORDER#"+id):
+			theirs = r
+		}
+	}
+	if own == "" || own != theirs {
+		t.Errorf("the order's record is\n%s\nits customer's\n%s", own, theirs)
+	}
+}
+
+// withoutKeys is a record in words without its kind and the keys of the index.
+func withoutKeys(r string) string {
+	var kept []string
+	for word := range strings.FieldsSeq(r) {
+		if !strings.HasPrefix(strings.TrimPrefix(word, "{"), "gsi1") && !strings.HasPrefix(strings.TrimPrefix(word, "{"), "entity=") {
+			kept = append(kept, word)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// A warehouse that lacks what the order needs, for each of its products, is told of with what it has.
+func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.brought(t, commerce.Confirmed)
+		ship := in{"orderId": id}
+		got := s.refuse(t, "shipOrder", ship.with("warehouseId", "south"), "INSUFFICIENT_STOCK input.warehouseId", "INSUFFICIENT_STOCK input.warehouseId")
+		if mug, plate := got.UserErrors[0], got.UserErrors[1]; mug.SKU != "mug" || mug.Available != 2 || plate.SKU != "plate" || plate.Available != 0 {
+			t.Errorf("it is told %+v", got.UserErrors)
+		}
+		s.refuse(t, "shipOrder", ship.with("warehouseId", "nowhere"), "NOT_FOUND input.warehouseId")
+		// An empty warehouse that exists lacks everything.
+		s.do(t, "createWarehouse", in{"id": "east", "name": "East"})
+		s.refuse(t, "shipOrder", ship.with("warehouseId", "east"), "INSUFFICIENT_STOCK input.warehouseId", "INSUFFICIENT_STOCK input.warehouseId")
+		// It is not lost: what comes there can be shipped from there.
+		s.do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "east", "delta": 3})
+		s.do(t, "adjustInventory", in{"sku": "plate", "warehouseId": "east", "delta": 1})
+		s.do(t, "shipOrder", ship.with("warehouseId", "east"))
+		if got := s.stock(t, "mug"); got != "102 of 102 available, 0 in east, 100 in north, 2 in south" {
+			t.Errorf("of the mugs, %s", got)
+		}
+	})
+}
+
+// Stock cannot be taken away that orders have reserved, nor more than lies in the warehouse; nor does it come to where nothing is.
+func TestStockLimits(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "plate", "quantity": 48}}})
+		north := in{"sku": "plate", "warehouseId": "north"}
+		if got := s.refuse(t, "setInventoryLevel", north.with("quantity", 47), "INSUFFICIENT_STOCK input.quantity"); got.UserErrors[0].Available != 2 {
+			t.Errorf("it is told %+v", got.UserErrors)
+		}
+		s.refuse(t, "adjustInventory", north.with("delta", -3), "INSUFFICIENT_STOCK input.delta")
+		s.refuse(t, "adjustInventory", north.with("delta", -51), "INSUFFICIENT_STOCK input.delta")
+		s.refuse(t, "adjustInventory", in{"sku": "plate", "warehouseId": "south", "delta": -1}, "INSUFFICIENT_STOCK input.delta")
+		s.refuse(t, "adjustInventory", north.with("delta", 1_000_000_000), "INVALID input.delta")
+		s.refuse(t, "adjustInventory", in{"sku": "spoon", "warehouseId": "nowhere", "delta": 1}, "NOT_FOUND input.sku", "NOT_FOUND input.warehouseId")
+		s.refuse(t, "setInventoryLevel", in{"sku": "plate", "warehouseId": "nowhere", "quantity": 1}, "NOT_FOUND input.warehouseId")
+		s.do(t, "setInventoryLevel", north.with("quantity", 48))
+		if got := s.stock(t, "plate"); got != "0 of 48 available, 48 in north" {
+			t.Errorf("of the plates, %s", got)
+		}
+		s.refuse(t, "placeOrder", in{"customerId": "bob", "items": lines("plate")}, "INSUFFICIENT_STOCK input.items.0.quantity")
+		s.do(t, "setInventoryLevel", in{"sku": "plate", "warehouseId": "south", "quantity": 0})
+		if got := s.stock(t, "plate"); got != "0 of 48 available, 48 in north, 0 in south" {
+			t.Errorf("of the plates, %s", got)
+		}
+	})
+}
+
+// What can be done to the items of a pending order.
+func TestItemsOfAPendingOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug", "plate")
+		set := func(sku string, quantity int) in { return in{"orderId": id, "sku": sku, "quantity": quantity} }
+		s.do(t, "updateProduct", in{"sku": "mug", "unitPrice": in{"amount": "9.00"}, "name": "Mug, large"})
+		for _, step := range []struct {
+			mutation     string
+			input        in
+			lines, total string
+			mugs, note   string
+		}{
+			{"setOrderItem", set("mug", 10), "10 mug at 7.50, 1 plate at 12.00", "87.00", "92 of 102 available", "mug: 10, before: 1"},
+			{"setOrderItem", set("mug", 4), "4 mug at 7.50, 1 plate at 12.00", "42.00", "98 of 102 available", "mug: 4, before: 10"},
+			{"setOrderItem", set("mug", 102), "102 mug at 7.50, 1 plate at 12.00", "777.00", "0 of 102 available", "mug: 102, before: 4"},
+			{"removeOrderItem", in{"orderId": id, "sku": "mug"}, "1 plate at 12.00", "12.00", "102 of 102 available", "mug: 0, before: 102"},
+			{"setOrderItem", set("mug", 2), "2 mug at 9.00, 1 plate at 12.00", "30.00", "100 of 102 available", "mug: 2, before: 0"},
+			{"removeOrderItem", in{"orderId": id, "sku": "plate"}, "2 mug at 9.00", "18.00", "100 of 102 available", "plate: 0, before: 1"},
+		} {
+			before := s.order(t, id)
+			s.do(t, step.mutation, step.input)
+			o := s.order(t, id)
+			if o.lines() != step.lines || o.Total.Amount != step.total || o.Version != before.Version+1 || o.ItemCount != len(o.Items.Nodes) {
+				t.Errorf("%s: the order has %s, total %s, version %d, count %d", step.note, o.lines(), o.Total.Amount, o.Version, o.ItemCount)
+			}
+			if stock := s.stock(t, "mug"); !strings.HasPrefix(stock, step.mugs+",") {
+				t.Errorf("%s: of the mugs, %s; want %s", step.note, stock, step.mugs)
+			}
+			e := o.Timeline.Nodes[len(o.Timeline.Nodes)-1]
+			if want := map[string]string{"setOrderItem": "ITEM_SET", "removeOrderItem": "ITEM_REMOVED"}[step.mutation]; e.Type != want || e.From != nil || e.To != nil || *e.Note != step.note {
+				t.Errorf("%s: the timeline ends with %+v", step.note, e)
+			}
+			increasing(t, o)
+			s.copied(t, id)
+		}
+		s.refuse(t, "removeOrderItem", in{"orderId": id, "sku": "mug"}, "INVALID input.sku")
+		s.refuse(t, "removeOrderItem", in{"orderId": id, "sku": "plate"}, "NOT_FOUND input.sku")
+		s.refuse(t, "setOrderItem", set("spoon", 1), "NOT_FOUND input.sku")
+		s.refuse(t, "setOrderItem", set("yen", 1), "INVALID input.sku")
+		if got := s.refuse(t, "setOrderItem", set("mug", 103), "INSUFFICIENT_STOCK input.quantity"); got.UserErrors[0].Available != 100 {
+			t.Errorf("101 more mugs get %+v", got.UserErrors)
+		}
+		s.refuse(t, "setOrderItem", set("none", 1), "INSUFFICIENT_STOCK input.quantity")
+		// What changes nothing is no change.
+		before, version := s.records(t), s.order(t, id).Version
+		if got := s.do(t, "setOrderItem", set("mug", 2)); versionOf(t, got.Value) != version || changes(before, s.records(t)) != "" {
+			t.Errorf("setting what is so gives %s and writes %s", got.Value, changes(before, s.records(t)))
+		}
+	})
+}
+
+// Items change while an order is pending, its address until it is shipped.
+func TestWhatCanChangeInWhichStatus(t *testing.T) {
+	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, status := range commerce.Statuses() {
+			t.Run(status.String(), func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				id := s.brought(t, status)
+				move := in{"orderId": id, "shippingAddress": address}
+				if status.Reserves() {
+					s.do(t, "updateShippingAddress", move)
+					o := s.order(t, id)
+					e := o.Timeline.Nodes[len(o.Timeline.Nodes)-1]
+					if o.ShippingAddress == nil || o.ShippingAddress.City != "Leeds" || e.Type != "SHIPPING_ADDRESS_CHANGED" || e.From != nil || o.Status != strings.ToUpper(status.String()) {
+						t.Errorf("the order is %+v", o)
+					}
+					increasing(t, o)
+					s.listed(t, id, status)
+					if got := s.do(t, "updateShippingAddress", move); versionOf(t, got.Value) != o.Version {
+						t.Errorf("the same address again gives %s, want version %d", got.Value, o.Version)
+					}
+				} else {
+					s.refuse(t, "updateShippingAddress", move, "INVALID input.orderId")
+				}
+				if status != commerce.Pending {
+					s.refuse(t, "setOrderItem", in{"orderId": id, "sku": "mug", "quantity": 1}, "INVALID input.orderId")
+					s.refuse(t, "removeOrderItem", in{"orderId": id, "sku": "mug"}, "INVALID input.orderId")
+				}
+			})
+		}
+	})
+}
+
+// An order carries its items on both of its records up to 25 of them: the 26th takes them off, its removal brings them back.
+func TestEmbeddedItemsComeAndGo(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, longBook(t))
+		id := s.place(t, "ann", skus(25)...)
+		embedded := func(want bool) {
+			t.Helper()
+			for k, r := range s.records(t) {
+				if (k == "ORDER#"+id+" #METADATA" || k == "CUSTOMER#ann ORDER#"+id) && strings.Contains(r, " items=[{") != want {
+					t.Errorf("%s is %s; items embedded: want %v", k, r, want)
+				}
+			}
+			s.copied(t, id)
+		}
+		embedded(true)
+		s.do(t, "setOrderItem", in{"orderId": id, "sku": "p25", "quantity": 2})
+		embedded(false)
+		if o := s.order(t, id); o.ItemCount != 26 || len(o.Items.Nodes) != 26 || o.Total.Amount != "27.00" {
+			t.Errorf("the order has %d items, %d of them listed, total %s", o.ItemCount, len(o.Items.Nodes), o.Total.Amount)
+		}
+		s.do(t, "removeOrderItem", in{"orderId": id, "sku": "p00"})
+		embedded(true)
+		if o := s.order(t, id); o.ItemCount != 25 || len(o.Items.Nodes) != 25 || o.Total.Amount != "26.00" {
+			t.Errorf("the order has %d items, %d of them listed, total %s", o.ItemCount, len(o.Items.Nodes), o.Total.Amount)
+		}
+	})
+}
+
+// An order has up to 45 lines through all of its life, however it comes to them.
+func TestFortyFiveLines(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, longBook(t))
+		got := s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines(skus(46)...), "idempotencyKey": "k"}, "TOO_MANY_LINES input.items")
+		if got.UserErrors[0].Limit != 45 {
+			t.Errorf("it is told %+v", got.UserErrors)
+		}
+		// 46 lines of 45 products are 45 lines.
+		first := s.do(t, "placeOrder", in{"customerId": "ann", "items": append(lines(skus(45)...), lines("p00")...), "idempotencyKey": "k"})
+		if !strings.Contains(string(first.Value), `"itemCount":45`) {
+			t.Errorf("the order is %s", first.Value)
+		}
+		id := s.place(t, "ann", skus(45)...)
+		got = s.refuse(t, "setOrderItem", in{"orderId": id, "sku": "p45", "quantity": 1}, "TOO_MANY_LINES input.sku")
+		if got.UserErrors[0].Limit != 45 {
+			t.Errorf("it is told %+v", got.UserErrors)
+		}
+		s.do(t, "setOrderItem", in{"orderId": id, "sku": "p44", "quantity": 3})
+		s.do(t, "confirmOrder", in{"orderId": id, "idempotencyKey": "c"})
+		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north", "idempotencyKey": "s"})
+		if got := s.stock(t, "p44"); got != "6 of 7 available, 7 in north" {
+			t.Errorf("of p44, %s", got)
+		}
+		if got := s.stock(t, "p00"); got != "7 of 9 available, 9 in north" {
+			t.Errorf("of p00, %s", got)
+		}
+		another := s.place(t, "bob", skus(45)...)
+		s.do(t, "cancelOrder", in{"orderId": another, "idempotencyKey": "x"})
+		if got := s.stock(t, "p44"); got != "6 of 7 available, 7 in north" {
+			t.Errorf("of p44, %s", got)
+		}
+	})
+}
+
+// Ids and times of an order's events rise also while the clock stands still, and when it goes backwards.
+func TestTimelinesRise(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug", "plate")
+		for i := range 6 {
+			s.do(t, "setOrderItem", in{"orderId": id, "sku": "mug", "quantity": i + 2})
+			if i == 2 {
+				s.clock.pass(-time.Hour)
+			}
+		}
+		s.do(t, "confirmOrder", in{"orderId": id})
+		s.clock.pass(3 * time.Hour)
+		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north"})
+		o := s.order(t, id)
+		if len(o.Timeline.Nodes) != 9 {
+			t.Errorf("the timeline has %d events, want 9", len(o.Timeline.Nodes))
+		}
+		increasing(t, o)
+		if last := o.Timeline.Nodes[8]; !last.At.Equal(s.clock.Now()) {
+			t.Errorf("the order was shipped at %s, the clock says %s", last.At, s.clock.Now())
+		}
+		s.copied(t, id)
+	})
+}
+
+// Orders that want the last pieces at once get as many as there are, and no more.
+func TestTheLastPieces(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.do(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "south", "quantity": 5})
+		results := make(chan string, 12)
+		for i := range 12 {
+			go func() {
+				customer := []string{"ann", "bob"}[i%2]
+				a := s.ask(t, `mutation { placeOrder(input: {customerId: "`+customer+`", items: [{sku: "none", quantity: 1}]}) { userErrors { code } } }`, nil)
+				results <- string(a.Data) + fmt.Sprint(a.Errors)
+			}()
+		}
+		placed := 0
+		for range 12 {
+			switch r := <-results; r {
+			case `{"placeOrder":{"userErrors":[]}}[]`:
+				placed++
+			case `{"placeOrder":{"userErrors":[{"code":"INSUFFICIENT_STOCK"}]}}[]`:
+			default:
+				t.Errorf("one is told %s", r)
+			}
+		}
+		if got := s.stock(t, "none"); placed != 5 || got != "0 of 5 available, 5 in south" {
+			t.Errorf("%d orders were placed, and %s", placed, got)
+		}
+	})
+}
+
+// A product that is gone, or keeps no counts, stops no order from being cancelled or shipped.
+func TestProductsThatAreGone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		cancelled, shipped := s.place(t, "ann", "mug", "plate"), s.place(t, "ann", "mug", "plate")
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{"pk": text("PRODUCT#mug"), "sk": text("#METADATA")}}); err != nil {
+			t.Fatal(err)
+		}
+		s.do(t, "cancelOrder", in{"orderId": cancelled})
+		s.do(t, "confirmOrder", in{"orderId": shipped})
+		s.do(t, "shipOrder", in{"orderId": shipped, "warehouseId": "north"})
+		if got := s.stock(t, "plate"); got != "49 of 49 available, 49 in north" {
+			t.Errorf("of the plates, %s", got)
+		}
+		for k := range s.records(t) {
+			if k == "PRODUCT#mug #METADATA" {
+				t.Error("the product is back")
+			}
+		}
+	})
+}
