@@ -308,7 +308,7 @@ func changes(before, after map[string]string) string {
 }
 
 // change changes a record of the table past the server; set holds attributes with their new values, nil for those that go.
-func (s *shop) change(t testing.TB, pk, sk string, set map[string]types.AttributeValue) {
+func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 	t.Helper()
 	k := map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
 	out, err := s.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &s.table, Key: k})
@@ -331,6 +331,9 @@ func (s *shop) change(t testing.TB, pk, sk string, set map[string]types.Attribut
 		t.Error(err)
 	}
 }
+
+// attribute is a value of a record.
+type attribute = types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
