@@ -133,6 +133,9 @@ func set[T any](place *T, value *T) {
 //
 // Errors: commerce.EmailTaken.
 func (c *change) claim(before string, after commerce.Customer) error {
+	if before == after.Email {
+		return nil
+	}
 	// Other software may have written what is no address: then nothing claims it.
 	was, _ := commerce.ParseEmail(before)
 	is, err := commerce.ParseEmail(after.Email)
