@@ -143,7 +143,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 		return nil, err
 	}
 	if page.HasNext {
-		return nil, commerce.TooLong(commerce.Path("orderId"), maxActions+1, maxActions)
+		return nil, commerce.FarTooLong(commerce.Path("orderId"), maxActions, commerce.MaxLines)
 	}
 	items := make([]commerce.LineItem, len(page.Items))
 	for i, item := range page.Items {
@@ -159,6 +159,13 @@ func (c *change) rewrite(stands record, before, after *commerce.Order, e commerc
 	ownBefore, theirsBefore := orderHeaders(&c.keyBuilder, *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
 	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))
+	// What does not change goes to the copy as it stands: other software may tell more of an address or an item than we read.
+	was := orderAttributes(*before)
+	for name, v := range orderAttributes(*after) {
+		if raw, ok := stands[name]; ok && sameValue(was[name], v) {
+			theirsAfter[name] = raw
+		}
+	}
 	c.mirror(theirsBefore, theirsAfter)
 	return c.happened(*after, e, after.UpdatedAt)
 }
