@@ -119,14 +119,14 @@ func TestTheFirstAnswerStays(t *testing.T) {
 		}
 		s.clock.pass(time.Minute)
 		s.do(t, "setOrderItem", in{"orderId": order.ID, "sku": "mug", "quantity": 9})
-		s.do(t, "confirmOrder", in{"orderId": order.ID, "idempotencyKey": "c"})
+		s.do(t, "confirmOrder", in{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
 		s.do(t, "cancelOrder", in{"orderId": order.ID})
 
 		again := s.do(t, "placeOrder", place)
 		if string(again.Data) != string(first.Data) || !strings.Contains(string(again.Value), `"status":"PENDING","version":1,`) {
 			t.Errorf("placing again answers %s, first %s", again.Data, first.Data)
 		}
-		confirmed := s.do(t, "confirmOrder", in{"orderId": order.ID, "idempotencyKey": "c"})
+		confirmed := s.do(t, "confirmOrder", in{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
 		if !strings.Contains(string(confirmed.Value), `"status":"CONFIRMED","version":3,`) {
 			t.Errorf("confirming again answers %s", confirmed.Value)
 		}
@@ -253,5 +253,30 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 		}
 		// What the key did a day ago was done: the rules tell so.
 		s.refuse(t, "confirmOrder", confirm, "INVALID_TRANSITION input.orderId")
+	})
+}
+
+// A transaction whose answer gets lost on the way is not made twice, and its caller learns how it went: the SDK sends it again,
+// DynamoDB knows its token for ten minutes, and the order book knows the caller's key for a day.
+func TestLostAnswers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, key := range []string{"", "k"} {
+			t.Run("key "+key, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				input := in{"customerId": "ann", "items": lines("mug")}
+				if key != "" {
+					input["idempotencyKey"] = key
+				}
+				s.wire.lose()
+				got := s.do(t, "placeOrder", input, `id status customer { orderCount orders { nodes { id } } }`)
+				want := `{"id":"01KJM6JM000000000000000001","status":"PENDING","customer":{"orderCount":1,"orders":{"nodes":[{"id":"01KJM6JM000000000000000001"}]}}}`
+				if string(got.Value) != want {
+					t.Errorf("the answer is %s, want %s", got.Value, want)
+				}
+				if stock := s.stock(t, "mug"); !strings.HasPrefix(stock, "101 of 102") {
+					t.Errorf("of the mugs, %s", stock)
+				}
+			})
+		}
 	})
 }

@@ -410,3 +410,29 @@ func TestProductsThatAreGone(t *testing.T) {
 		}
 	})
 }
+
+// In a table of several shards an order moves from one status to the next in its own shard.
+func TestShardedListsFollow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShardedShop(t, db, smallBook(t), 3)
+		for range 4 {
+			id := s.brought(t, commerce.Pending)
+			s.listed(t, id, commerce.Pending)
+			for _, mutation := range []string{"confirmOrder", "shipOrder", "deliverOrder"} {
+				s.do(t, mutation, moveInput(mutation, id))
+				s.listed(t, id, moves[mutation])
+			}
+		}
+		s.do(t, "createCustomer", in{"id": "cleo", "name": "Cleo", "email": "cleo@example.com"})
+		s.do(t, "updateCustomer", in{"id": "ann", "name": "Anne"})
+		s.do(t, "hireEmployee", in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})
+		s.do(t, "updateEmployee", in{"id": "sam", "name": "Samuel"})
+		var data struct {
+			Customers, Employees struct{ Nodes []struct{ Name string } }
+		}
+		s.read(t, &data, `{ customers { nodes { name } } employees { nodes { name } } }`)
+		if got := fmt.Sprint(data); got != "{{[{Anne} {Bob} {Cleo}]} {[{Rita} {Samuel} {Tom}]}}" {
+			t.Errorf("the lists are %s", got)
+		}
+	})
+}

@@ -45,10 +45,16 @@ var opening = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 // newShop serves a book from a new table, with a clock that stands still and ids that count up.
 func newShop(t testing.TB, db *dynamodb.Client, book commerce.Book) *shop {
 	t.Helper()
+	return newShardedShop(t, db, book, 1)
+}
+
+// newShardedShop is newShop with a table of several shards.
+func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shards int) *shop {
+	t.Helper()
 	w := &wire{next: db.Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w })
 	s := &shop{db: db, wire: w, clock: &clock{now: opening}}
-	s.store = storetest.NewTable(t, watched, dynamo.Options{Clock: s.clock.Now, Entropy: &counting{}})
+	s.store = storetest.NewTable(t, watched, dynamo.Options{Shards: shards, Clock: s.clock.Now, Entropy: &counting{}})
 	description, err := s.store.DescribeTable(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +149,8 @@ type wire struct {
 	operations   []string
 	transactions []transaction
 	before       func()
+	// loses tells that the answer to the next transaction gets lost.
+	loses bool
 }
 
 // transaction is a TransactWriteItems as it was sent.
@@ -166,8 +174,10 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	w.operations = append(w.operations, operation)
 	var before func()
+	var loses bool
 	if operation == "TransactWriteItems" {
 		before, w.before = w.before, nil
+		loses, w.loses = w.loses, false
 	}
 	w.mu.Unlock()
 	if before != nil {
@@ -178,6 +188,10 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.transactions = append(w.transactions, transaction{actions: actionsOf(body), status: response.StatusCode})
+	}
+	if loses && err == nil {
+		_ = response.Body.Close()
+		return nil, io.ErrUnexpectedEOF
 	}
 	return response, err
 }
@@ -208,6 +222,13 @@ func (w *wire) meanwhile(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.before = do
+}
+
+// lose makes the answer to the next transaction get lost: it is made, and the SDK sees the connection end.
+func (w *wire) lose() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.loses = true
 }
 
 // forget begins to count anew.

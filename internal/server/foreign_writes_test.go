@@ -1,0 +1,208 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// foreignShop is a shop whose records another program wrote: no entity, version, items, count or currency anywhere, products that
+// count nothing, and marks of that program on every record, on the two of an order different ones.
+func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
+	t.Helper()
+	s = newShop(t, db, commerce.Book{})
+	f := foreign{db: db, table: s.table}
+	order = "01HVNR4Q3R0000000000000002"
+	mark := func(v string) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{
+			"__edb_e__": text(v), "__edb_v__": text("1"), "flag": &types.AttributeValueMemberBOOL{Value: true},
+			"tags": &types.AttributeValueMemberSS{Value: []string{v}},
+		}
+	}
+	counted := map[string]types.AttributeValue{"quantity": number(40)}
+	f.put(t, map[string]string{"pk": "CUSTOMER#cust_01", "sk": "#METADATA", "customerId": "cust_01", "name": "Alice Chen", "email": "Alice@example.com", "createdAt": "2024-04-01T09:00:00.000Z"}, mark("customer"))
+	f.put(t, map[string]string{"pk": "CUSTOMER#cust_02", "sk": "#METADATA", "customerId": "cust_02", "name": "Bo", "email": "none given", "createdAt": "2024-04-01T09:00:00.000Z"}, mark("customer"))
+	for _, sku := range []string{"abc", "def"} {
+		f.put(t, map[string]string{"pk": "PRODUCT#" + sku, "sk": "#METADATA", "sku": sku, "name": "Product " + sku, "category": "Things"},
+			map[string]types.AttributeValue{"unitPrice": &types.AttributeValueMemberN{Value: "29.9"}}, mark("product"))
+		f.put(t, map[string]string{"pk": "PRODUCT#" + sku, "sk": "WAREHOUSE#hall", "sku": sku, "warehouseId": "hall"}, counted, mark("level"))
+		f.put(t, map[string]string{"pk": "ORDER#" + order, "sk": "ITEM#" + sku, "gsi1pk": "PRODUCT#" + sku, "gsi1sk": "ORDER#" + order, "productId": sku, "name": "Product " + sku, "qty": "2", "price": "29.9"}, mark("item"))
+	}
+	f.put(t, map[string]string{"pk": "WAREHOUSE#hall", "sk": "#METADATA", "warehouseId": "hall", "name": "Hall"}, mark("warehouse"))
+	f.put(t, map[string]string{"pk": "EMPLOYEE#eve", "sk": "#METADATA", "employeeId": "eve", "name": "Eve", "jobTitle": "Packer", "hireDate": "2020-01-01"}, mark("employee"))
+	header := map[string]string{"orderId": order, "customerId": "cust_01", "status": "pending", "total": "119.6", "createdAt": "2024-04-17T10:02:52.920Z"}
+	own := map[string]string{"pk": "ORDER#" + order, "sk": "#METADATA", "gsi1pk": "STATUS#pending", "gsi1sk": "ORDER#" + order}
+	theirs := map[string]string{"pk": "CUSTOMER#cust_01", "sk": "ORDER#" + order}
+	for name, v := range header {
+		own[name], theirs[name] = v, v
+	}
+	f.put(t, own, mark("order"))
+	f.put(t, theirs, mark("orderOfCustomer"))
+	return s, order
+}
+
+// marked fails t where a record has lost what the other program wrote on it.
+func (s *shop) marked(t testing.TB, after string) {
+	t.Helper()
+	kinds := map[string]string{"WAREHOUSE#hall #METADATA": "warehouse", "EMPLOYEE#eve #METADATA": "employee", "CUSTOMER#cust_01 ORDER#01HVNR4Q3R0000000000000002": "orderOfCustomer", "ORDER#01HVNR4Q3R0000000000000002 #METADATA": "order",
+		"CUSTOMER#cust_01 #METADATA": "customer", "CUSTOMER#cust_02 #METADATA": "customer",
+		"PRODUCT#abc #METADATA": "product", "PRODUCT#abc WAREHOUSE#hall": "level", "ORDER#01HVNR4Q3R0000000000000002 ITEM#abc": "item"}
+	records := s.records(t)
+	for k, mark := range kinds {
+		r := records[k]
+		if !strings.Contains(r, "__edb_e__="+mark+" __edb_v__=1") || !strings.Contains(r, "flag=&{Value:true") || !strings.Contains(r, "tags=&{Value:["+mark+"]") {
+			t.Errorf("after %s, %s is %s, and lacks the marks of %s", after, k, r, mark)
+		}
+	}
+}
+
+// Every mutation that changes a record changes one of another program, and leaves on it what is not ours.
+func TestRecordsOfOtherSoftwareChange(t *testing.T) {
+	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s, id := foreignShop(t, db)
+		order := in{"orderId": id}
+		for i, step := range []struct {
+			mutation string
+			input    in
+			fields   string
+			want     string
+		}{
+			{"updateShippingAddress", order.with("shippingAddress", address).with("expectedVersion", 0), `version status itemCount`, `{"version":1,"status":"PENDING","itemCount":2}`},
+			{"setInventoryLevel", in{"sku": "abc", "warehouseId": "hall", "quantity": 50, "expectedVersion": 0}, `quantity version product { totalInventory available }`, `{"quantity":50,"version":1,"product":{"totalInventory":10,"available":10}}`},
+			{"adjustInventory", in{"sku": "abc", "warehouseId": "hall", "delta": 10}, `quantity product { totalInventory available }`, `{"quantity":60,"product":{"totalInventory":20,"available":20}}`},
+			{"setOrderItem", order.with("sku", "abc").with("quantity", 5), `version itemCount total { amount } items { nodes { productId quantity unitPrice { amount } } }`, `{"version":2,"itemCount":2,"total":{"amount":"209.30"},"items":{"nodes":[{"productId":"abc","quantity":5,"unitPrice":{"amount":"29.90"}},{"productId":"def","quantity":2,"unitPrice":{"amount":"29.90"}}]}}`},
+			{"confirmOrder", order, `status version total { amount }`, `{"status":"CONFIRMED","version":3,"total":{"amount":"209.30"}}`},
+			{"shipOrder", order.with("warehouseId", "hall"), `status items { nodes { quantity product { totalInventory available } } }`, `{"status":"SHIPPED","items":{"nodes":[{"quantity":5,"product":{"totalInventory":15,"available":17}},{"quantity":2,"product":{"totalInventory":0,"available":0}}]}}`},
+			{"deliverOrder", order, `status version`, `{"status":"DELIVERED","version":5}`},
+			{"placeOrder", in{"customerId": "cust_01", "items": lines("abc")}, `version customer { orderCount }`, `{"version":1,"customer":{"orderCount":2}}`},
+			{"updateProduct", in{"sku": "abc", "name": "ABC", "unitPrice": in{"amount": "30"}}, `name unitPrice { amount } version available`, `{"name":"ABC","unitPrice":{"amount":"30.00"},"version":1,"available":16}`},
+			{"updateCustomer", in{"id": "cust_01", "email": "alice.chen@example.com"}, `email version orderCount`, `{"email":"alice.chen@example.com","version":1,"orderCount":2}`},
+			{"updateCustomer", in{"id": "cust_02", "phoneNumbers": []string{"+1"}}, `email phoneNumbers version`, `{"email":"none given","phoneNumbers":["+1"],"version":1}`},
+			{"updateCustomer", in{"id": "cust_02", "name": "Bo Li", "email": "bo@example.com"}, `name email version`, `{"name":"Bo Li","email":"bo@example.com","version":2}`},
+			{"assignAccountRep", in{"customerId": "cust_01", "employeeId": "eve"}, `version accountRep { name customers { nodes { email } } }`, `{"version":2,"accountRep":{"name":"Eve","customers":{"nodes":[{"email":"alice.chen@example.com"}]}}}`},
+			{"updateEmployee", in{"id": "eve", "jobTitle": "Foreman", "warehouseId": "hall"}, `version warehouse { employees { nodes { jobTitle } } }`, `{"version":1,"warehouse":{"employees":{"nodes":[{"jobTitle":"Foreman"}]}}}`},
+		} {
+			got := s.do(t, step.mutation, step.input, step.fields)
+			if string(got.Value) != step.want {
+				t.Errorf("%s gives %s, want %s", step.mutation, got.Value, step.want)
+			}
+			s.marked(t, fmt.Sprintf("%d. %s", i+1, step.mutation))
+		}
+	})
+}
+
+// An order that another program wrote without items on it can be cancelled: what it has comes back to the products that count.
+func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s, id := foreignShop(t, db)
+		s.do(t, "adjustInventory", in{"sku": "abc", "warehouseId": "hall", "delta": 10})
+		before := s.records(t)
+		got := s.do(t, "cancelOrder", in{"orderId": id}, `status items { nodes { quantity product { available } } } timeline { nodes { type from to } }`)
+		if want := `{"status":"CANCELLED","items":{"nodes":[{"quantity":2,"product":{"available":12}},{"quantity":2,"product":{"available":0}}]},"timeline":{"nodes":[{"type":"CANCELLED","from":"PENDING","to":"CANCELLED"}]}}`; string(got.Value) != want {
+			t.Errorf("the order is %s, want %s", got.Value, want)
+		}
+		if after := s.records(t); before["PRODUCT#def #METADATA"] != after["PRODUCT#def #METADATA"] {
+			t.Errorf("a product that counts nothing has become %s", after["PRODUCT#def #METADATA"])
+		}
+		s.marked(t, "cancelOrder")
+	})
+}
+
+// What another program wrote inside of an order's address and times stays on both records, and stays the same on both.
+func TestForeignPartsOfAnOrderStay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug", "plate")
+		foreign := map[string]attribute{
+			"createdAt": text("2026-03-01T07:59:59.123Z"),
+			"shippingAddress": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+				"recipient": text("Ann"), "city": text("Portland"), "countryCode": text("US"), "phone": text("+1-555-0001"),
+			}},
+			"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+				&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"productId": text("mug"), "name": text("Mug"), "qty": number(1), "price": number(5), "color": text("red")}},
+			}},
+		}
+		s.change(t, "ORDER#"+id, "#METADATA", foreign)
+		s.change(t, "CUSTOMER#ann", "ORDER#"+id, foreign)
+		s.do(t, "confirmOrder", in{"orderId": id})
+		for k, r := range s.records(t) {
+			if k != "ORDER#"+id+" #METADATA" && k != "CUSTOMER#ann ORDER#"+id {
+				continue
+			}
+			for _, kept := range []string{"createdAt=2026-03-01T07:59:59.123Z", "phone=+1-555-0001", "color=red", "status=confirmed"} {
+				if !strings.Contains(r, kept) {
+					t.Errorf("%s %s has no %s", k, r, kept)
+				}
+			}
+		}
+		s.copied(t, id)
+	})
+}
+
+// An order whose customer's copy is missing gets one with its next change.
+func TestALostCopyComesBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug")
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{"pk": text("CUSTOMER#ann"), "sk": text("ORDER#" + id)}}); err != nil {
+			t.Fatal(err)
+		}
+		s.do(t, "confirmOrder", in{"orderId": id})
+		s.copied(t, id)
+		want(t, "ann's orders", s.ids(t, `{ list: customer(id: %q) { orders { nodes { id } } } }`, "id", "ann"), id)
+	})
+}
+
+// An order of 200 lines, which only other software writes, can be confirmed, delivered and sent elsewhere; what would touch all of its
+// lines is more than a transaction holds.
+func TestOrdersOfTwoHundredLines(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, c := range []struct {
+			lines         int
+			ships, cancel bool
+		}{{46, true, true}, {48, true, true}, {49, false, true}, {60, false, true}, {96, false, true}, {97, false, false}, {200, false, false}} {
+			t.Run(fmt.Sprint(c.lines), func(t *testing.T) {
+				s := newShop(t, db, commerce.Book{Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall"}}})
+				f := foreign{db: db, table: s.table}
+				id := "01HVNR4Q3R0000000000000002"
+				header := map[string]string{"orderId": id, "customerId": "c", "status": "pending", "total": fmt.Sprint(c.lines), "createdAt": "2024-04-17T10:02:52.920Z"}
+				f.put(t, header, map[string]types.AttributeValue{"pk": text("ORDER#" + id), "sk": text("#METADATA"), "gsi1pk": text("STATUS#pending"), "gsi1sk": text("ORDER#" + id)})
+				f.put(t, header, map[string]types.AttributeValue{"pk": text("CUSTOMER#c"), "sk": text("ORDER#" + id)})
+				for i := range c.lines {
+					sku := fmt.Sprintf("s%03d", i)
+					f.put(t, map[string]string{"pk": "ORDER#" + id, "sk": "ITEM#" + sku, "productId": sku, "name": sku, "qty": "1", "price": "1"})
+					f.put(t, map[string]string{"pk": "PRODUCT#" + sku, "sk": "WAREHOUSE#hall", "sku": sku, "warehouseId": "hall"}, map[string]types.AttributeValue{"quantity": number(3)})
+				}
+				order := in{"orderId": id}
+				s.do(t, "confirmOrder", order.with("idempotencyKey", "k"))
+				try := func(mutation string, input in, done bool) {
+					t.Helper()
+					if done {
+						s.do(t, mutation, input)
+						return
+					}
+					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d", commerce.MaxLines)) {
+						t.Errorf("%s is told %+v, want the limit %d", mutation, e, commerce.MaxLines)
+					}
+				}
+				if c.ships {
+					try("shipOrder", order.with("warehouseId", "hall").with("idempotencyKey", "s"), true)
+					s.do(t, "deliverOrder", order)
+					return
+				}
+				try("shipOrder", order.with("warehouseId", "hall"), false)
+				try("cancelOrder", order.with("idempotencyKey", "x"), c.cancel)
+				if !c.cancel {
+					s.do(t, "updateShippingAddress", order.with("shippingAddress", in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}))
+				}
+			})
+		}
+	})
+}
