@@ -264,8 +264,10 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 					Nodes []struct{ Product struct{ Available int } }
 				}
 			}
-			InventoryLevel struct{ Product struct{ Available, TotalInventory int } }
-			UserErrors     []struct{ Code string }
+			InventoryLevel struct {
+				Product struct{ Available, TotalInventory int }
+			}
+			UserErrors []struct{ Code string }
 		}
 		if err := json.Unmarshal(got.Data, &data); err != nil || len(got.Errors) > 0 {
 			t.Fatalf("%v %+v", err, got.Errors)

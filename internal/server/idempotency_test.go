@@ -86,7 +86,7 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 
 // Which mutations take a key is told here once, so that a new one is not forgotten.
 func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
-	s := newShop(t, storetest.Engines()[1].Client(t), smallBook(t))
+	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
 	tried := keyed(s, t)
 	var schema struct {
 		Schema struct {

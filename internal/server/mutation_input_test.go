@@ -206,12 +206,12 @@ func TestValuesAtTheLimit(t *testing.T) {
 			fields   string
 			want     string
 		}{
-			{"createCustomer", in{"id": id, "name": name, "email": strings.Repeat("x", 242) + "@example.com"}, "id name", fmt.Sprintf(`{"id":%q,"name":"%s"}`, id, name)},
+			{"createCustomer", in{"id": id, "name": name, "email": strings.Repeat("x", 242) + "@example.com"}, "id name", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)},
 			{"createProduct", in{"sku": "max", "name": "<b>'\"\\", "category": "Möbel & Co", "unitPrice": in{"amount": "9999999999999.99"}}, "name category unitPrice { amount }", ""},
 			{"createProduct", in{"sku": "free", "name": "Free", "category": "Gifts", "unitPrice": in{"amount": "0"}}, "unitPrice { amount currencyCode }", `{"unitPrice":{"amount":"0.00","currencyCode":"USD"}}`},
 			{"setInventoryLevel", in{"sku": "none", "warehouseId": "north", "quantity": 1_000_000_000}, "quantity", `{"quantity":1000000000}`},
 			{"placeOrder", in{"customerId": "ann", "items": []in{{"sku": "none", "quantity": 1_000_000}}, "idempotencyKey": strings.Repeat("k", 128)}, "total { amount }", `{"total":{"amount":"1000000.00"}}`},
-			{"confirmOrder", in{"orderId": s.place(t, "bob", "mug"), "note": note}, "timeline(last: 1) { nodes { note } }", fmt.Sprintf(`{"timeline":{"nodes":[{"note":"%s"}]}}`, note)},
+			{"confirmOrder", in{"orderId": s.place(t, "bob", "mug"), "note": note}, "timeline(last: 1) { nodes { note } }", fmt.Sprintf(`{"timeline":{"nodes":[{"note":%q}]}}`, note)},
 			{"confirmOrder", in{"orderId": strings.ToLower(s.place(t, "bob", "mug")), "note": ""}, "timeline(last: 1) { nodes { note } }", `{"timeline":{"nodes":[{"note":null}]}}`},
 		} {
 			got := s.do(t, c.mutation, c.input, c.fields)
