@@ -198,14 +198,8 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	switch r := before.productRecord; {
 	case by == 0:
 	case r[attrTotalInventory] == nil || r[attrAvailable] == nil:
-		// Other software has not counted: what is read as 0 is written from now on.
-		product := *before.product
-		product.TotalInventory += by
-		product.Available += by
-		was := productRecord(b, *before.product)
-		delete(was, attrTotalInventory)
-		delete(was, attrAvailable)
-		c.update(was, productRecord(b, product), still(r, attrTotalInventory, attrAvailable))
+		// Nobody has counted this product: a check's repair does, from all its levels.
+		c.require(k, still(r, attrTotalInventory, attrAvailable))
 	case by < 0:
 		c.adjust(k, counters, all(is(attrAvailable, ">=", num(-by)), has(attrTotalInventory)))
 	default:
