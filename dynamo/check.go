@@ -1,0 +1,544 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// CheckOptions say how CheckRecords works.
+type CheckOptions struct {
+	// Segments is in how many parts the table is read at once, 1 where it is 0.
+	Segments int
+	// Parallel is how many suspicious units are verified at once, 1 where it is 0.
+	Parallel int
+	// Repair puts right what is found.
+	Repair bool
+	// IndexLag is how long the index may lag behind the table. Sums over it wait that long.
+	IndexLag time.Duration
+	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it is 0. When there are more
+	// they are verified first, so that a table that is wrong from end to end does not fill the memory.
+	Suspects int
+	// Found, where it is set, is told each drift; Progress how far the check is. They are called one at a time, and the
+	// check waits for them.
+	Found    func(Drift)
+	Progress func(CheckProgress)
+}
+
+// Drift is a record that disagrees with others or with the model.
+type Drift struct {
+	// Class is the name of one of DriftClasses.
+	Class string
+	// PK and SK are the record's key, also of one that is missing.
+	PK, SK string
+	// Detail says what is, and what should be.
+	Detail string
+	// Repaired tells that it has been put right.
+	Repaired bool
+}
+
+// CheckProgress is how far a check is.
+type CheckProgress struct {
+	// Records is how many records were read, Found how many drifts were found.
+	Records, Found int
+	// Settling is how many suspicious units have to be verified, 0 while the table is still being read.
+	Settling int
+}
+
+// CheckSummary is what came of a check.
+type CheckSummary struct {
+	// Records is how many records the table has, Foreign how many of them are of kinds that the model does not know.
+	Records, Foreign int
+	// Orders, Customers, Products, Employees and Warehouses are how many of each were verified.
+	Orders, Customers, Products, Employees, Warehouses int
+	// Found is how many drifts there are of each class, Repaired how many of them have been put right.
+	Found, Repaired map[string]int
+	// Unsettled is how many units changed so often, or depend on a record that cannot be read, that nothing can be said
+	// about them.
+	Unsettled int
+	// Requests is how many reads were made, ReadUnits what DynamoDB says that they took; 0 where it says nothing.
+	Requests  int
+	ReadUnits float64
+}
+
+// Left is how many drifts have not been put right.
+func (s CheckSummary) Left() int {
+	n := 0
+	for class, found := range s.Found {
+		n += found - s.Repaired[class]
+	}
+	return n
+}
+
+// unitKind is what a unit is of.
+type unitKind int
+
+// The kinds, in the order in which suspicious units are verified: what orders need before customers, what customers claim before
+// claims, and the stock when all orders are right. Warehouses come last, as all others may refer to them.
+const (
+	unitOrder unitKind = iota
+	unitCustomer
+	unitClaim
+	unitEmployee
+	unitProduct
+	unitWarehouse
+	unitKinds
+)
+
+// unitKey names a unit.
+type unitKey struct {
+	kind unitKind
+	id   string
+}
+
+// unit is a record with all that follows from it, which is verified and repaired as a whole. Other units do not need to be read for
+// that.
+type unit interface {
+	// add takes a record of the unit's item collection.
+	add(e *Entity, rec record)
+	// read reads the unit anew, consistently.
+	read(ctx context.Context, c *check) error
+	// judge tells what is wrong with what was read.
+	judge(c *check) *verdict
+	// settled tells the check what follows from the unit for others. v is what was wrong, and left tells that it still is.
+	settled(c *check, v *verdict, left bool)
+}
+
+// suspicion is why a unit is to be verified, and what its verification has to know.
+type suspicion struct {
+	// findings are what the scan found.
+	findings []finding
+	// customers may have copies of an order.
+	customers []commerce.CustomerID
+	// needed tells that another record refers to a customer or warehouse.
+	needed bool
+	// weigh tells that what orders hold of a product has to be summed.
+	weigh bool
+}
+
+// maxSuspects is how many suspicious units are remembered where nothing is said.
+const maxSuspects = 10_000
+
+// check is one check of a table. Its memory is a page a segment, the suspects, and what the stock takes: some hundred bytes for each
+// product, and for each order in which something is wrong and left so.
+type check struct {
+	s     *Store
+	reads *checkReader
+	opts  CheckOptions
+
+	// settling is held while suspects are verified before the table is read to its end.
+	settling sync.Mutex
+
+	mu       sync.Mutex
+	summary  CheckSummary
+	suspects map[unitKey]suspicion
+	// toSettle is how many suspects are being verified.
+	toSettle int
+	reported recently
+
+	// held is what pending and confirmed orders hold of each product, as they were when they were read.
+	held map[commerce.SKU]int
+	// damaged are orders whose records tell something else than what they should hold; heldByDamaged is what they should.
+	damaged       map[commerce.OrderID]bool
+	damagedHold   map[commerce.SKU]int
+	uncertain     map[commerce.SKU]bool
+	stock         map[commerce.SKU]stockSeen
+	warehouses    map[commerce.WarehouseID]bool
+	ordersToCome  map[commerce.CustomerID]int
+	warehousesNot map[commerce.WarehouseID]bool
+}
+
+// stockSeen is what a product's records said when they were read.
+type stockSeen struct{ inventory, available int }
+
+// CheckRecords reads the whole table and verifies that records that say the same thing agree: see DriftClasses. With
+// opts.Repair it puts right what can be. It may run while the table is in use: what is found was found in two readings, and a repair is made
+// only as long as the records are as they were read.
+//
+// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's. The summary is that of what was done until then.
+func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
+	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
+	if opts.Suspects == 0 {
+		opts.Suspects = maxSuspects
+	}
+	c := &check{
+		s: s, reads: &checkReader{s: s, entities: Entities()}, opts: opts,
+		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
+		suspects: map[unitKey]suspicion{},
+		held:     map[commerce.SKU]int{}, damaged: map[commerce.OrderID]bool{}, damagedHold: map[commerce.SKU]int{},
+		uncertain: map[commerce.SKU]bool{}, stock: map[commerce.SKU]stockSeen{},
+		warehouses: map[commerce.WarehouseID]bool{}, warehousesNot: map[commerce.WarehouseID]bool{},
+		ordersToCome: map[commerce.CustomerID]int{},
+	}
+	err := c.run(ctx)
+	c.summary.Requests, c.summary.ReadUnits = c.reads.cost()
+	return c.summary, err
+}
+
+func (c *check) run(ctx context.Context) error {
+	err := Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
+		g := &gathering{check: c}
+		return c.reads.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
+			return g.take(ctx, page, last)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for kind := range unitKinds {
+		switch kind {
+		case unitProduct:
+			c.suspectStock()
+		case unitWarehouse:
+			c.suspectWarehouses()
+		}
+		if err := c.settleAll(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suspect remembers a unit to be verified.
+func (c *check) suspect(k unitKey, s suspicion) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspectLocked(k, s)
+}
+
+func (c *check) suspectLocked(k unitKey, s suspicion) {
+	known := c.suspects[k]
+	if known.findings == nil {
+		known.findings = s.findings
+	}
+	for _, id := range s.customers {
+		if !slices.Contains(known.customers, id) {
+			known.customers = append(known.customers, id)
+		}
+	}
+	known.needed = known.needed || s.needed
+	known.weigh = known.weigh || s.weigh
+	c.suspects[k] = known
+}
+
+// suspectStock suspects the products whose available stock is not what the orders left, as they were read one after the
+// other.
+func (c *check) suspectStock() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for sku, seen := range c.stock {
+		switch {
+		case seen.available == seen.inventory-c.held[sku]:
+		case c.uncertain[sku]:
+			c.summary.Unsettled++
+		default:
+			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{weigh: true})
+		}
+	}
+}
+
+// suspectWarehouses suspects those that others refer to and that were not seen.
+func (c *check) suspectWarehouses() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.warehousesNot {
+		if !c.warehouses[id] {
+			c.suspectLocked(unitKey{unitWarehouse, string(id)}, suspicion{needed: true})
+		}
+	}
+}
+
+// refer remembers that a record refers to a warehouse.
+func (c *check) refer(id commerce.WarehouseID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.warehousesNot[id] = true
+}
+
+// relieve verifies the suspects when there are too many to remember.
+func (c *check) relieve(ctx context.Context) error {
+	if !c.crowded() {
+		return nil
+	}
+	c.settling.Lock()
+	defer c.settling.Unlock()
+	if !c.crowded() {
+		return nil
+	}
+	for kind := range unitProduct {
+		if err := c.settleAll(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *check) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.suspects) >= c.opts.Suspects
+}
+
+// settleAll verifies the suspicious units of a kind.
+func (c *check) settleAll(ctx context.Context, kind unitKind) error {
+	c.mu.Lock()
+	taken := map[unitKey]suspicion{}
+	for k, s := range c.suspects {
+		if k.kind == kind {
+			taken[k] = s
+			delete(c.suspects, k)
+		}
+	}
+	c.toSettle = len(taken)
+	c.mu.Unlock()
+	if len(taken) == 0 {
+		return nil
+	}
+	ks := slices.SortedFunc(maps.Keys(taken), func(a, b unitKey) int { return strings.Compare(a.id, b.id) })
+	for some := range slices.Chunk(ks, batchSize) {
+		var before map[unitKey]record
+		if kind == unitProduct && slices.ContainsFunc(some, func(k unitKey) bool { return taken[k].weigh }) {
+			var err error
+			if before, err = c.readBefore(ctx, some); err != nil {
+				return err
+			}
+		}
+		err := Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
+			u := c.newUnit(some[i], taken[some[i]])
+			if product, ok := u.(*productUnit); ok {
+				product.before = before[some[i]]
+			}
+			if err := c.settle(ctx, u, taken[some[i]]); err != nil {
+				return err
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.toSettle--
+			c.progressLocked()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newUnit returns a unit of which nothing has been read.
+func (c *check) newUnit(k unitKey, s suspicion) unit {
+	switch k.kind {
+	case unitOrder:
+		hints := map[commerce.CustomerID]bool{}
+		for _, id := range s.customers {
+			hints[id] = true
+		}
+		return &orderUnit{id: commerce.OrderID(k.id), hints: hints}
+	case unitCustomer:
+		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed}
+	case unitClaim:
+		return &claimUnit{email: k.id}
+	case unitEmployee:
+		return &employeeUnit{id: commerce.EmployeeID(k.id)}
+	case unitProduct:
+		return &productUnit{sku: commerce.SKU(k.id), weigh: s.weigh}
+	default:
+		return &warehouseUnit{id: commerce.WarehouseID(k.id), needed: s.needed}
+	}
+}
+
+// settleAttempts is how often a unit is read to find out what is wrong with it, and repaired.
+const settleAttempts = 4
+
+// settle reads a unit until two readings in a row find the same, as a mutation is atomic and several reads are not. Then it
+// reports, and repairs where that is asked for.
+func (c *check) settle(ctx context.Context, u unit, s suspicion) error {
+	before := s.findings
+	// found is what a repair has been made for, and last the reading behind it.
+	var found, last *verdict
+	for range settleAttempts {
+		if err := u.read(ctx, c); err != nil {
+			return err
+		}
+		v := u.judge(c)
+		product, _ := u.(*productUnit)
+		switch {
+		case product != nil && product.unsettled():
+			continue
+		case v.clean():
+			c.report(found, v)
+			u.settled(c, v.and(found), false)
+			return nil
+		case !sameFindings(before, v.findings):
+			before = v.findings
+			continue
+		}
+		found, last = found.and(v), v
+		if !c.opts.Repair || len(v.fixes) == 0 {
+			break
+		}
+		before = v.findings
+		err := c.repair(ctx, v)
+		if refused := (*refusedError)(nil); errors.As(err, &refused) {
+			found.refused = refused.reason
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found.refused = ""
+		if err := u.read(ctx, c); err != nil {
+			return err
+		}
+		if last = u.judge(c); !newFindings(v, last) {
+			break
+		}
+		before = last.findings // a repair showed what could not be seen before it
+	}
+	if found == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.summary.Unsettled++
+		return nil
+	}
+	c.report(found, last)
+	u.settled(c, found, !last.clean())
+	return nil
+}
+
+// newFindings tells whether after has what before has not.
+func newFindings(before, after *verdict) bool {
+	for _, f := range after.findings {
+		if !before.hasAt(f.class, f.key) {
+			return true
+		}
+	}
+	return false
+}
+
+// report tells of drifts that are certain. Those that the last reading does not have were put right.
+func (c *check) report(found, last *verdict) {
+	if found == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range found.findings {
+		if !c.reported.add(f.class + " " + f.key.PK + " " + f.key.SK) {
+			continue
+		}
+		c.reported.add(f.key.PK + " " + f.key.SK)
+		d := Drift{Class: f.class, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasAt(f.class, f.key)}
+		c.summary.Found[f.class]++
+		switch {
+		case d.Repaired:
+			c.summary.Repaired[f.class]++
+		case found.refused != "":
+			d.Detail += "; the repair was refused: " + found.refused
+		}
+		if c.opts.Found != nil {
+			c.opts.Found(d)
+		}
+	}
+}
+
+// foundAlready tells whether something was found about a record, as far as is remembered.
+func (c *check) foundAlready(k keys) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reported.has(k.PK + " " + k.SK)
+}
+
+func (c *check) progressLocked() {
+	if c.opts.Progress == nil {
+		return
+	}
+	found := 0
+	for _, n := range c.summary.Found {
+		found += n
+	}
+	c.opts.Progress(CheckProgress{Records: c.summary.Records, Found: found, Settling: c.toSettle})
+}
+
+// holdLocked adds what an order holds. left tells that its records do not say so. An order that is verified twice is counted
+// twice; its products are weighed then.
+func (c *check) holdLocked(u *orderUnit, left bool) {
+	reserves := u.truth.Status.Reserves()
+	if left {
+		if status, err := commerce.ParseStatus(textOf(u.main, "status")); reserves || err == nil && status.Reserves() {
+			c.damaged[u.id] = true
+		}
+	}
+	if !reserves {
+		return
+	}
+	for _, line := range u.lines {
+		c.held[line.SKU] += line.Quantity
+		if left {
+			c.damagedHold[line.SKU] += line.Quantity
+		}
+	}
+}
+
+func (c *check) isDamaged(id commerce.OrderID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.damaged[id]
+}
+
+func (c *check) heldByDamaged(sku commerce.SKU) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.damagedHold[sku]
+}
+
+// toCome is how many orders a customer's partition lacks, as far as that was found and not put right.
+func (c *check) toCome(id commerce.CustomerID) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ordersToCome[id]
+}
+
+// recently remembers the last texts that were added, at least maxRecently of them.
+type recently struct{ now, before map[string]bool }
+
+const maxRecently = 100_000
+
+// add tells whether the text is new.
+func (r *recently) add(s string) bool {
+	if r.has(s) {
+		return false
+	}
+	if r.now == nil || len(r.now) >= maxRecently {
+		r.now, r.before = map[string]bool{}, r.now
+	}
+	r.now[s] = true
+	return true
+}
+
+func (r *recently) has(s string) bool { return r.now[s] || r.before[s] }
+
+// waitFor waits.
+//
+// Errors: the context's, where it ends first.
+func waitFor(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the index: %w", ctx.Err())
+	}
+}

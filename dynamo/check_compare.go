@@ -1,0 +1,269 @@
+package dynamo
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// difference is an attribute that is not what it should be. want is nil for one that should not be there.
+type difference struct {
+	name       string
+	have, want types.AttributeValue
+}
+
+// text says what is and what should be.
+func (d difference) text() string {
+	switch {
+	case d.want == nil:
+		return fmt.Sprintf("%s is %s, should not be there", d.name, valueText(d.have))
+	case d.have == nil:
+		return fmt.Sprintf("%s is missing, should be %s", d.name, valueText(d.want))
+	default:
+		return fmt.Sprintf("%s is %s, should be %s", d.name, valueText(d.have), valueText(d.want))
+	}
+}
+
+// valueTextLength is how much of a text or list a drift's detail shows.
+const valueTextLength = 120
+
+// valueText shows a value to people.
+func valueText(v types.AttributeValue) string {
+	var text string
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		text = fmt.Sprintf("%q", v.Value)
+	case *types.AttributeValueMemberN:
+		text = v.Value
+	case *types.AttributeValueMemberL:
+		parts := make([]string, len(v.Value))
+		for i, e := range v.Value {
+			parts[i] = valueText(e)
+		}
+		text = "[" + strings.Join(parts, ", ") + "]"
+	case *types.AttributeValueMemberM:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
+			parts = append(parts, name+": "+valueText(v.Value[name]))
+		}
+		text = "{" + strings.Join(parts, ", ") + "}"
+	default:
+		text = fmt.Sprintf("a value of type %s", strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember"))
+	}
+	if len(text) > valueTextLength {
+		text = strings.ToValidUTF8(text[:valueTextLength], "") + "..."
+	}
+	return text
+}
+
+// differences are the attributes in which a record is not the one that is wanted, by name. Attributes that the model does not
+// know are nobody's business.
+func (s *Store) differences(e *Entity, have, want record) []difference {
+	var found []difference
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		switch v, there := have[name]; {
+		case !there && !s.mayBeAbsent(e, name, want):
+			found = append(found, difference{name: name, want: want[name]})
+		case there && !s.sameAttribute(name, v, want[name], want):
+			found = append(found, difference{name: name, have: v, want: want[name]})
+		}
+	}
+	for _, name := range ownAttributes(e) {
+		if v, there := have[name]; there && want[name] == nil {
+			found = append(found, difference{name: name, have: v})
+		}
+	}
+	return found
+}
+
+// ownAttributes are those that mean something by being there. Records of that kind that should not have them must not.
+func ownAttributes(e *Entity) []string {
+	names := []string{attrIndexPK, attrIndexSK}
+	switch e.Name {
+	case entityOrder.Name, entityCustomerOrder.Name:
+		return append(names, "accountRepId", "items", "shippingAddress")
+	case entityEmployeeName.Name, entityEmployeeTitle.Name:
+		return append(names, "warehouseId")
+	}
+	return names
+}
+
+// mayBeAbsent tells whether a record without one of the attributes that it should have says the same, or belongs to other software that leaves it
+// out.
+func (s *Store) mayBeAbsent(e *Entity, name string, want record) bool {
+	switch name {
+	case "entity", attrVersion, "updatedAt", "itemCount", "items", "orderCount":
+		return true
+	case "currency":
+		return isText(want[name], string(s.currency))
+	case "createdAt":
+		// Most orders bear the time in their ids.
+		if e.Name == entityOrder.Name || e.Name == entityCustomerOrder.Name {
+			_, told := commerce.OrderID(textOf(want, "orderId")).Time()
+			return told
+		}
+	case "orderId", "customerId":
+		return e.Name == entityOrderItem.Name
+	}
+	return isNothing(want[name])
+}
+
+func isText(v types.AttributeValue, text string) bool {
+	s, ok := v.(*types.AttributeValueMemberS)
+	return ok && s.Value == text
+}
+
+// isNothing tells whether a value reads like an absent one.
+func isNothing(v types.AttributeValue) bool {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value == ""
+	case *types.AttributeValueMemberL:
+		return len(v.Value) == 0
+	case *types.AttributeValueMemberN:
+		return agreeAsNumbers(v.Value, "0")
+	case *types.AttributeValueMemberM:
+		for _, member := range v.Value {
+			if !isNothing(member) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// sameAttribute is agree with what is peculiar to single attributes of whole, the record that is wanted.
+func (s *Store) sameAttribute(name string, have, want types.AttributeValue, whole record) bool {
+	switch name {
+	case "createdAt", "updatedAt":
+		if sameTime(have, want) {
+			return true
+		}
+	case "items":
+		at := reader{record: whole}
+		currency := at.currency(s.currency)
+		wanted, err := decodeLines(want, currency)
+		if err != nil {
+			return false
+		}
+		lines, err := decodeLines(have, currency)
+		return err == nil && slices.EqualFunc(bySKU(lines), bySKU(wanted), sameLine)
+	}
+	return agree(have, want)
+}
+
+func sameLine(a, b commerce.LineItem) bool {
+	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && sameMoney(a.UnitPrice, b.UnitPrice)
+}
+
+func sameMoney(a, b commerce.Money) bool {
+	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
+}
+
+// decodeLines reads the list of items that an order carries.
+//
+// Errors: ErrCorrupt.
+func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
+	l, ok := v.(*types.AttributeValueMemberL)
+	if !ok {
+		return nil, fmt.Errorf("%w: attribute %q is missing or no list", ErrCorrupt, "items")
+	}
+	lines := make([]commerce.LineItem, 0, len(l.Value))
+	for _, e := range l.Value {
+		m, ok := e.(*types.AttributeValueMemberM)
+		if !ok {
+			return nil, fmt.Errorf("%w: attribute %q holds something else than maps", ErrCorrupt, "items")
+		}
+		line, err := decodeLine(m.Value, c)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// agree tells whether two values mean the same: numbers and sets however they are spelled, and in maps only what want
+// has.
+func agree(have, want types.AttributeValue) bool {
+	switch w := want.(type) {
+	case *types.AttributeValueMemberS:
+		return isText(have, w.Value)
+	case *types.AttributeValueMemberN:
+		h, ok := have.(*types.AttributeValueMemberN)
+		return ok && agreeAsNumbers(h.Value, w.Value)
+	case *types.AttributeValueMemberL:
+		if set, ok := have.(*types.AttributeValueMemberSS); ok {
+			at := reader{record: record{"": want}}
+			return slices.Equal(slices.Sorted(slices.Values(set.Value)), slices.Sorted(slices.Values(at.texts(""))))
+		}
+		h, ok := have.(*types.AttributeValueMemberL)
+		return ok && slices.EqualFunc(h.Value, w.Value, agree)
+	case *types.AttributeValueMemberM:
+		h, ok := have.(*types.AttributeValueMemberM)
+		if !ok {
+			return false
+		}
+		for name, v := range w.Value {
+			if got, there := h.Value[name]; !there && !isNothing(v) || there && !agree(got, v) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func agreeAsNumbers(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, ok := exactNumber(a)
+	if !ok {
+		return false
+	}
+	y, ok := exactNumber(b)
+	return ok && x.Cmp(y) == 0
+}
+
+// exactNumber reads a number of DynamoDB's: at most 38 digits and three of exponent. What is longer is refused, as it could
+// fill the memory.
+func exactNumber(s string) (*big.Rat, bool) {
+	const longest, largest = 300, 400
+	if len(s) > longest {
+		return nil, false
+	}
+	if _, exponent, found := strings.Cut(strings.ToLower(s), "e"); found {
+		if e, err := strconv.Atoi(exponent); err != nil || e < -largest || e > largest {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(s)
+}
+
+// sameTime compares to the millisecond, which is all that the store keeps.
+func sameTime(have, want types.AttributeValue) bool {
+	h, ok := have.(*types.AttributeValueMemberS)
+	if !ok {
+		return false
+	}
+	w, ok := want.(*types.AttributeValueMemberS)
+	if !ok {
+		return false
+	}
+	a, err := time.Parse(time.RFC3339, h.Value)
+	if err != nil {
+		return false
+	}
+	b, err := time.Parse(time.RFC3339, w.Value)
+	return err == nil && a.Truncate(time.Millisecond).Equal(b.Truncate(time.Millisecond))
+}

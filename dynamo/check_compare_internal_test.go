@@ -1,0 +1,62 @@
+package dynamo
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func TestNumbersThatAgree(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"0.10", "0.1", true}, {"1E-1", "0.1", true}, {"1e1", "10", true}, {"-0", "0", true}, {"5.0", "5", true},
+		{"12345678901234567890123456789012345678", "12345678901234567890123456789012345679", false},
+		{"0.1", "0.2", false}, {"x", "1", false}, {"1", "x", false}, {"1/2", "0.5", true},
+		// What no table holds must not fill the memory.
+		{"1E999999999", "1", false}, {"1", "1E-999999999", false}, {"1Ex", "1", false},
+	} {
+		if got := agreeAsNumbers(c.a, c.b); got != c.same {
+			t.Errorf("%s and %s: %v, want %v", c.a, c.b, got, c.same)
+		}
+	}
+}
+
+func TestValuesThatAgree(t *testing.T) {
+	l := func(texts ...string) types.AttributeValue {
+		values := make([]types.AttributeValue, len(texts))
+		for i, s := range texts {
+			values[i] = str(s)
+		}
+		return list(values...)
+	}
+	m := func(r record) types.AttributeValue { return &types.AttributeValueMemberM{Value: r} }
+	for name, c := range map[string]struct {
+		have, want types.AttributeValue
+		agree      bool
+	}{
+		"texts":                         {str("a"), str("a"), true},
+		"other texts":                   {str("a"), str("b"), false},
+		"a number for a text":           {num(1), str("1"), false},
+		"a text for a number":           {str("1"), num(1), false},
+		"lists":                         {l("a", "b"), l("a", "b"), true},
+		"lists in another order":        {l("b", "a"), l("a", "b"), false},
+		"a shorter list":                {l("a"), l("a", "b"), false},
+		"a set for a list":              {&types.AttributeValueMemberSS{Value: []string{"b", "a"}}, l("a", "b"), true},
+		"another set":                   {&types.AttributeValueMemberSS{Value: []string{"b", "c"}}, l("a", "b"), false},
+		"a text for a list":             {str("a"), l("a"), false},
+		"maps with what is unknown":     {m(record{"a": str("1"), "b": str("2")}), m(record{"a": str("1")}), true},
+		"maps without what is empty":    {m(record{"a": str("1")}), m(record{"a": str("1"), "b": str("")}), true},
+		"maps without what is there":    {m(record{"a": str("1")}), m(record{"a": str("1"), "b": str("2")}), false},
+		"maps with something else":      {m(record{"a": str("1")}), m(record{"a": str("2")}), false},
+		"a text for a map":              {str("a"), m(record{}), false},
+		"what the model never writes":   {&types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, false},
+		"a map of maps that is deeper":  {m(record{"a": m(record{"b": num(1)})}), m(record{"a": m(record{"b": num(1)})}), true},
+		"a map of maps that is another": {m(record{"a": m(record{"b": num(1)})}), m(record{"a": m(record{"b": num(2)})}), false},
+	} {
+		if got := agree(c.have, c.want); got != c.agree {
+			t.Errorf("%s: %v, want %v", name, got, c.agree)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail address, and how many orders
+// stand in the customer's partition.
+type customerUnit struct {
+	id         commerce.CustomerID
+	main, edge record
+	claim      record
+	// owner is the record of the customer whom the claim names, where that is another.
+	owner  record
+	copies int
+	// needed tells that an order refers to the customer.
+	needed bool
+}
+
+func (u *customerUnit) add(e *Entity, rec record) {
+	switch e.Name {
+	case entityCustomer.Name:
+		u.main = rec
+	case entityCustomerRep.Name:
+		u.edge = rec
+	case entityCustomerOrder.Name:
+		u.copies++
+	}
+}
+
+func (u *customerUnit) edgeKey(s *Store) keys {
+	b := &keyBuilder{shards: s.shards}
+	return keys{PK: b.key(entityCustomerRep.PK, string(u.id)), SK: b.key(entityCustomerRep.SK)}
+}
+
+func (u *customerUnit) read(ctx context.Context, c *check) error {
+	u.main, u.edge, u.claim, u.owner, u.copies = nil, nil, nil, nil, 0
+	b := &keyBuilder{shards: c.s.shards}
+	mainKey, edgeKey := customerKey(b, u.id), u.edgeKey(c.s)
+	if b.err != nil {
+		return b.err
+	}
+	found, err := c.reads.get(ctx, consistent, mainKey, edgeKey)
+	if err != nil {
+		return err
+	}
+	u.main, u.edge = found[mainKey], found[edgeKey]
+	if u.copies, err = c.reads.copies(ctx, u.id); err != nil {
+		return err
+	}
+	claimKey := u.claimKey(c.s)
+	if found, err = c.reads.get(ctx, consistent, claimKey); err != nil {
+		return err
+	}
+	u.claim = found[claimKey]
+	if owner := commerce.CustomerID(textOf(u.claim, "customerId")); owner != "" && owner != u.id {
+		b := &keyBuilder{shards: c.s.shards}
+		if k := customerKey(b, owner); b.err == nil {
+			if found, err = c.reads.get(ctx, consistent, k); err != nil {
+				return err
+			}
+			u.owner = found[k]
+		}
+	}
+	return nil
+}
+
+// standIn is a customer of whom nothing but the id is known.
+func (u *customerUnit) standIn(s *Store) *commerce.Customer {
+	at := s.now()
+	return &commerce.Customer{ID: u.id, Name: string(u.id), Email: string(u.id) + standInEmailDomain, CreatedAt: at, UpdatedAt: at, Version: 1}
+}
+
+// claimKey is the key of the claim that the customer should have; empty where the address is none.
+func (u *customerUnit) claimKey(s *Store) keys {
+	truth, _ := u.truth(s)
+	if truth == nil {
+		truth = u.standIn(s)
+	}
+	email, err := commerce.ParseEmail(truth.Email)
+	if err != nil {
+		return keys{}
+	}
+	return emailClaimKey(&keyBuilder{shards: s.shards}, email)
+}
+
+// truth is the customer as the record says, or the edge where the record is missing or cannot be read.
+func (u *customerUnit) truth(s *Store) (truth *commerce.Customer, from record) {
+	for _, rec := range []record{u.main, u.edge} {
+		if rec == nil {
+			continue
+		}
+		if customer, err := s.decodeCustomer(withKey(rec, map[string]string{"customerId": string(u.id)})); err == nil {
+			return customer, rec
+		}
+	}
+	return nil, nil
+}
+
+func (u *customerUnit) judge(c *check) *verdict {
+	v := &verdict{s: c.s}
+	b := &keyBuilder{shards: c.s.shards}
+	v.basis, v.believed = customerKey(b, u.id), u.main
+	truth, from := u.truth(c.s)
+	detail := "only the edge to the account rep is left"
+	switch {
+	case truth == nil && u.main != nil:
+		_, err := c.s.decodeCustomer(withKey(u.main, map[string]string{"customerId": string(u.id)}))
+		v.unreadable(keyOf(u.main), err)
+		return v
+	case truth == nil && !u.needed && u.copies == 0:
+		if u.edge != nil {
+			v.orphan(driftOrphanEdge, u.edge, "the customer does not exist")
+		}
+		return v
+	case truth == nil:
+		truth = u.standIn(c.s)
+		detail = "the customer has orders, and nothing tells who it is"
+	case u.main == nil:
+		v.believed = nil
+	default:
+		v.basis, v.believed = keyOf(from), from
+	}
+	customer := *truth
+	if customer.AccountRepID == "" {
+		customer.AccountRepID = commerce.EmployeeID(foreignIndexValue(&entityCustomerRep, u.edge))
+	}
+	at := reader{record: u.main}
+	if u.main == nil || at.has("orderCount") {
+		n := max(0, u.copies+c.toCome(u.id))
+		customer.OrderCount = &n
+	} else {
+		customer.OrderCount = nil
+	}
+	wanted := customerRecords(b, customer)
+	if b.err != nil {
+		v.unreadable(customerKey(&keyBuilder{shards: b.shards}, u.id), b.err)
+		return v
+	}
+	main, claim := wanted[0], wanted[1]
+	if u.main == nil {
+		v.absent(driftCustomerMissing, main, from, detail)
+	} else {
+		v.compare(&entityCustomer, u.main, main, driftEdgeDiffers)
+	}
+	u.judgeClaim(v, claim)
+	switch {
+	case len(wanted) == 2 && u.edge != nil:
+		v.orphan(driftOrphanEdge, u.edge, "the customer has no account rep")
+	case len(wanted) == 2:
+	case u.edge == nil:
+		v.absent(driftEdgeMissing, wanted[2], nil, fmt.Sprintf("the customer's account rep is %s", customer.AccountRepID))
+	default:
+		v.compare(&entityCustomerRep, u.edge, wanted[2], driftEdgeDiffers)
+	}
+	return v
+}
+
+func (u *customerUnit) judgeClaim(v *verdict, want record) {
+	have := u.claim
+	email := keyValue(entityEmailClaim.PK, textOf(want, attrPK))
+	switch owner := textOf(have, "customerId"); {
+	case have == nil && u.main == nil && u.edge == nil:
+		// It comes with the stand-in.
+		v.create(want, nil)
+	case have == nil:
+		v.absent(driftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
+	case owner != string(u.id) && hasEmail(u.owner, email):
+		v.find(driftEmailShared, customerKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner))
+	default:
+		v.compare(&entityEmailClaim, have, want, driftEmailClaim)
+	}
+}
+
+// hasEmail tells whether a customer's record has that address, which is in the form of commerce.ParseEmail.
+func hasEmail(customer record, email string) bool {
+	parsed, err := commerce.ParseEmail(textOf(customer, "email"))
+	return err == nil && parsed == email
+}
+
+func (u *customerUnit) settled(*check, *verdict, bool) {}
+
+// claimUnit is the claim of an e-mail address, and the records of the customer whom it names.
+type claimUnit struct {
+	email          string
+	claim          record
+	customer, edge record
+}
+
+func (u *claimUnit) add(_ *Entity, rec record) { u.claim = rec }
+
+func (u *claimUnit) read(ctx context.Context, c *check) error {
+	u.claim, u.customer, u.edge = nil, nil, nil
+	b := &keyBuilder{shards: c.s.shards}
+	k := emailClaimKey(b, u.email)
+	if b.err != nil {
+		return b.err
+	}
+	found, err := c.reads.get(ctx, consistent, k)
+	if err != nil {
+		return err
+	}
+	u.claim = found[k]
+	mainKey, edgeKey := u.customerKeys(c.s)
+	if found, err = c.reads.get(ctx, consistent, mainKey, edgeKey); err != nil {
+		return err
+	}
+	u.customer, u.edge = found[mainKey], found[edgeKey]
+	return nil
+}
+
+// customerKeys are the keys of the record and the edge of the customer whom the claim names; empty where it names none.
+func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
+	b := &keyBuilder{shards: s.shards}
+	id := commerce.CustomerID(textOf(u.claim, "customerId"))
+	main = customerKey(b, id)
+	if b.err != nil {
+		return keys{}, keys{}
+	}
+	return main, (&customerUnit{id: id}).edgeKey(s)
+}
+
+// judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's unit finds.
+func (u *claimUnit) judge(c *check) *verdict {
+	v := &verdict{s: c.s}
+	if u.claim == nil {
+		return v
+	}
+	// A customer who is missing may yet be restored, with the address of the edge.
+	of := u.customer
+	if of == nil {
+		of = u.edge
+	}
+	v.basis, _ = u.customerKeys(c.s)
+	v.believed = u.customer
+	id := textOf(u.claim, "customerId")
+	switch {
+	case hasEmail(of, u.email), c.foundAlready(keyOf(u.claim)):
+	case of != nil && textOf(of, "email") == "":
+		// The customer's record lacks the address, and this may be it.
+	case of == nil:
+		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("customer %q does not exist", id))
+	default:
+		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("the address of customer %s is %s", id, textOf(of, "email")))
+	}
+	return v
+}
+
+func (u *claimUnit) settled(*check, *verdict, bool) {}

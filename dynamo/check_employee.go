@@ -1,0 +1,100 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// employeeUnit is an employee's record and edges.
+type employeeUnit struct {
+	id commerce.EmployeeID
+	// records are the record and the edges that were found.
+	records map[keys]record
+	truth   *commerce.Employee
+}
+
+// employeeEntities are an employee's record and the edges, in the order in which they are believed.
+func employeeEntities() []*Entity {
+	return []*Entity{&entityEmployee, &entityEmployeeName, &entityEmployeeTitle, &entityEmployeeWarehouse}
+}
+
+func (u *employeeUnit) add(_ *Entity, rec record) { u.records[keyOf(rec)] = rec }
+
+func (u *employeeUnit) keys(s *Store) []keys {
+	b := &keyBuilder{shards: s.shards}
+	entities := employeeEntities()
+	ks := make([]keys, len(entities))
+	for i, e := range entities {
+		ks[i] = keys{PK: b.key(e.PK, string(u.id)), SK: b.key(e.SK)}
+	}
+	return ks
+}
+
+func (u *employeeUnit) read(ctx context.Context, c *check) (err error) {
+	u.records, err = c.reads.get(ctx, consistent, u.keys(c.s)...)
+	return err
+}
+
+func (u *employeeUnit) judge(c *check) *verdict {
+	v := &verdict{s: c.s}
+	u.truth = nil
+	ks := u.keys(c.s)
+	var from record
+	for _, k := range ks {
+		if rec := u.records[k]; rec != nil && u.truth == nil {
+			if e, err := decodeEmployee(withKey(rec, map[string]string{"employeeId": string(u.id)})); err == nil {
+				u.truth, from = e, rec
+			}
+		}
+	}
+	main := u.records[ks[0]]
+	v.basis, v.believed = ks[0], main
+	if u.truth == nil {
+		if main != nil {
+			_, err := decodeEmployee(withKey(main, map[string]string{"employeeId": string(u.id)}))
+			v.unreadable(ks[0], err)
+			return v
+		}
+		for _, k := range ks {
+			if rec := u.records[k]; rec != nil {
+				v.orphan(driftOrphanEdge, rec, "the employee does not exist")
+			}
+		}
+		return v
+	}
+	if main != nil {
+		v.basis, v.believed = keyOf(from), from
+	}
+	if u.truth.WarehouseID == "" {
+		u.truth.WarehouseID = commerce.WarehouseID(foreignIndexValue(&entityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
+	}
+	b := &keyBuilder{shards: c.s.shards}
+	wanted := map[keys]record{}
+	for _, rec := range employeeRecords(b, *u.truth) {
+		wanted[keyOf(rec)] = rec
+	}
+	if b.err != nil {
+		v.unreadable(ks[0], b.err)
+		return v
+	}
+	for i, e := range employeeEntities() {
+		switch have, want := u.records[ks[i]], wanted[ks[i]]; {
+		case have != nil && want != nil:
+			v.compare(e, have, want, driftEdgeDiffers)
+		case have != nil:
+			v.orphan(driftOrphanEdge, have, "the employee works in no warehouse")
+		case want != nil && i == 0:
+			v.absent(driftEmployeeMissing, want, from, "only edges are left")
+		case want != nil:
+			v.absent(driftEdgeMissing, want, nil, "the employee exists")
+		}
+	}
+	return v
+}
+
+func (u *employeeUnit) settled(c *check, _ *verdict, _ bool) {
+	if u.truth != nil && u.truth.WarehouseID != "" {
+		c.refer(u.truth.WarehouseID)
+	}
+}

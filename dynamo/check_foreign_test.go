@@ -1,0 +1,177 @@
+package dynamo_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// foreignRecords are records of other software: attributes of its own; no entity, version, counts, embedded items or currency; and
+// other spellings of numbers, times and lists.
+func foreignRecords() []item {
+	mark := func(rec item) item {
+		rec["__edb_e__"], rec["__edb_v__"] = text("any"), text("1")
+		return rec
+	}
+	order := func(k item) item {
+		k["orderId"], k["customerId"], k["status"], k["total"] = text("o-1"), text("c1"), text("pending"), number("0.30")
+		k["createdAt"] = text("2024-04-16T23:15:41Z")
+		return mark(k)
+	}
+	own, copied := order(key("ORDER#o-1", "#METADATA")), order(key("CUSTOMER#c1", "ORDER#o-1"))
+	own["gsi1pk"], own["gsi1sk"] = text("STATUS#pending"), text("ORDER#o-1")
+	own["total"], copied["createdAt"] = number("3E-1"), text("2024-04-16T23:15:41.000123Z")
+	line := key("ORDER#o-1", "ITEM#p1")
+	line["productId"], line["name"], line["qty"], line["price"] = text("p1"), text("Nut"), number("3"), number("1E-1")
+	line["gsi1pk"], line["gsi1sk"] = text("PRODUCT#p1"), text("ORDER#o-1")
+	event := key("ORDER#o-1", "EVENT#1")
+	event["eventId"], event["orderId"], event["type"], event["to"], event["createdAt"] = text("1"), text("o-1"), text("placed"), text("pending"), text("2024-04-16T23:15:41Z")
+	customer := key("CUSTOMER#c1", "#METADATA")
+	customer["customerId"], customer["name"], customer["email"], customer["createdAt"] = text("c1"), text("Ann"), text("Ann@Example.com"), text("2024-04-01T09:00:00Z")
+	customer["phoneNumbers"], customer["accountRepId"] = &types.AttributeValueMemberSS{Value: []string{"2", "1"}}, text("e1")
+	customer["gsi1pk"], customer["gsi1sk"] = text("CUSTOMER"), text("2024-04-01T09:00:00.000Z#c1")
+	edge := item{}
+	for name, v := range customer {
+		edge[name] = v
+	}
+	edge["sk"], edge["gsi1pk"], edge["gsi1sk"] = text("REP"), text("REP#e1"), text("CUSTOMER#c1")
+	claim := key("EMAIL#ann@example.com", "#METADATA")
+	claim["customerId"] = text("c1")
+	product := key("PRODUCT#p1", "#METADATA")
+	product["sku"], product["name"], product["unitPrice"] = text("p1"), text("Nut"), number("0.1")
+	product["totalInventory"], product["available"] = number("5.0"), number("2")
+	level := key("PRODUCT#p1", "WAREHOUSE#w1")
+	level["sku"], level["warehouseId"], level["quantity"], level["gsi1pk"], level["gsi1sk"] = text("p1"), text("w1"), number("5"), text("WAREHOUSE#w1"), text("PRODUCT#p1")
+	warehouse := key("WAREHOUSE#w1", "#METADATA")
+	warehouse["warehouseId"], warehouse["name"], warehouse["gsi1pk"], warehouse["gsi1sk"] = text("w1"), text("North"), text("WAREHOUSES"), text("WAREHOUSE#w1")
+	return []item{
+		own, copied, mark(line), mark(event), mark(customer), mark(edge), mark(claim), mark(product), mark(level), mark(warehouse),
+		key("CART#1", "#METADATA"), key("CUSTOMER#c1", "WISHLIST#1"), key("ORDER#o-1", "NOTE#1"), key("IDEMPOTENCY#p#k", "#METADATA"),
+	}
+}
+
+// Records of other software that say all they must are clean, whatever they leave out.
+func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		for _, rec := range foreignRecords() {
+			r.put(rec)
+		}
+		before := r.all()
+		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if len(drifts) > 0 || summary.Unsettled > 0 {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		}
+		if summary.Records != 14 || summary.Foreign != 3 {
+			t.Errorf("counted %d records, %d foreign, want 14 and 3", summary.Records, summary.Foreign)
+		}
+		if changed := differing(before, r.all()); len(changed) > 0 {
+			t.Errorf("changed %q", changed)
+		}
+	})
+}
+
+// What other software left out and a list needs is named and added, and what it has of its own is kept.
+func TestWhatOtherSoftwareLeftOut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		for _, rec := range foreignRecords() {
+			switch keyText(rec) {
+			case "EMAIL#ann@example.com #METADATA", "ORDER#o-1 EVENT#1", "CUSTOMER#c1 ORDER#o-1", "WAREHOUSE#w1 #METADATA":
+				continue
+			case "CUSTOMER#c1 #METADATA", "ORDER#o-1 ITEM#p1":
+				delete(rec, "gsi1pk")
+				delete(rec, "gsi1sk")
+			}
+			r.put(rec)
+		}
+		const want = "copy-missing 1, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1"
+		for _, repair := range []bool{false, true} {
+			drifts, summary := r.check(dynamo.CheckOptions{Repair: repair})
+			if got := foundText(drifts); got != want || repair && summary.Left() > 0 {
+				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), want, drifts)
+			}
+		}
+		r.checkClean()
+		for _, k := range []string{"ORDER#o-1", "CUSTOMER#c1"} {
+			if rec := r.get(k, "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || rec["version"] != nil {
+				t.Errorf("the repair made of it %s", show(rec))
+			}
+		}
+		if rec := r.get("CUSTOMER#c1", "ORDER#o-1"); rec["__edb_e__"] == nil || rec["items"] == nil {
+			t.Errorf("the new copy is %s", show(rec))
+		}
+	})
+}
+
+// Who refers to something in an index key alone does not lose the reference.
+func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		for _, rec := range foreignRecords() {
+			switch keyText(rec) {
+			case "CUSTOMER#c1 ORDER#o-1":
+				rec["gsi1pk"], rec["gsi1sk"] = text("REP#e1"), text("ORDER#o-1")
+			case "CUSTOMER#c1 #METADATA", "CUSTOMER#c1 REP":
+				delete(rec, "accountRepId")
+			}
+			r.put(rec)
+		}
+		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if got := foundText(drifts); got != "edge-differs 2, order-records-differ 2" || summary.Left() > 0 {
+			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+		}
+		for k, sk := range map[string]string{"ORDER#o-1": "#METADATA", "CUSTOMER#c1": "#METADATA"} {
+			if rec := r.get(k, sk); rec["accountRepId"] == nil {
+				t.Errorf("the repair made of it %s", show(rec))
+			}
+		}
+		if rec := r.get("CUSTOMER#c1", "ORDER#o-1"); rec["gsi1pk"] == nil {
+			t.Errorf("the repair made of it %s", show(rec))
+		}
+		r.checkClean()
+	})
+}
+
+// A timeline whose events are named so that nothing stands behind the last one is left, and stops nothing else.
+func TestATimelineThatCannotBeContinued(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		for _, rec := range foreignRecords() {
+			if keyText(rec) == "ORDER#o-1 EVENT#1" {
+				rec["sk"], rec["eventId"], rec["to"] = text("EVENT#zzz"), text("zzz"), text("shipped")
+			}
+			r.put(rec)
+		}
+		r.drop("EMAIL#ann@example.com", "#METADATA")
+		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if got := foundText(drifts); got != "email-claim 1, timeline 1" || summary.Left() != 1 {
+			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+		}
+	})
+}
+
+// The id of an order of other software may tell no time. Then both records have to.
+func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, k := range []string{"CUSTOMER#c1 ORDER#o-1", "ORDER#o-1 #METADATA"} {
+			r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+			for _, rec := range foreignRecords() {
+				if keyText(rec) == k {
+					delete(rec, "createdAt")
+				}
+				r.put(rec)
+			}
+			drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+			if got := foundText(drifts); got != "order-records-differ 1" || summary.Left() > 0 {
+				t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+			}
+			r.checkClean()
+		}
+	})
+}

@@ -1,0 +1,433 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// orderUnit is an order's item collection, and the copies of the order in customers' partitions.
+type orderUnit struct {
+	id            commerce.OrderID
+	main          record
+	items, events []record
+	// copies are those that were found, by customer.
+	copies map[commerce.CustomerID]record
+	// hints are customers who may have a copy besides the one whom the order names.
+	hints map[commerce.CustomerID]bool
+
+	// truth is what judge came to: the order with its customer, and lines with all items where they are known; nil where
+	// there is no order or it cannot be read.
+	truth *commerce.Order
+	lines []commerce.LineItem
+	known bool
+}
+
+func (u *orderUnit) add(e *Entity, rec record) {
+	switch e.Name {
+	case entityOrder.Name:
+		u.main = rec
+	case entityOrderItem.Name:
+		u.items = append(u.items, rec)
+	case entityOrderEvent.Name:
+		u.events = append(u.events, rec)
+	}
+}
+
+func (u *orderUnit) read(ctx context.Context, c *check) error {
+	u.main, u.items, u.events, u.copies = nil, nil, nil, map[commerce.CustomerID]record{}
+	b := &keyBuilder{shards: c.s.shards}
+	partition := orderKey(b, u.id).PK
+	if b.err != nil {
+		return b.err
+	}
+	if err := c.reads.collection(ctx, &patternWholeOrder, partition, u.add); err != nil {
+		return err
+	}
+	ks := make([]keys, 0, 2)
+	for _, id := range u.candidates() {
+		ks = append(ks, u.copyKey(c.s, id))
+	}
+	found, err := c.reads.get(ctx, consistent, ks...)
+	if err != nil {
+		return err
+	}
+	u.addCopies(found)
+	return nil
+}
+
+// addCopies takes the copies of this order out of what was found.
+func (u *orderUnit) addCopies(found map[keys]record) {
+	for k, rec := range found {
+		u.copies[commerce.CustomerID(keyValue(entityCustomerOrder.PK, k.PK))] = rec
+	}
+}
+
+// candidates are the customers in whose partitions a copy may be, the one whom the order names first.
+func (u *orderUnit) candidates() []commerce.CustomerID {
+	ids := []commerce.CustomerID{u.named()}
+	ids = append(ids, slices.Sorted(maps.Keys(u.hints))...)
+	for _, item := range u.items {
+		at := reader{record: item}
+		ids = append(ids, commerce.CustomerID(at.text("customerId")))
+	}
+	return ids
+}
+
+// named is the customer whom the order's own record names; empty where it names none.
+func (u *orderUnit) named() commerce.CustomerID {
+	at := reader{record: u.main}
+	return commerce.CustomerID(at.text("customerId"))
+}
+
+// copyKey is the key of a customer's copy; empty where there can be none.
+func (u *orderUnit) copyKey(s *Store, id commerce.CustomerID) keys {
+	b := &keyBuilder{shards: s.shards}
+	k := customerOrderKey(b, CustomerOrderKey{Customer: id, Order: u.id})
+	if b.err != nil {
+		return keys{}
+	}
+	return k
+}
+
+// orderHeader is what one of the records of an order says, without the items, and the items that it carries.
+type orderHeader struct {
+	record record
+	order  *commerce.Order
+	err    error
+	lines  []commerce.LineItem
+	listed bool
+}
+
+// header reads one of the records of an order, taking the ids from its key.
+func (u *orderUnit) header(s *Store, rec record, customer commerce.CustomerID) orderHeader {
+	if rec == nil {
+		return orderHeader{}
+	}
+	plain := withKey(rec, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
+	delete(plain, "items")
+	if at := (reader{record: rec}); !at.has("currency") && len(u.items) > 0 {
+		// Whoever left it out on the order may have written it on the items.
+		item := reader{record: u.items[0]}
+		plain["currency"] = str(string(item.currency(s.currency)))
+	}
+	h := orderHeader{record: rec}
+	h.order, h.err = s.decodeOrder(plain)
+	if h.err == nil && customer == "" {
+		at := reader{record: record{}}
+		at.mustText("customerId")
+		h.err = at.err()
+	}
+	if placed, err := time.Parse(time.RFC3339, textOf(rec, "createdAt")); err == nil {
+		h.order.PlacedAt = placed
+	}
+	if rec["items"] != nil {
+		lines, err := decodeLines(rec["items"], h.order.Total.Currency)
+		h.lines, h.listed = lines, err == nil
+	}
+	return h
+}
+
+func textOf(rec record, name string) string {
+	at := reader{record: rec}
+	return at.text(name)
+}
+
+func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
+
+// customer tells whose the order is. An order's customer never changes, so where the customer whom the order names has
+// no copy and no item names that customer either, another who has a copy is the right one.
+func (u *orderUnit) customer(s *Store) commerce.CustomerID {
+	named := u.named()
+	if u.copies[named] != nil {
+		return named
+	}
+	for _, item := range u.items {
+		if named != "" && textOf(item, "customerId") == string(named) {
+			return named
+		}
+	}
+	best, version := commerce.CustomerID(""), -1
+	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
+		v := 0
+		if h := u.header(s, u.copies[id], id); h.readable() {
+			v = h.order.Version + 1
+		}
+		if v > version {
+			best, version = id, v
+		}
+	}
+	if best == "" {
+		return named
+	}
+	return best
+}
+
+func (u *orderUnit) judge(c *check) *verdict {
+	v := &verdict{s: c.s}
+	b := &keyBuilder{shards: c.s.shards}
+	u.truth, u.lines, u.known = nil, nil, false
+	customer := u.customer(c.s)
+	copied := u.copies[customer]
+	own, theirs := u.header(c.s, u.main, customer), u.header(c.s, copied, customer)
+	v.basis, v.believed = orderKey(b, u.id), u.main
+	truth, other := own, theirs
+	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
+		truth, other = theirs, own
+		v.basis, v.believed = keyOf(copied), copied
+	}
+	switch {
+	case u.main == nil && copied == nil:
+		for _, item := range u.items {
+			v.orphan(driftOrphanItem, item, "the order does not exist")
+		}
+		for _, event := range u.events {
+			v.orphan(driftOrphanEvent, event, "the order does not exist")
+		}
+		return v
+	case !truth.readable():
+		for _, h := range []orderHeader{own, theirs} {
+			if h.err != nil {
+				v.unreadable(keyOf(h.record), h.err)
+			}
+		}
+		return v
+	}
+	o := *truth.order
+	o.CustomerID = customer
+	if o.AccountRepID == "" {
+		o.AccountRepID = commerce.EmployeeID(foreignIndexValue(&entityCustomerOrder, copied))
+	}
+	u.truth = &o
+	u.judgeItems(v, b, o, truth, other)
+	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
+		if id != customer {
+			v.orphan(driftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
+		}
+	}
+	u.judgeTimeline(v, o)
+	return v
+}
+
+// judgeItems finds what is wrong with the order's two records and its items.
+func (u *orderUnit) judgeItems(v *verdict, b *keyBuilder, o commerce.Order, truth, other orderHeader) {
+	u.lines, u.known = u.believedLines(v, o, truth, other)
+	if u.known {
+		if total, err := sumOf(u.lines, o.Total.Currency); err == nil {
+			o.Total = total
+			u.truth.Total = total
+		}
+	}
+	wanted := orderRecords(b, o, u.lines, nil)
+	if b.err != nil {
+		v.unreadable(orderKey(&keyBuilder{shards: b.shards}, u.id), b.err)
+		u.truth = nil
+		return
+	}
+	main, copied, items := wanted[0], wanted[1], wanted[2:]
+	if !u.known {
+		// What follows from the items is left as it is.
+		for _, name := range []string{"items", "itemCount"} {
+			for rec, have := range map[*record]record{&main: u.main, &copied: u.copies[o.CustomerID]} {
+				if delete(*rec, name); have[name] != nil {
+					(*rec)[name] = have[name]
+				}
+			}
+		}
+	}
+	if u.main == nil {
+		v.absent(driftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
+	} else {
+		v.compare(&entityOrder, u.main, main, driftOrderDiffers)
+	}
+	if have := u.copies[o.CustomerID]; have == nil {
+		v.absent(driftCopyMissing, copied, truth.record, "the order exists, the copy in its customer's partition does not")
+	} else {
+		v.compare(&entityCustomerOrder, have, copied, driftOrderDiffers)
+	}
+	if !u.known {
+		return
+	}
+	have := map[keys]record{}
+	for _, item := range u.items {
+		have[keyOf(item)] = item
+	}
+	for _, want := range items {
+		k := keyOf(want)
+		if have[k] == nil {
+			v.absent(driftItemMissing, want, nil, "the order's list and its total have it")
+		} else {
+			v.compare(&entityOrderItem, have[k], want, driftItemDiffers)
+		}
+		delete(have, k)
+	}
+	for _, item := range u.items {
+		if have[keyOf(item)] != nil {
+			v.orphan(driftOrphanItem, item, "neither the order's list nor its total has it")
+		}
+	}
+}
+
+// believedLines are all items of an order. The items' records are believed, except where the total adds up with the list on
+// the order and not with them, or where there are none. It tells false, after it found what cannot be read, where
+// nothing tells what the items are.
+func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
+	var lines []commerce.LineItem
+	problems := map[keys]error{}
+	for _, item := range u.items {
+		named := map[string]string{"productId": keyValue(entityOrderItem.SK, textOf(item, attrSK))}
+		line, err := decodeLine(withKey(item, named), o.Total.Currency)
+		if err != nil {
+			problems[keyOf(item)] = err
+			continue
+		}
+		line.OrderID, line.CustomerID = u.id, o.CustomerID
+		lines = append(lines, line)
+	}
+	whole := len(problems) == 0
+	addsUp := func(lines []commerce.LineItem) bool {
+		sum, err := sumOf(lines, o.Total.Currency)
+		return err == nil && sameMoney(sum, o.Total)
+	}
+	for _, h := range []orderHeader{truth, other} {
+		if !h.listed || len(h.lines) == 0 || h.lines[0].UnitPrice.Currency != o.Total.Currency {
+			continue
+		}
+		// Something free of charge changes no total, but the number of items tells.
+		counted := o.ItemCount != nil && len(h.lines) == *o.ItemCount && len(lines) != *o.ItemCount
+		if addsUp(h.lines) && (!whole || !addsUp(lines) || counted) || len(u.items) == 0 {
+			return bySKU(h.lines), true
+		}
+	}
+	switch {
+	case !whole:
+		for _, item := range u.items {
+			if err := problems[keyOf(item)]; err != nil {
+				v.unreadable(keyOf(item), err)
+			}
+		}
+		return nil, false
+	case len(lines) == 0 && !o.Total.Amount.IsZero():
+		v.find(driftUnreadable, orderKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()))
+		return nil, false
+	}
+	return lines, true
+}
+
+// sumOf is the total of an order of these items.
+//
+// Errors: one where the sum has more digits than an amount can have.
+func sumOf(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
+	total := commerce.Money{Currency: c}
+	for _, line := range lines {
+		line.UnitPrice.Currency = c
+		subtotal, err := line.Subtotal()
+		if err != nil {
+			return total, err
+		}
+		if total, err = total.Plus(subtotal); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// judgeTimeline finds what is wrong with the events, and whether they lead to the order's status.
+func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
+	b := &keyBuilder{shards: v.s.shards}
+	var last, lastTo *commerce.Event
+	certain := true
+	for _, rec := range u.events {
+		id := commerce.EventID(keyValue(entityOrderEvent.SK, textOf(rec, attrSK)))
+		plain := withKey(rec, map[string]string{"eventId": string(id), "orderId": string(u.id)})
+		event, err := decodeEvent(plain)
+		if err != nil {
+			v.unreadable(keyOf(rec), err)
+			certain = false
+			continue
+		}
+		v.compare(&entityOrderEvent, rec, eventRecord(b, *event), driftKeyAttribute)
+		last = event
+		if event.To != 0 {
+			lastTo, certain = event, true
+		}
+	}
+	if !certain || lastTo != nil && lastTo.To == o.Status {
+		return
+	}
+	event := &commerce.Event{OrderID: u.id, Type: commerce.EventImported, To: o.Status, Actor: checkActor, Note: "the timeline did not lead to the order's status"}
+	detail := fmt.Sprintf("there is no event that leads to a status, the order is %s", o.Status)
+	if lastTo != nil {
+		event.From = lastTo.To
+		detail = fmt.Sprintf("the last event leads to %s, the order is %s", lastTo.To, o.Status)
+	}
+	if last != nil {
+		event.ID, event.At = last.ID, last.At
+	}
+	if first, ok := commerce.FirstULID(v.s.timeBehind(*event)); !ok || first <= string(event.ID) {
+		// Other software may name its events in another way.
+		v.find(driftTimeline, orderKey(b, u.id), detail+fmt.Sprintf("; no new event would stand behind event %s", event.ID))
+		return
+	}
+	v.find(driftTimeline, orderKey(b, u.id), detail)
+	v.fixes = append(v.fixes, fix{event: event})
+}
+
+// settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have
+// changed.
+func (u *orderUnit) settled(c *check, v *verdict, left bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case u.truth != nil && (u.known || !u.truth.Status.Reserves()):
+		c.holdLocked(u, left)
+	case v.has(driftUnreadable):
+		for _, sku := range u.skus() {
+			c.uncertain[sku] = true
+		}
+	}
+	if u.truth == nil {
+		return
+	}
+	for _, class := range []struct {
+		name string
+		more int
+	}{{driftCopyMissing, 1}, {driftOrphanCopy, -1}} {
+		for _, f := range v.findings {
+			if f.class != class.name {
+				continue
+			}
+			id := commerce.CustomerID(keyValue(entityCustomerOrder.PK, f.key.PK))
+			if left {
+				c.ordersToCome[id] += class.more
+			}
+			c.suspectLocked(unitKey{unitCustomer, string(id)}, suspicion{needed: class.more > 0})
+		}
+	}
+}
+
+// skus are the products of the order, as far as anything tells.
+func (u *orderUnit) skus() []commerce.SKU {
+	var all []commerce.SKU
+	for _, item := range u.items {
+		all = append(all, commerce.SKU(keyValue(entityOrderItem.SK, textOf(item, attrSK))))
+	}
+	for _, rec := range append([]record{u.main}, slices.Collect(maps.Values(u.copies))...) {
+		if l, ok := rec["items"].(*types.AttributeValueMemberL); ok {
+			for _, e := range l.Value {
+				if m, ok := e.(*types.AttributeValueMemberM); ok {
+					all = append(all, commerce.SKU(textOf(m.Value, "productId")))
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, cmp.Compare)
+	return slices.Compact(all)
+}

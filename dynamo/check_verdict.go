@@ -1,0 +1,226 @@
+package dynamo
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// finding is a drift before it is certain.
+type finding struct {
+	class  string
+	key    keys
+	detail string
+}
+
+// verdict is what is wrong with a unit, and the fixes that put it right.
+type verdict struct {
+	s        *Store
+	findings []finding
+	fixes    []fix
+	// basis is the key of the record that was believed, and believed that record as it was read; nil where there is none.
+	// The fixes are made only as long as that is so.
+	basis    keys
+	believed record
+	// refused is why the fixes were not made.
+	refused string
+}
+
+// fix leads one record from what was read to what it should be.
+type fix struct {
+	key keys
+	// have is the record as it was read, nil where there was none.
+	have record
+	// put is the record to write where there is none.
+	put record
+	// set and remove are changes of have; where there are none either, have is deleted.
+	set    record
+	remove []string
+	// event is the event to write where there is no record; its id is made at that time, behind this one.
+	event *commerce.Event
+}
+
+// clean tells whether nothing is wrong.
+func (v *verdict) clean() bool { return len(v.findings) == 0 }
+
+// and returns what is wrong in either verdict; either may be nil.
+func (v *verdict) and(other *verdict) *verdict {
+	if v == nil {
+		return other
+	}
+	both := *v
+	if other != nil {
+		for _, f := range other.findings {
+			if !v.hasAt(f.class, f.key) {
+				both.findings = append(slices.Clip(both.findings), f)
+			}
+		}
+	}
+	return &both
+}
+
+// has tells whether something of a class is wrong.
+func (v *verdict) has(class string) bool {
+	for _, f := range v.findings {
+		if f.class == class {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAt tells whether something of a class is wrong with a record.
+func (v *verdict) hasAt(class string, key keys) bool {
+	for _, f := range v.findings {
+		if f.class == class && f.key == (keys{PK: key.PK, SK: key.SK}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verdict) find(class string, key keys, detail string) {
+	v.findings = append(v.findings, finding{class: class, key: keys{PK: key.PK, SK: key.SK}, detail: detail})
+}
+
+// unreadable finds a record that lacks what it must have and that nothing tells how to restore.
+func (v *verdict) unreadable(key keys, err error) {
+	v.find(driftUnreadable, key, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
+}
+
+// reasonOf is what an error of decoding says of the record, without the key.
+func reasonOf(err error) string {
+	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
+		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
+	}
+	text := err.Error()
+	if i := strings.Index(text, "attribute "); i >= 0 {
+		return text[i:]
+	}
+	return text
+}
+
+// absent finds a record that should be there. from is the record that it is made of, whose unknown attributes it inherits;
+// nil for none.
+func (v *verdict) absent(class string, want, from record, detail string) {
+	v.find(class, keyOf(want), detail)
+	v.create(want, from)
+}
+
+// create writes a record that follows from a finding of another.
+func (v *verdict) create(want, from record) {
+	put := maps.Clone(from)
+	if put == nil {
+		put = record{}
+	}
+	for _, name := range []string{attrIndexPK, attrIndexSK} {
+		delete(put, name)
+	}
+	v.fixes = append(v.fixes, fix{key: keyOf(want), put: put.with(want)})
+}
+
+// orphan finds a record that should not be there.
+func (v *verdict) orphan(class string, have record, detail string) {
+	v.find(class, keyOf(have), detail)
+	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have})
+}
+
+// compare finds what is wrong with a record that is there, a finding for each class. class is that of attributes that are in
+// no class of their own.
+func (v *verdict) compare(e *Entity, have, want record, class string) {
+	w := fix{key: keyOf(have), have: have, set: record{}}
+	details := map[string][]string{}
+	var classes []string
+	for _, d := range v.s.differences(e, have, want) {
+		c := classOf(e, d.name, class)
+		if details[c] == nil {
+			classes = append(classes, c)
+		}
+		details[c] = append(details[c], d.text())
+		if d.want == nil {
+			w.remove = append(w.remove, d.name)
+		} else {
+			w.set[d.name] = d.want
+		}
+	}
+	for _, c := range classes {
+		v.find(c, w.key, strings.Join(details[c], "; "))
+	}
+	if len(classes) > 0 {
+		v.fixes = append(v.fixes, w)
+	}
+}
+
+// classOf is the class of drift of an attribute that is not what it should be.
+func classOf(e *Entity, name, otherwise string) string {
+	switch name {
+	case attrIndexPK, attrIndexSK:
+		return driftIndexKeys
+	case "entity":
+		return driftEntity
+	case "total":
+		return driftOrderTotal
+	case "itemCount":
+		return driftItemCount
+	case "items":
+		return driftEmbeddedItems
+	case "orderCount":
+		return driftOrderCount
+	case "totalInventory":
+		return driftStockTotal
+	case "available":
+		return driftStockAvailable
+	}
+	if repeatsKey(e, name) {
+		return driftKeyAttribute
+	}
+	return otherwise
+}
+
+// repeatsKey tells whether an attribute says again what a value in the record's primary key says.
+func repeatsKey(e *Entity, name string) bool {
+	brace := "{" + name + "}"
+	return strings.Contains(string(e.PK), brace) || strings.Contains(string(e.SK), brace) ||
+		e.Name == entityOrderItem.Name && name == "productId"
+}
+
+// withKey returns a copy of a record that says what its key says. named are the values in the key, by attribute.
+func withKey(rec record, named map[string]string) record {
+	if rec == nil {
+		return nil
+	}
+	out := maps.Clone(rec)
+	for name, v := range named {
+		out[name] = str(v)
+	}
+	return out
+}
+
+// foreignIndexValue is what the index key of a record of other software refers to. Such software may keep a reference in the key
+// alone, and that is no reason to lose it.
+func foreignIndexValue(e *Entity, rec record) string {
+	if at := (reader{record: rec}); at.has("entity") {
+		return ""
+	}
+	return keyValue(e.IndexPK, textOf(rec, attrIndexPK))
+}
+
+// sameFindings tells whether two readings found the same.
+func sameFindings(a, b []finding) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	seen := make(map[finding]bool, len(a))
+	for _, f := range a {
+		seen[f] = true
+	}
+	for _, f := range b {
+		if !seen[f] {
+			return false
+		}
+	}
+	return true
+}

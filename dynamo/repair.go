@@ -1,0 +1,212 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// refusedError tells that nothing was written, because a record is not what it was when it was read, or because DynamoDB does not
+// take what it would become.
+type refusedError struct{ reason string }
+
+func (e *refusedError) Error() string { return e.reason }
+
+// repair writes the fixes of a verdict, each transaction on condition that the record that was believed and all records that it
+// writes are as they were read. Where there are more fixes than one transaction takes, the believed record is written
+// with the last of them, so that the condition holds until then and a repair that ends half way is found again.
+//
+// Errors: refusedError, and those of failed.
+func (c *check) repair(ctx context.Context, v *verdict) error {
+	fixes := slices.Clone(v.fixes)
+	slices.SortStableFunc(fixes, func(a, b fix) int {
+		switch onA, onB := a.key == v.basis, b.key == v.basis; {
+		case onA == onB:
+			return 0
+		case onA:
+			return 1
+		default:
+			return -1
+		}
+	})
+	// One action is the condition on the believed record.
+	for chunk := range slices.Chunk(fixes, maxActions-1) {
+		if err := c.transact(ctx, v, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
+	var actions []types.TransactWriteItem
+	believedIsWritten := false
+	for _, w := range fixes {
+		believedIsWritten = believedIsWritten || w.key == v.basis
+		action, err := c.action(w)
+		if err != nil {
+			return err
+		}
+		actions = append(actions, action)
+	}
+	if !believedIsWritten && v.basis.PK != "" {
+		e := &expression{}
+		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &c.s.table, Key: v.basis.attributes(), ConditionExpression: aws.String(asRead(v.believed)(e)),
+			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		}})
+	}
+	var refused error
+	err := patiently(ctx, "TransactWriteItems", "to repair "+v.basis.PK, func() error {
+		_, err := c.s.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
+		refused = refusal(err)
+		return err
+	})
+	if refused != nil {
+		return refused
+	}
+	return err
+}
+
+// refusal is why a transaction was turned away for good, nil where it was not.
+func refusal(err error) error {
+	api := smithy.APIError(nil)
+	if err == nil || throttled(err) || !errors.As(err, &api) {
+		return nil
+	}
+	if api.ErrorCode() == "ValidationException" {
+		return &refusedError{reason: api.ErrorMessage()}
+	}
+	cancelled := (*types.TransactionCanceledException)(nil)
+	if !errors.As(err, &cancelled) {
+		return nil
+	}
+	reason := "the records keep changing"
+	for _, r := range cancelled.CancellationReasons {
+		switch aws.ToString(r.Code) {
+		case "", "None", "ConditionalCheckFailed", "TransactionConflict":
+		default:
+			reason = aws.ToString(r.Code) + ": " + aws.ToString(r.Message)
+		}
+	}
+	return &refusedError{reason: reason}
+}
+
+// action is a write with its conditions.
+func (c *check) action(w fix) (types.TransactWriteItem, error) {
+	e := &expression{}
+	put := w.put
+	if w.event != nil {
+		event, err := c.nextEvent(*w.event)
+		if err != nil {
+			return types.TransactWriteItem{}, err
+		}
+		put = event
+	}
+	switch {
+	case put != nil:
+		return types.TransactWriteItem{Put: &types.Put{
+			TableName: &c.s.table, Item: put, ConditionExpression: aws.String(absent(e)),
+			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		}}, nil
+	case len(w.set) == 0 && len(w.remove) == 0:
+		return types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have)(e)),
+			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		}}, nil
+	}
+	condition := asRead(w.have)(e)
+	var sets, removes []string
+	for _, name := range attributeNames(w.set) {
+		if w.have[name] == nil {
+			condition += " AND attribute_not_exists(" + e.foreign(name) + ")"
+		}
+		sets = append(sets, e.foreign(name)+" = "+e.value(w.set[name]))
+	}
+	for _, name := range w.remove {
+		removes = append(removes, e.foreign(name))
+	}
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(clauses(sets, removes)),
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	}}, nil
+}
+
+// timeBehind is a time for an event that stands behind another one.
+func (s *Store) timeBehind(e commerce.Event) time.Time {
+	behind := e.At
+	if t, ok := e.ID.Time(); ok && t.After(behind) {
+		behind = t
+	}
+	at := s.now()
+	if first := behind.Add(time.Millisecond); first.After(at) {
+		at = first
+	}
+	return at
+}
+
+// nextEvent is the record of an event that stands behind the one whose id and time it bears.
+func (c *check) nextEvent(e commerce.Event) (record, error) {
+	at := c.s.timeBehind(e)
+	id, err := c.s.newULID(at)
+	if err != nil {
+		return nil, err
+	}
+	e.ID, e.At = commerce.EventID(id), at
+	b := &keyBuilder{shards: c.s.shards}
+	rec := eventRecord(b, e)
+	return rec, b.err
+}
+
+// maxConditions is on how many attributes a condition depends. DynamoDB takes 300 operators and 4 KiB of text; records
+// with more attributes than this have them of other software.
+const maxConditions = 120
+
+// foreign is the placeholder of an attribute that may be of other software, and be called anything.
+func (e *expression) foreign(attribute string) string {
+	for short, long := range e.names {
+		if long == attribute {
+			return short
+		}
+	}
+	short := e.name("a" + strconv.Itoa(len(e.names)))
+	e.names[short] = attribute
+	return short
+}
+
+// asRead is the condition that a record is as it was read; that there is none, where it is nil.
+func asRead(have record) condition {
+	if have == nil {
+		return absent
+	}
+	return func(e *expression) string {
+		names := attributeNames(have)
+		// The version first, as it tells most.
+		slices.SortStableFunc(names, func(a, b string) int {
+			switch {
+			case a == b:
+				return 0
+			case a == attrVersion:
+				return -1
+			case b == attrVersion:
+				return 1
+			}
+			return 0
+		})
+		var parts []string
+		for _, name := range names[:min(len(names), maxConditions)] {
+			parts = append(parts, e.foreign(name)+" = "+e.value(have[name]))
+		}
+		return strings.Join(parts, " AND ")
+	}
+}
