@@ -50,6 +50,8 @@ const usage = `Ordergraph serves an e-commerce order book as GraphQL from one Dy
                                          write every record to FILE (-: standard output), a line of JSON each
   ordergraph import [-overwrite] [-dry-run] FILE
                                          put the records of FILE (-: standard input) into the table
+  ordergraph check [-repair] [-json]     find records that disagree, and repair them; exits with
+                                         0 if none is left, 1 if some are, 3 if it could not tell
   ordergraph patterns [-markdown]        print the access patterns and their keys
 
 Environment:
@@ -61,10 +63,11 @@ type usageError struct{ problem string }
 func (e usageError) Error() string { return e.problem }
 
 // Run runs the command that args are, without the program's name, until it is done or ctx ends. It returns the exit
-// status: 0, 1 where it failed, 2 where args are wrong.
+// status: 0, 1 where it failed, 2 where args are wrong; check has others.
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var wrong usageError
+	var status *statusError
 	switch {
 	case err == nil:
 		return exitOK
@@ -74,6 +77,11 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	case errors.As(err, &wrong):
 		fmt.Fprintf(env.Stderr, "ordergraph: %s; see ordergraph help\n", wrong.problem)
 		return exitUsage
+	case errors.As(err, &status):
+		if status.err != nil {
+			fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(status.err, env.Getenv))
+		}
+		return status.status
 	default:
 		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(err, env.Getenv))
 		return exitFailed
@@ -106,6 +114,8 @@ func run(ctx context.Context, args []string, env Environment) error {
 		return exportTable(ctx, args, env)
 	case "import":
 		return importTable(ctx, args, env)
+	case "check":
+		return check(ctx, args, env)
 	case "patterns":
 		return patterns(args, env)
 	case "help":
