@@ -82,6 +82,12 @@ func (r *reader) err() error {
 	return fmt.Errorf("%w: record %s: %s", ErrCorrupt, r.record.primaryKey(), r.problem)
 }
 
+// keyOf is the primary key of a record.
+func keyOf(r record) keys {
+	at := reader{record: r}
+	return keys{PK: at.text(attrPK), SK: at.text(attrSK)}
+}
+
 // primaryKey is the record's key for messages.
 func (r record) primaryKey() string {
 	at := reader{record: r}

@@ -161,19 +161,13 @@ func (c *change) add(k keys, units float64, action types.TransactWriteItem) {
 	c.writes = append(c.writes, write{key: primary(k), units: units, action: action})
 }
 
-// keysOf are a record's.
-func keysOf(r record) keys {
-	at := reader{record: r}
-	return keys{PK: at.text(attrPK), SK: at.text(attrSK)}
-}
-
 // create puts a record that must not be there.
 func (c *change) create(r record) { c.put(r, absent) }
 
 // put puts a whole record.
 func (c *change) put(r record, when condition) {
 	var e expression
-	k := keysOf(r)
+	k := keyOf(r)
 	text := when(&e)
 	c.add(k, writeUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
 		TableName: &c.store.table, Item: r, ConditionExpression: &text,
@@ -185,7 +179,7 @@ func (c *change) put(r record, when condition) {
 // update makes after of before, which are what this program writes of a record: attributes of other software stay.
 func (c *change) update(before, after record, when condition) {
 	var e expression
-	k := keysOf(after)
+	k := keyOf(after)
 	stands := c.known[k]
 	if stands == nil {
 		stands = before
@@ -203,7 +197,7 @@ func (c *change) mirror(before, after record) {
 			lost[name] = v
 		}
 	}
-	c.set(keysOf(after), e.setting(lost, after), &e, writeUnits(before, after), nil)
+	c.set(keyOf(after), e.setting(lost, after), &e, writeUnits(before, after), nil)
 }
 
 // adjust adds to numbers of a record that may be unknown; it is taken for a small one then.
@@ -227,7 +221,7 @@ func (c *change) set(k keys, text string, e *expression, units float64, when con
 // remove deletes a record, if a condition holds where there is one.
 func (c *change) remove(before record, when condition) {
 	var e expression
-	k := keysOf(before)
+	k := keyOf(before)
 	deletion := &types.Delete{
 		TableName: &c.store.table, Key: k.attributes(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

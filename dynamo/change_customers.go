@@ -43,7 +43,7 @@ func (s *Store) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.
 			OrderCount: new(int), CreatedAt: at, UpdatedAt: at, Version: 1}
 		var refusals commerce.Refusals
 		for i, r := range customerRecords(&c.keyBuilder, customer) {
-			_, stands := c.stands(keysOf(r))
+			_, stands := c.stands(keyOf(r))
 			switch {
 			case stands && i == 0:
 				refusals = append(refusals, commerce.Exists("customer", id, "id"))
@@ -144,7 +144,7 @@ func (c *change) claim(before string, after commerce.Customer) error {
 	}
 	mine := isCustomer(after.ID)
 	claim := emailClaimRecord(&c.keyBuilder, is, after.ID)
-	if r, stands := c.stands(keysOf(claim)); stands && !sameValue(r[attrCustomerID], str(string(after.ID))) {
+	if r, stands := c.stands(keyOf(claim)); stands && !sameValue(r[attrCustomerID], str(string(after.ID))) {
 		return commerce.Taken()
 	}
 	c.put(claim, either(absent, mine))
@@ -152,7 +152,7 @@ func (c *change) claim(before string, after commerce.Customer) error {
 		return nil
 	}
 	old := emailClaimRecord(&c.keyBuilder, was, after.ID)
-	if r, stands := c.stands(keysOf(old)); !stands || sameValue(r[attrCustomerID], str(string(after.ID))) {
+	if r, stands := c.stands(keyOf(old)); !stands || sameValue(r[attrCustomerID], str(string(after.ID))) {
 		c.remove(old, either(absent, mine))
 	}
 	return nil

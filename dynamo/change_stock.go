@@ -20,7 +20,7 @@ func (s *Store) CreateProduct(ctx context.Context, caller Caller, cmd commerce.N
 	return mutate(ctx, s, &writeCreateProduct, caller, cmd, s.productForm(), func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := commerce.Product{SKU: cmd.SKU, Name: cmd.Name, Category: cmd.Category, UnitPrice: cmd.UnitPrice, Version: 1}
 		r := productRecord(&c.keyBuilder, product)
-		if _, stands := c.stands(keysOf(r)); stands {
+		if _, stands := c.stands(keyOf(r)); stands {
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
 		}
 		c.create(r)
@@ -75,7 +75,7 @@ func (s *Store) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce
 	return mutate(ctx, s, &writeCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := commerce.Warehouse{ID: id, Name: cmd.Name, Version: 1}
 		r := warehouseRecord(&c.keyBuilder, warehouse)
-		if _, stands := c.stands(keysOf(r)); stands {
+		if _, stands := c.stands(keyOf(r)); stands {
 			return nil, commerce.Exists("warehouse", id, "id")
 		}
 		c.create(r)

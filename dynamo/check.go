@@ -171,7 +171,7 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 		opts.Suspects = maxSuspects
 	}
 	c := &check{
-		s: s, reads: &checkReader{s: s, entities: Entities()}, opts: opts,
+		s: s, reads: &checkReader{s: s}, opts: opts,
 		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{},
 		held:     map[commerce.SKU]int{}, damaged: map[commerce.OrderID]bool{}, damagedHold: map[commerce.SKU]int{},

@@ -3,9 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -129,7 +127,7 @@ func isNothing(v types.AttributeValue) bool {
 	case *types.AttributeValueMemberL:
 		return len(v.Value) == 0
 	case *types.AttributeValueMemberN:
-		return agreeAsNumbers(v.Value, "0")
+		return sameNumber(v.Value, "0")
 	case *types.AttributeValueMemberM:
 		for _, member := range v.Value {
 			if !isNothing(member) {
@@ -200,7 +198,7 @@ func agree(have, want types.AttributeValue) bool {
 		return isText(have, w.Value)
 	case *types.AttributeValueMemberN:
 		h, ok := have.(*types.AttributeValueMemberN)
-		return ok && agreeAsNumbers(h.Value, w.Value)
+		return ok && sameNumber(h.Value, w.Value)
 	case *types.AttributeValueMemberL:
 		if set, ok := have.(*types.AttributeValueMemberSS); ok {
 			at := reader{record: record{"": want}}
@@ -221,33 +219,6 @@ func agree(have, want types.AttributeValue) bool {
 		return true
 	}
 	return false
-}
-
-func agreeAsNumbers(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, ok := exactNumber(a)
-	if !ok {
-		return false
-	}
-	y, ok := exactNumber(b)
-	return ok && x.Cmp(y) == 0
-}
-
-// exactNumber reads a number of DynamoDB's: at most 38 digits and three of exponent. What is longer is refused, as it could
-// fill the memory.
-func exactNumber(s string) (*big.Rat, bool) {
-	const longest, largest = 300, 400
-	if len(s) > longest {
-		return nil, false
-	}
-	if _, exponent, found := strings.Cut(strings.ToLower(s), "e"); found {
-		if e, err := strconv.Atoi(exponent); err != nil || e < -largest || e > largest {
-			return nil, false
-		}
-	}
-	return new(big.Rat).SetString(s)
 }
 
 // sameTime compares to the millisecond, which is all that the store keeps.

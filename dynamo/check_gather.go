@@ -33,7 +33,7 @@ func (g *gathering) take(ctx context.Context, page []map[string]types.AttributeV
 	foreign := 0
 	for _, rec := range page {
 		k := keyOf(rec)
-		e := c.reads.entityOf(k)
+		e := entityOf(k)
 		if e == nil {
 			foreign++
 			continue

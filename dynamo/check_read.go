@@ -2,13 +2,11 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -17,8 +15,6 @@ import (
 // reading costs.
 type checkReader struct {
 	s *Store
-	// entities are the model's.
-	entities []Entity
 
 	mu       sync.Mutex
 	requests int
@@ -41,49 +37,14 @@ func (r *checkReader) cost() (requests int, units float64) {
 	return r.requests, r.units
 }
 
-// patience is how often a request is made that DynamoDB turns away because it is busy: for about five seconds, on top of
-// the SDK's own attempts.
-const patience = 12
-
-// patiently makes a request again for as long as DynamoDB is too busy for it.
+// patiently is persist for a request that is named.
 //
 // Errors: those of failed.
 func patiently(ctx context.Context, operation, subject string, send func() error) error {
-	for attempt := 0; ; attempt++ {
-		if err := backOff(ctx, attempt); err != nil {
-			return failed(operation, subject, err)
-		}
-		err := send()
-		if err == nil {
-			return nil
-		}
-		if !throttled(err) || attempt == patience {
-			return failed(operation, subject, err)
-		}
+	if err := persist(ctx, send); err != nil {
+		return failed(operation, subject, err)
 	}
-}
-
-// throttled tells whether DynamoDB turned a request away because of others.
-func throttled(err error) bool {
-	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
-		busy := false
-		for _, r := range cancelled.CancellationReasons {
-			switch aws.ToString(r.Code) {
-			case "ConditionalCheckFailed":
-				return false
-			case "ThrottlingError", "ProvisionedThroughputExceeded":
-				busy = true
-			}
-		}
-		return busy
-	}
-	if api := smithy.APIError(nil); errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "TransactionInProgressException":
-			return true
-		}
-	}
-	return false
+	return nil
 }
 
 // consistency tells which reads see everything that was written before; they cost twice as much.
@@ -137,12 +98,6 @@ func (r *checkReader) get(ctx context.Context, how consistency, ks ...keys) (map
 	return found, nil
 }
 
-// keyOf is the primary key of a record.
-func keyOf(rec record) keys {
-	at := reader{record: rec}
-	return keys{PK: at.text(attrPK), SK: at.text(attrSK)}
-}
-
 // query gives take every page of a list, from the table consistently, from the index as it is.
 //
 // Errors: those of failed, and take's.
@@ -182,7 +137,7 @@ func (r *checkReader) query(ctx context.Context, p *AccessPattern, partition, pr
 func (r *checkReader) collection(ctx context.Context, p *AccessPattern, partition string, add func(*Entity, record)) error {
 	return r.query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
-			if e := r.entityOf(keyOf(item)); e != nil {
+			if e := entityOf(keyOf(item)); e != nil {
 				add(e, item)
 			}
 		}

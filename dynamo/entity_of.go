@@ -7,18 +7,22 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// entityOf is the entity of the record at a key. It is false for a record of other software, whose keys no templates made.
-func entityOf(pk, sk string) (Entity, bool) {
-	for _, e := range Entities() {
-		if _, ok := e.SK.Values(sk); !ok {
+// entityOf is the entity of the record at a key; nil for a record of other software, whose keys no templates made.
+func entityOf(k keys) *Entity {
+	for i := range allEntities {
+		e := &allEntities[i]
+		if _, ok := e.PK.Values(k.PK); !ok {
 			continue
 		}
-		if _, ok := e.PK.Values(pk); ok {
-			return e, true
+		if _, ok := e.SK.Values(k.SK); ok {
+			return e
 		}
 	}
-	return Entity{}, false
+	return nil
 }
+
+// allEntities are the model's, made once: bulk work asks for them with every record. Nobody writes to them.
+var allEntities = Entities()
 
 // listed is the entity whose list an index key belongs to, false where no list reads it.
 func listed(indexPK, indexSK string) (Entity, bool) {
@@ -51,14 +55,14 @@ func listed(indexPK, indexSK string) (Entity, bool) {
 func (s *Store) reindexed(r record) (record, error) {
 	at := reader{record: r}
 	pk, sk := at.text(attrPK), at.text(attrSK)
-	e, ok := entityOf(pk, sk)
-	if !ok {
+	e := entityOf(keys{PK: pk, SK: sk})
+	if e == nil {
 		if e, ok := listed(at.text(attrIndexPK), at.text(attrIndexSK)); ok {
 			return nil, fmt.Errorf("record %s is of no kind that the table holds, and its index keys put it into the lists of kind %s", r.primaryKey(), e.Name)
 		}
 		return r, nil
 	}
-	candidates, err := s.encodedAgain(e, r)
+	candidates, err := s.encodedAgain(*e, r)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func sampleKey(t *testing.T, template Template) string {
 func TestEntityOf(t *testing.T) {
 	for _, e := range Entities() {
 		pk, sk := sampleKey(t, e.PK), sampleKey(t, e.SK)
-		if got, ok := entityOf(pk, sk); !ok || got.Name != e.Name {
+		if got := entityOf(keys{PK: pk, SK: sk}); got == nil || got.Name != e.Name {
 			t.Errorf("%s %s is of entity %q, want %q", pk, sk, got.Name, e.Name)
 		}
 		for _, other := range Entities() {
@@ -40,7 +40,7 @@ func TestEntityOf(t *testing.T) {
 			}
 		}
 		for _, foreign := range [][2]string{{pk + "x" + shardSuffix(1, 2), sk}, {pk, sk + shardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
-			if got, ok := entityOf(foreign[0], foreign[1]); ok {
+			if got := entityOf(keys{PK: foreign[0], SK: foreign[1]}); got != nil {
 				t.Errorf("%q is of entity %s", foreign, got.Name)
 			}
 		}
@@ -121,7 +121,7 @@ func TestReindexed(t *testing.T) {
 func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 	for _, r := range recordsOf(t, wholeBook(), 1) {
 		at := reader{record: r}
-		e, _ := entityOf(at.text(attrPK), at.text(attrSK))
+		e := entityOf(keys{PK: at.text(attrPK), SK: at.text(attrSK)})
 		if e.Name == entityEmailClaim.Name {
 			continue // its address stands in the key alone
 		}

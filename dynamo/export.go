@@ -103,7 +103,7 @@ func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segmen
 	}
 	for _, r := range out.Items {
 		at := reader{record: r}
-		if e, ok := entityOf(at.text(attrPK), at.text(attrSK)); ok && e.Name == entityIdempotency.Name {
+		if e := entityOf(keys{PK: at.text(attrPK), SK: at.text(attrSK)}); e != nil && e.Name == entityIdempotency.Name {
 			page.LeftOut++
 			continue
 		}

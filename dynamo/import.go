@@ -231,7 +231,7 @@ func (s *Store) parseLine(text []byte) (outcome, record, error) {
 		return 0, nil, &LineError{Err: err}
 	}
 	at := reader{record: rec}
-	if e, ok := entityOf(at.text(attrPK), at.text(attrSK)); ok && e.Name == entityIdempotency.Name {
+	if e := entityOf(keys{PK: at.text(attrPK), SK: at.text(attrSK)}); e != nil && e.Name == entityIdempotency.Name {
 		return leftOut, nil, nil
 	}
 	if rec, err = s.reindexed(rec); err != nil {
@@ -314,7 +314,7 @@ func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, erro
 		}
 		return i.meet(old, rec), nil
 	}
-	for range maxAttempts {
+	for range patience {
 		old, err := i.store.putIfAbsent(ctx, key, rec)
 		if err == nil && old == nil {
 			return written, nil

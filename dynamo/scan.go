@@ -46,20 +46,6 @@ func (r *checkReader) scan(ctx context.Context, segment, segments int, take func
 	}
 }
 
-// entityOf tells what kind of record has such a key; nil where the model has none.
-func (r *checkReader) entityOf(k keys) *Entity {
-	for i := range r.entities {
-		e := &r.entities[i]
-		if _, ok := e.PK.Values(k.PK); !ok {
-			continue
-		}
-		if _, ok := e.SK.Values(k.SK); ok {
-			return e
-		}
-	}
-	return nil
-}
-
 // keyValue is the n-th value in a key that was built from t.
 func keyValue(t Template, key string) string {
 	values, _ := t.Values(key)
