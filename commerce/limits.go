@@ -9,6 +9,8 @@ const (
 	MaxQuantity = 1_000_000
 	// MaxLevel is how many pieces of a product can lie in a warehouse.
 	MaxLevel = 1_000_000_000
+	// MaxInventory is how many can lie in all warehouses together: clients read the number as a 32-bit integer.
+	MaxInventory = 2_000_000_000
 	// MaxName is how many bytes names, categories, job titles and the lines of an address can have.
 	MaxName = 200
 	// MaxNote is how many bytes a note can have.

@@ -175,7 +175,7 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 // relevel adds the records of a changed level to the transaction: the level, and the product's counters. field is the one
 // that says how much.
 //
-// Errors: commerce.InsufficientStock.
+// Errors: commerce.InsufficientStock, commerce.InvalidInput where there would be too many.
 func (c *change) relevel(before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
 	by := quantity - before.Quantity
 	if by == 0 && before.record != nil {
@@ -183,6 +183,9 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	}
 	if by < 0 && before.product.Available < -by {
 		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.product.Available, ", the rest is reserved")
+	}
+	if by > 0 && before.product.TotalInventory > commerce.MaxInventory-by {
+		return nil, commerce.Refuse(commerce.Path(field), "makes more than %d pieces of product %s in all warehouses", commerce.MaxInventory, before.SKU)
 	}
 	after := before.InventoryLevel
 	after.Quantity, after.Version = quantity, before.Version+1
@@ -203,7 +206,7 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	case by < 0:
 		c.adjust(k, counters, all(is(attrAvailable, ">=", num(-by)), has(attrTotalInventory)))
 	default:
-		c.adjust(k, counters, all(has(attrTotalInventory), has(attrAvailable)))
+		c.adjust(k, counters, all(is(attrTotalInventory, "<=", num(commerce.MaxInventory-by)), has(attrAvailable)))
 	}
 	return &after, nil
 }

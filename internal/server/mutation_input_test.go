@@ -222,6 +222,11 @@ func TestValuesAtTheLimit(t *testing.T) {
 				t.Errorf("%s gives %s", c.mutation, got.Value)
 			}
 		}
+		// Clients read how many pieces there are in all as a 32-bit integer.
+		s.do(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "south", "quantity": 1_000_000_000}, "product { totalInventory }")
+		s.do(t, "createWarehouse", in{"id": "east", "name": "East"})
+		s.refuse(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "east", "quantity": 1}, "INVALID input.quantity")
+		s.refuse(t, "adjustInventory", in{"sku": "none", "warehouseId": "east", "delta": 1}, "INVALID input.delta")
 		// Two of the dearest are more than an amount can be.
 		s.do(t, "setInventoryLevel", in{"sku": "max", "warehouseId": "north", "quantity": 1000})
 		s.refuse(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "max", "quantity": 2}}}, "INVALID input.items")
