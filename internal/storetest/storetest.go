@@ -42,10 +42,15 @@ func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 // tables counts the tables of this process, so that each has a name of its own on the shared engine.
 var tables atomic.Int64
 
-// NewTable returns an order book in a new table; opts.Table is chosen here.
+// TableName returns a name that no other table of this process has.
+func TableName() string { return fmt.Sprintf("test-%d", tables.Add(1)) }
+
+// NewTable returns an order book in a new table; where opts.Table is empty, a name is chosen here.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
-	opts.Table = fmt.Sprintf("test-%d", tables.Add(1))
+	if opts.Table == "" {
+		opts.Table = TableName()
+	}
 	store, err := dynamo.New(db, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,27 @@
+package shoptest
+
+import (
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// Serve starts a server of a store and returns the URL of its GraphQL. What it logs goes to log.
+func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
+	t.Helper()
+	handler, err := server.New(server.Options{
+		Graph: graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
+		Log:   slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return s.URL + server.PathGraphQL
+}

@@ -1,0 +1,582 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/oklog/ulid/v2"
+)
+
+// Audited is what an audit found in a table.
+type Audited struct {
+	// Problems are what is wrong, none where the table is consistent.
+	Problems []string
+	// Records are all records by partition and sort key.
+	Records map[Key]Record
+	// Orders are the ids of all orders.
+	Orders []string
+	// Answers are the memories of idempotency keys, by partition key.
+	Answers map[string]Record
+}
+
+// Key is a record's primary key.
+type Key struct{ PK, SK string }
+
+// Record is a record's attributes.
+type Record map[string]types.AttributeValue
+
+// Text is a string attribute; empty where there is none.
+func (r Record) Text(name string) string {
+	if s, ok := r[name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// Has tells whether the record has an attribute.
+func (r Record) Has(name string) bool { return r[name] != nil }
+
+// Number is a number attribute; nil where there is none.
+func (r Record) Number(name string) *big.Rat {
+	if n, ok := r[name].(*types.AttributeValueMemberN); ok {
+		if v, ok := new(big.Rat).SetString(n.Value); ok {
+			return v
+		}
+	}
+	return nil
+}
+
+// Int is a whole number attribute; -1 where there is none.
+func (r Record) Int(name string) int {
+	if v := r.Number(name); v != nil && v.IsInt() {
+		return int(v.Num().Int64())
+	}
+	return -1
+}
+
+// Map is a map attribute; nil where there is none.
+func (r Record) Map(name string) Record {
+	if m, ok := r[name].(*types.AttributeValueMemberM); ok {
+		return m.Value
+	}
+	return nil
+}
+
+// TB is what an audit needs of a test; tests of package rapid have it, too.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Clean fails t where the table is not consistent, and gives what the audit found.
+func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
+	t.Helper()
+	a, err := Audit(context.Background(), db, table, shards)
+	if err != nil {
+		t.Fatalf("audit: %v", err)
+	}
+	const shown = 20
+	for i, p := range a.Problems {
+		if i == shown {
+			t.Errorf("audit: and %d more", len(a.Problems)-shown)
+			break
+		}
+		t.Errorf("audit: %s", p)
+	}
+	return a
+}
+
+// Audit reads a whole table with so many shards, and works out from nothing whether it is consistent. It knows the layout of the
+// records from the documentation, and shares no code with what writes them: what it finds wrong is wrong, whatever that code thinks.
+//
+// Errors: those of the SDK.
+func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*Audited, error) {
+	a := &audit{Audited: Audited{Records: map[Key]Record{}, Answers: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
+	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
+		if a.Records[k] != nil {
+			a.problem(k, "stands in the table twice")
+		}
+		a.Records[k] = r
+	}); err != nil {
+		return nil, err
+	}
+	indexed := map[Key]Record{}
+	if err := scan(ctx, db, table, aws.String("GSI1"), func(k Key, r Record) { indexed[k] = r }); err != nil {
+		return nil, err
+	}
+	for k, r := range a.Records {
+		a.sort(k, r)
+		if r.Has("gsi1pk") != (indexed[k] != nil) {
+			a.problem(k, "has index keys: %v, stands in the index: %v", r.Has("gsi1pk"), indexed[k] != nil)
+		} else if indexed[k] != nil {
+			a.agree(k, "its entry in the index", r, indexed[k])
+		}
+	}
+	for k := range indexed {
+		if a.Records[k] == nil {
+			a.problem(k, "stands in the index, not in the table")
+		}
+	}
+	for k, r := range a.Records {
+		a.record(k, r)
+	}
+	for id, o := range a.orders {
+		a.order(id, o)
+		if o.own != nil {
+			a.Orders = append(a.Orders, id)
+		}
+	}
+	a.counters()
+	slices.Sort(a.Orders)
+	slices.Sort(a.Problems)
+	return &a.Audited, nil
+}
+
+func scan(ctx context.Context, db *dynamodb.Client, table string, index *string, found func(Key, Record)) error {
+	in := &dynamodb.ScanInput{TableName: &table, IndexName: index}
+	if index == nil {
+		in.ConsistentRead = aws.Bool(true)
+	}
+	pages := dynamodb.NewScanPaginator(db, in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			r := Record(item)
+			found(Key{r.Text("pk"), r.Text("sk")}, r)
+		}
+	}
+	return nil
+}
+
+type audit struct {
+	Audited
+	shards int
+	orders map[string]*auditedOrder
+}
+
+// auditedOrder is everything that the table holds of an order.
+type auditedOrder struct {
+	own, copied Record
+	copyKey     Key
+	items       map[string]Record
+	events      map[string]Record
+}
+
+func (a *audit) problem(k Key, format string, args ...any) {
+	a.Problems = append(a.Problems, k.PK+" "+k.SK+": "+fmt.Sprintf(format, args...))
+}
+
+func (a *audit) expect(k Key, what string, want, have any) {
+	if fmt.Sprint(want) != fmt.Sprint(have) {
+		a.problem(k, "%s is %v, want %v", what, have, want)
+	}
+}
+
+// keyNames are the attributes in which copies of a record may differ.
+var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
+
+// agree compares two records attribute by attribute, but for those of except.
+func (a *audit) agree(k Key, with string, one, other Record, except ...string) {
+	for name, v := range one {
+		if !slices.Contains(except, name) && !equal(v, other[name]) {
+			a.problem(k, "%s is %s, in %s it is %s", name, show(v), with, show(other[name]))
+		}
+	}
+	for name, v := range other {
+		if !slices.Contains(except, name) && one[name] == nil {
+			a.problem(k, "has no %s, in %s it is %s", name, with, show(v))
+		}
+	}
+}
+
+// equal compares values; numbers are compared as numbers.
+func equal(a, b types.AttributeValue) bool {
+	if one, ok := a.(*types.AttributeValueMemberN); ok {
+		other, ok := b.(*types.AttributeValueMemberN)
+		if !ok {
+			return false
+		}
+		x, okX := new(big.Rat).SetString(one.Value)
+		y, okY := new(big.Rat).SetString(other.Value)
+		return okX && okY && x.Cmp(y) == 0
+	}
+	if one, ok := a.(*types.AttributeValueMemberL); ok {
+		other, ok := b.(*types.AttributeValueMemberL)
+		return ok && slices.EqualFunc(one.Value, other.Value, equal)
+	}
+	if one, ok := a.(*types.AttributeValueMemberM); ok {
+		other, ok := b.(*types.AttributeValueMemberM)
+		if !ok || len(one.Value) != len(other.Value) {
+			return false
+		}
+		for name, v := range one.Value {
+			if !equal(v, other.Value[name]) {
+				return false
+			}
+		}
+		return true
+	}
+	return show(a) == show(b)
+}
+
+// show writes a value for people.
+func show(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case *types.AttributeValueMemberS:
+		return fmt.Sprintf("%q", v.Value)
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case *types.AttributeValueMemberL:
+		parts := make([]string, len(v.Value))
+		for i, e := range v.Value {
+			parts[i] = show(e)
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case *types.AttributeValueMemberM:
+		var parts []string
+		for name, e := range v.Value {
+			parts = append(parts, name+": "+show(e))
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, " ") + "}"
+	default:
+		return fmt.Sprintf("%T %v", v, v)
+	}
+}
+
+// sort puts the records of orders together.
+func (a *audit) sort(k Key, r Record) {
+	of := func(id string) *auditedOrder {
+		if a.orders[id] == nil {
+			a.orders[id] = &auditedOrder{items: map[string]Record{}, events: map[string]Record{}}
+		}
+		return a.orders[id]
+	}
+	id, ofOrder := strings.CutPrefix(k.PK, "ORDER#")
+	rest, inCustomer := strings.CutPrefix(k.SK, "ORDER#")
+	switch {
+	case ofOrder && k.SK == "#METADATA":
+		of(id).own = r
+	case ofOrder && strings.HasPrefix(k.SK, "ITEM#"):
+		of(id).items[strings.TrimPrefix(k.SK, "ITEM#")] = r
+	case ofOrder && strings.HasPrefix(k.SK, "EVENT#"):
+		of(id).events[strings.TrimPrefix(k.SK, "EVENT#")] = r
+	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
+		o := of(rest)
+		if o.copied != nil {
+			a.problem(k, "is the second copy of the order, beside %s", o.copyKey.PK)
+		}
+		o.copied, o.copyKey = r, k
+	}
+}
+
+// sharded is a partition key of the index with the shard of an id.
+func (a *audit) sharded(key, id string) string {
+	if a.shards <= 1 {
+		return key
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(a.shards))
+}
+
+// keys checks a record's kind and its keys of the index.
+func (a *audit) keys(k Key, r Record, entity, indexPK, indexSK string) {
+	a.expect(k, "entity", entity, r.Text("entity"))
+	a.expect(k, "gsi1pk", indexPK, r.Text("gsi1pk"))
+	a.expect(k, "gsi1sk", indexSK, r.Text("gsi1sk"))
+}
+
+// refer checks that another record exists, and gives it.
+func (a *audit) refer(k Key, pk, sk string) Record {
+	r := a.Records[Key{pk, sk}]
+	if r == nil {
+		a.problem(k, "refers to %s %s, which is not there", pk, sk)
+	}
+	return r
+}
+
+const metadata = "#METADATA"
+
+// record checks a record that is none of an order's.
+func (a *audit) record(k Key, r Record) {
+	kind, id, _ := strings.Cut(k.PK, "#")
+	part, of, _ := strings.Cut(k.SK, "#")
+	for name, v := range r {
+		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
+			a.problem(k, "%s is negative: %s", name, n.Value)
+		}
+	}
+	switch {
+	case kind == "ORDER", kind == "CUSTOMER" && part == "ORDER":
+	case kind == "CUSTOMER" && k.SK == metadata:
+		a.customer(k, id, r)
+	case kind == "CUSTOMER" && k.SK == "REP":
+		a.keys(k, r, "customerRep", "REP#"+r.Text("accountRepId"), "CUSTOMER#"+id)
+		if c := a.refer(k, "CUSTOMER#"+id, metadata); c != nil {
+			a.agree(k, "the customer", r, c, append([]string{"orderCount"}, keyNames...)...)
+		}
+	case kind == "EMAIL" && k.SK == metadata:
+		a.keys(k, r, "emailClaim", "", "")
+		if c := a.refer(k, "CUSTOMER#"+r.Text("customerId"), metadata); c != nil {
+			a.expect(k, "the customer's address", id, strings.ToLower(c.Text("email")))
+		}
+	case kind == "PRODUCT" && k.SK == metadata:
+		a.keys(k, r, "product", "CATEGORY#"+r.Text("category"), "PRODUCT#"+id)
+		a.expect(k, "sku", id, r.Text("sku"))
+	case kind == "PRODUCT" && part == "WAREHOUSE":
+		a.keys(k, r, "inventoryLevel", "WAREHOUSE#"+of, "PRODUCT#"+id)
+		a.expect(k, "sku and warehouseId", id+" "+of, r.Text("sku")+" "+r.Text("warehouseId"))
+		a.refer(k, "PRODUCT#"+id, metadata)
+		a.refer(k, "WAREHOUSE#"+of, metadata)
+	case kind == "WAREHOUSE" && k.SK == metadata:
+		a.keys(k, r, "warehouse", "WAREHOUSES", "WAREHOUSE#"+id)
+		a.expect(k, "warehouseId", id, r.Text("warehouseId"))
+	case kind == "EMPLOYEE":
+		a.employee(k, id, r)
+	case kind == "IDEMPOTENCY" && k.SK == metadata:
+		a.keys(k, r, "idempotency", "", "")
+		a.Answers[k.PK] = r
+		if r.Map("result") == nil || r.Text("requestHash") == "" || r.Int("expiresAt") < 0 {
+			a.problem(k, "is not whole")
+		}
+		if order := r.Map("result").Text("orderId"); order != "" {
+			a.refer(k, "ORDER#"+order, metadata)
+		}
+	default:
+		a.problem(k, "is no record that the design knows")
+	}
+}
+
+func (a *audit) customer(k Key, id string, r Record) {
+	a.keys(k, r, "customer", a.sharded("CUSTOMER", id), r.Text("createdAt")+"#"+id)
+	a.expect(k, "customerId", id, r.Text("customerId"))
+	if claim := a.refer(k, "EMAIL#"+strings.ToLower(r.Text("email")), metadata); claim != nil {
+		a.expect(k, "who claims the address", id, claim.Text("customerId"))
+	}
+	if rep := r.Text("accountRepId"); rep != "" {
+		a.refer(k, "EMPLOYEE#"+rep, metadata)
+		a.refer(k, k.PK, "REP")
+	} else if a.Records[Key{k.PK, "REP"}] != nil {
+		a.problem(k, "has no rep, but the edge to one")
+	}
+}
+
+func (a *audit) employee(k Key, id string, r Record) {
+	switch k.SK {
+	case metadata:
+		a.keys(k, r, "employee", a.sharded("EMPLOYEE", id), r.Text("hireDate")+"#"+id)
+		a.expect(k, "employeeId", id, r.Text("employeeId"))
+		a.refer(k, k.PK, "NAME")
+		a.refer(k, k.PK, "TITLE")
+		if w := r.Text("warehouseId"); w != "" {
+			a.refer(k, k.PK, "WAREHOUSE")
+			a.refer(k, "WAREHOUSE#"+w, metadata)
+		} else if a.Records[Key{k.PK, "WAREHOUSE"}] != nil {
+			a.problem(k, "has no warehouse, but the edge to one")
+		}
+		return
+	case "NAME":
+		a.keys(k, r, "employeeName", "EMPLOYEE_NAME#"+r.Text("name"), k.PK)
+	case "TITLE":
+		a.keys(k, r, "employeeTitle", "JOB_TITLE#"+r.Text("jobTitle"), k.PK)
+	case "WAREHOUSE":
+		a.keys(k, r, "employeeWarehouse", "WAREHOUSE#"+r.Text("warehouseId"), k.PK)
+	default:
+		a.problem(k, "is no record that the design knows")
+	}
+	if own := a.refer(k, k.PK, metadata); own != nil {
+		a.agree(k, "the employee", r, own, keyNames...)
+	}
+}
+
+// maxEmbedded is how many items the records of an order carry themselves.
+const maxEmbedded = 25
+
+// order checks all records of an order.
+func (a *audit) order(id string, o *auditedOrder) {
+	k := Key{"ORDER#" + id, metadata}
+	if o.own == nil {
+		a.problem(k, "is missing, but there are: a customer's copy: %v, items: %d, events: %d", o.copied != nil, len(o.items), len(o.events))
+		return
+	}
+	a.keys(k, o.own, "order", a.sharded("STATUS#"+o.own.Text("status"), id), "ORDER#"+id)
+	a.expect(k, "orderId", id, o.own.Text("orderId"))
+	customer := "CUSTOMER#" + o.own.Text("customerId")
+	a.refer(k, customer, metadata)
+	if o.copied == nil {
+		a.problem(k, "has no customer's copy")
+	} else {
+		a.expect(k, "the customer's copy", Key{customer, "ORDER#" + id}, o.copyKey)
+		a.agree(k, "the customer's copy", o.own, o.copied, keyNames...)
+		rep := o.own.Text("accountRepId")
+		if rep == "" {
+			a.keys(o.copyKey, o.copied, "customerOrder", "", "")
+		} else {
+			a.keys(o.copyKey, o.copied, "customerOrder", "REP#"+rep, "ORDER#"+id)
+			a.refer(k, "EMPLOYEE#"+rep, metadata)
+		}
+	}
+	a.items(k, id, o)
+	a.events(k, id, o)
+}
+
+func (a *audit) items(k Key, id string, o *auditedOrder) {
+	total := new(big.Rat)
+	for sku, item := range o.items {
+		ik := Key{k.PK, "ITEM#" + sku}
+		a.keys(ik, item, "orderItem", "PRODUCT#"+sku, "ORDER#"+id)
+		a.expect(ik, "productId, orderId, customerId and currency", sku+" "+id+" "+o.own.Text("customerId")+" "+o.own.Text("currency"),
+			item.Text("productId")+" "+item.Text("orderId")+" "+item.Text("customerId")+" "+item.Text("currency"))
+		a.refer(ik, "PRODUCT#"+sku, metadata)
+		if item.Int("qty") < 1 || item.Number("price") == nil {
+			a.problem(ik, "has a quantity of %s and a price of %s", show(item["qty"]), show(item["price"]))
+			continue
+		}
+		total.Add(total, new(big.Rat).Mul(item.Number("qty"), item.Number("price")))
+	}
+	if len(o.items) == 0 {
+		a.problem(k, "has no items")
+	}
+	a.expect(k, "itemCount", len(o.items), o.own.Int("itemCount"))
+	if have := o.own.Number("total"); have == nil || have.Cmp(total) != 0 {
+		a.problem(k, "total is %s, its items add up to %s", show(o.own["total"]), total.FloatString(4))
+	}
+	embedded, embeds := o.own["items"].(*types.AttributeValueMemberL)
+	a.expect(k, "whether it carries its items", len(o.items) <= maxEmbedded, embeds)
+	if !embeds {
+		return
+	}
+	a.expect(k, "how many items it carries", len(o.items), len(embedded.Value))
+	for _, e := range embedded.Value {
+		m, ok := e.(*types.AttributeValueMemberM)
+		if !ok {
+			a.problem(k, "carries an item that is %s", show(e))
+			continue
+		}
+		line := Record(m.Value)
+		own := o.items[line.Text("productId")]
+		if own == nil {
+			a.problem(k, "carries item %s, which has no record", line.Text("productId"))
+			continue
+		}
+		a.agree(k, "the item's record", line, own, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
+	}
+}
+
+// moves are the statuses that events lead to, and from where.
+var moves = map[string][]string{
+	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
+}
+
+// stays are the statuses in which events can happen that change none.
+var stays = map[string][]string{
+	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
+}
+
+func (a *audit) events(k Key, id string, o *auditedOrder) {
+	var ids []string
+	for event := range o.events {
+		ids = append(ids, event)
+	}
+	slices.Sort(ids)
+	status, last := "", ""
+	placed := len(ids) > 0 && o.events[ids[0]].Text("type") == "placed"
+	for i, eventID := range ids {
+		e := o.events[eventID]
+		ek := Key{k.PK, "EVENT#" + eventID}
+		a.keys(ek, e, "orderEvent", "", "")
+		a.expect(ek, "eventId and orderId", eventID+" "+id, e.Text("eventId")+" "+e.Text("orderId"))
+		at := momentOf(eventID)
+		a.expect(ek, "createdAt", at, e.Text("createdAt"))
+		if at <= last {
+			a.problem(ek, "is not later than the event before, of %s", last)
+		}
+		last = at
+		kind := e.Text("type")
+		switch {
+		case i == 0 && (kind == "placed" || kind == "imported"):
+			a.expect(ek, "from", "", e.Text("from"))
+			status = e.Text("to")
+			if kind == "placed" {
+				a.expect(ek, "to", "pending", status)
+			}
+			a.expect(ek, "when the order was placed", at, o.own.Text("createdAt"))
+		case moves[kind] != nil:
+			a.expect(ek, "from", status, e.Text("from"))
+			a.expect(ek, "to", kind, e.Text("to"))
+			if !slices.Contains(moves[kind], status) {
+				a.problem(ek, "moves an order to %s that is %s", kind, status)
+			}
+			status = kind
+		case stays[kind] != nil:
+			if !slices.Contains(stays[kind], status) {
+				a.problem(ek, "is %s of an order that is %s", kind, status)
+			}
+		default:
+			a.problem(ek, "is %q as event %d", kind, i)
+		}
+	}
+	a.expect(k, "status", status, o.own.Text("status"))
+	a.expect(k, "createdAt", momentOf(id), o.own.Text("createdAt"))
+	if placed {
+		// Every change leaves one event.
+		a.expect(k, "version", len(ids), o.own.Int("version"))
+		a.expect(k, "updatedAt", last, o.own.Text("updatedAt"))
+	}
+}
+
+// momentOf is the time in a ULID, as the table spells times.
+func momentOf(id string) string {
+	u, err := ulid.ParseStrict(id)
+	if err != nil {
+		return fmt.Sprintf("no time, as %q is no ULID", id)
+	}
+	return time.UnixMilli(int64(u.Time())).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// counters checks what is counted over several records.
+func (a *audit) counters() {
+	levels, reserved, orders := map[string]int{}, map[string]int{}, map[string]int{}
+	for k, r := range a.Records {
+		if strings.HasPrefix(k.PK, "PRODUCT#") && strings.HasPrefix(k.SK, "WAREHOUSE#") {
+			levels[k.PK] += r.Int("quantity")
+		}
+	}
+	for _, o := range a.orders {
+		if o.own == nil {
+			continue
+		}
+		orders["CUSTOMER#"+o.own.Text("customerId")]++
+		if s := o.own.Text("status"); s != "pending" && s != "confirmed" {
+			continue
+		}
+		for sku, item := range o.items {
+			reserved["PRODUCT#"+sku] += item.Int("qty")
+		}
+	}
+	for k, r := range a.Records {
+		switch {
+		case k.SK != metadata:
+		case strings.HasPrefix(k.PK, "PRODUCT#"):
+			a.expect(k, "totalInventory", levels[k.PK], r.Int("totalInventory"))
+			a.expect(k, "available", levels[k.PK]-reserved[k.PK], r.Int("available"))
+		case strings.HasPrefix(k.PK, "CUSTOMER#"):
+			a.expect(k, "orderCount", orders[k.PK], r.Int("orderCount"))
+		}
+	}
+}
