@@ -100,6 +100,9 @@ func readFaults() faults.Rates {
 	}
 }
 
+// randomFaults are faults at those rates.
+func randomFaults(seed uint64) faults.Chooser { return faults.Random(seed, writeFaults(), readFaults()) }
+
 // attempts is how often a client sends a request: more than any needs.
 const attempts = 200
 
@@ -124,7 +127,7 @@ func TestOneOrderForEachKey(t *testing.T) {
 		if isEmbedded(t) || testing.Short() {
 			orders = 150
 		}
-		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, faults.Random(7, writeFaults(), readFaults()))
+		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
 		c, network := client(7)
 		answers := make([]shoptest.Answer, orders)
 		var sent, twins atomic.Int64

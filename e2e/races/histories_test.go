@@ -1,0 +1,267 @@
+package races_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// answered is a mutation that was sent, and what came back.
+type answered struct {
+	shoptest.Mutation
+	answer shoptest.Answer
+}
+
+// histories makes what 2 to 4 clients do, each 1 to 30 mutations.
+func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
+	step := rapid.Custom(func(t *rapid.T) shoptest.Step {
+		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
+		return shoptest.Steps{World: w, Int: pick}.Next(mix(pick), "own")
+	})
+	return rapid.SliceOfN(rapid.SliceOfN(step, 1, 30), 2, 4)
+}
+
+// Whatever several clients do at once: every change that was confirmed is in the table, none is there that was not confirmed, and
+// none is there twice.
+func TestHistories(t *testing.T) {
+	w := shoptest.World{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 6}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		book := w.Book(t)
+		changes, orders := 0, 0
+		rapid.Check(t, func(rt *rapid.T) {
+			steps := histories(w).Draw(rt, "clients")
+			table := storetest.TableName()
+			store := storetest.NewTable(t, db, dynamo.Options{Table: table})
+			defer func() {
+				_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table)})
+			}()
+			storetest.Load(t, store, book)
+			url := shoptest.Serve(t, store, io.Discard)
+			log := play(rt, url, steps)
+			audited := storetest.Clean(rt, db, table, 1)
+			changes += checkVersions(rt, audited, log)
+			checkStock(rt, audited, log, w)
+			checkPrices(rt, audited, log, w)
+			orders += len(audited.Orders)
+		})
+		t.Logf("%d changes were done, %d of them new orders", changes, orders)
+	})
+}
+
+// play lets each client take its steps, all clients at once, and returns what was answered.
+func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
+	c, memory := shoptest.NewClient(), shoptest.NewMemory()
+	defer c.HTTP.CloseIdleConnections()
+	logs := make([][]answered, len(clients))
+	var wg sync.WaitGroup
+	for i, steps := range clients {
+		wg.Go(func() {
+			for j, step := range steps {
+				m := memory.Now(step)
+				if m.Key() == "own" {
+					m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-step-%d", i, j)
+				}
+				times := 1
+				if step.Twice && m.Key() != "" {
+					times = 2
+				}
+				// What is sent twice is sent twice at once.
+				answers := make([]answered, times)
+				var twins sync.WaitGroup
+				for n := range answers {
+					twins.Go(func() {
+						a, err := c.Send(context.Background(), url, m)
+						if err != nil {
+							t.Errorf("%s %v: %v", m.Field, m.Input, err)
+							a.Refusals = []string{"FAULT"}
+						}
+						memory.Learn(m, a)
+						answers[n] = answered{m, a}
+					})
+				}
+				twins.Wait()
+				if last := answers[times-1].answer; answers[0].answer.Done() && last.Done() && answers[0].answer.String() != last.String() {
+					t.Errorf("%s %v has two answers: %v, %v", m.Field, m.Input, answers[0].answer, last)
+				}
+				logs[i] = append(logs[i], answers...)
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(logs...)
+}
+
+// recordOf finds the record that an answer told of.
+func recordOf(a *storetest.Audited, subject string) storetest.Record {
+	words := strings.Fields(subject)
+	prefix := map[string]string{"customer": "CUSTOMER#", "order": "ORDER#", "product": "PRODUCT#", "warehouse": "WAREHOUSE#", "employee": "EMPLOYEE#", "inventoryLevel": "PRODUCT#"}[words[0]]
+	sk := "#METADATA"
+	if words[0] == "inventoryLevel" {
+		sk = "WAREHOUSE#" + words[2]
+	}
+	return a.Records[storetest.Key{PK: prefix + words[1], SK: sk}]
+}
+
+// checkVersions checks that the versions of each record are those that answers told of, one after the other: each change that was
+// confirmed has made one, and no other has been made. It tells how many changes there were. Inventory levels go by checkStock, as
+// shipping changes them as well.
+func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
+	told, n := map[string]map[int]bool{}, 0
+	for _, e := range log {
+		if !e.answer.Done() {
+			continue
+		}
+		r := e.answer.Record()
+		subject := shoptest.Subject(e.Field, e.Input, r)
+		if told[subject] == nil {
+			told[subject] = map[int]bool{}
+		}
+		if !told[subject][r.Version] {
+			n++
+		}
+		told[subject][r.Version] = true
+	}
+	for subject, versions := range told {
+		r := recordOf(a, subject)
+		if r == nil {
+			t.Errorf("%s was answered, and is not there", subject)
+			continue
+		}
+		last := r.Int("version")
+		for v := range versions {
+			if v > last {
+				t.Errorf("%s: version %d was answered, it has %d", subject, v, last)
+			}
+		}
+		if strings.HasPrefix(subject, "inventoryLevel") {
+			continue
+		}
+		// Of the records that were there before, nobody was told version 1.
+		for v := 2; v <= last; v++ {
+			if !versions[v] {
+				t.Errorf("%s has version %d, and nobody was told of version %d", subject, last, v)
+			}
+		}
+	}
+	for _, id := range a.Orders {
+		if !told["order "+id][1] {
+			t.Errorf("order %s is there, and nobody was told that it was placed", id)
+		}
+	}
+	return n
+}
+
+// change is what is known of one version of an inventory level.
+type change struct {
+	quantity, delta int
+	adjusted        bool
+}
+
+// checkStock plays back what was answered about each inventory level. Shipments leave gaps in its versions, and what they took is what
+// the orders say that were shipped from there.
+func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
+	known, shipped := map[string]map[int]change{}, map[string][]int{}
+	for i := range w.Products {
+		for j := range w.Warehouses {
+			known[fmt.Sprintf("inventoryLevel p%d w%d", i, j)] = map[int]change{1: {quantity: w.Stock}}
+		}
+	}
+	gone, set := map[string]bool{}, map[string]bool{}
+	for _, e := range log {
+		r := e.answer.Record()
+		switch {
+		case !e.answer.Done():
+		case e.Field == "shipOrder" && !gone[r.ID]:
+			gone[r.ID] = true
+			for _, item := range r.Items.Nodes {
+				level := fmt.Sprintf("inventoryLevel %s %s", item.ProductID, e.Input["warehouseId"])
+				shipped[level] = append(shipped[level], item.Quantity)
+			}
+		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel":
+			level := shoptest.Subject(e.Field, e.Input, r)
+			if known[level] == nil {
+				known[level] = map[int]change{0: {}}
+			}
+			c := change{quantity: r.Quantity}
+			if e.Field == "adjustInventory" {
+				c.delta, c.adjusted = e.Input["delta"].(int), true
+			} else {
+				set[level] = true
+			}
+			before, twice := known[level][r.Version]
+			if twice && before.quantity != c.quantity {
+				t.Errorf("%s: version %d was answered with %d and with %d pieces", level, r.Version, before.quantity, c.quantity)
+			}
+			if !before.adjusted {
+				known[level][r.Version] = c
+			}
+		}
+	}
+	for level, versions := range known {
+		r := recordOf(a, level)
+		if r == nil {
+			t.Errorf("%s was answered, and is not there", level)
+			continue
+		}
+		var order []int
+		for v := range versions {
+			order = append(order, v)
+		}
+		slices.Sort(order)
+		sum, changes := 0, 0
+		for i, v := range order {
+			c := versions[v]
+			if i == 0 {
+				sum = c.quantity
+				continue
+			}
+			changes++
+			sum += c.delta
+			before := versions[order[i-1]]
+			if c.adjusted && v == order[i-1]+1 && c.quantity != before.quantity+c.delta {
+				t.Errorf("%s: %d pieces and then %+d makes %d", level, before.quantity, c.delta, c.quantity)
+			}
+		}
+		for _, n := range shipped[level] {
+			sum -= n
+			changes++
+		}
+		// Setting a level to what it has makes no version, so that what was set cannot be counted.
+		if !set[level] && (r.Int("quantity") != sum || r.Int("version") != order[0]+changes) {
+			t.Errorf("%s: %d pieces in version %d, what was answered makes %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
+		}
+		if set[level] && r.Int("version") > order[0]+changes {
+			t.Errorf("%s: version %d, what was answered makes %d at most", level, r.Int("version"), order[0]+changes)
+		}
+	}
+}
+
+// checkPrices checks that nobody pays a price that a product never had.
+func checkPrices(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
+	had := map[string]bool{}
+	for i := range w.Products {
+		had[fmt.Sprintf("p%d %d.50", i, i+1)] = true
+	}
+	for _, e := range log {
+		if price, ok := e.Input["unitPrice"].(map[string]any); ok && e.answer.Done() {
+			had[fmt.Sprintf("%v %v", e.Input["sku"], price["amount"])] = true
+		}
+	}
+	for k, r := range a.Records {
+		if sku, ok := strings.CutPrefix(k.SK, "ITEM#"); ok && !had[sku+" "+r.Number("price").FloatString(2)] {
+			t.Errorf("%s %s costs %s, which the product never did", k.PK, k.SK, r.Number("price").FloatString(2))
+		}
+	}
+}

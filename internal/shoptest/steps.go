@@ -1,0 +1,277 @@
+package shoptest
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+)
+
+// Step is a mutation that a client is going to send, made before anything has happened: which order it is about is found out when its
+// time has come.
+type Step struct {
+	Mutation
+	// Order picks one of the orders that are known then; -1 for a step that is about none.
+	Order int
+	// Expect tells how its expectedVersion is chosen.
+	Expect Expectation
+	// Twice tells that it is sent a second time, with the same key, if it has one.
+	Twice bool
+}
+
+// Expectation is how an expectedVersion is chosen.
+type Expectation int
+
+// The ways to choose it: none, the last one that is known, or one that no record has.
+const (
+	Any Expectation = iota
+	Known
+	Wrong
+)
+
+// String is the step for people.
+func (s Step) String() string {
+	return fmt.Sprintf("%s%v order %d, expected version %d, twice %v", s.Field, s.Input, s.Order, s.Expect, s.Twice)
+}
+
+// Steps makes random steps for a world.
+type Steps struct {
+	World World
+	// Int gives a random number from 0 to below n.
+	Int func(n int) int
+}
+
+func (s Steps) one(of ...string) string { return of[s.Int(len(of))] }
+
+// likely is true in n-1 of n cases. Small numbers are the usual cases, as generators that shrink prefer them.
+func (s Steps) likely(n int) bool { return s.Int(n) < n-1 }
+
+// pick is an id of the world, or now and then one that only steps make.
+func (s Steps) pick(prefix string, n int) string {
+	if s.likely(8) {
+		return fmt.Sprintf("%s%d", prefix, s.Int(n))
+	}
+	return fmt.Sprintf("%snew%d", prefix, s.Int(8))
+}
+
+// fresh is an id for a new record: one of a few, that others may take as well, or now and then one of the world.
+func (s Steps) fresh(prefix string) string {
+	if s.likely(8) {
+		return fmt.Sprintf("%snew%d", prefix, s.Int(8))
+	}
+	return prefix + "0"
+}
+
+func (s Steps) customer() string  { return s.pick("c", s.World.Customers) }
+func (s Steps) product() string   { return s.pick("p", s.World.Products) }
+func (s Steps) warehouse() string { return s.pick("w", s.World.Warehouses) }
+func (s Steps) employee() string  { return s.pick("e", s.World.Employees) }
+
+// email is one of few addresses, in one of two spellings.
+func (s Steps) email() string {
+	address := fmt.Sprintf("shared%d@example.com", s.Int(8))
+	if s.likely(3) {
+		return address
+	}
+	return strings.ToUpper(address[:1]) + address[1:]
+}
+
+func (s Steps) price() map[string]any {
+	return map[string]any{"amount": fmt.Sprintf("%d.%d0", 1+s.Int(9), s.Int(10))}
+}
+
+func (s Steps) address() map[string]any {
+	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.Int(3)), "city": "Springfield", "countryCode": "US"}
+}
+
+// Next makes a step of the mutation of that name. name is a key that no other step has; steps take it, or one of a few that
+// they share, or none.
+func (s Steps) Next(field, name string) Step {
+	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, Order: -1}
+	in := step.Input
+	// maybe adds a value in some cases.
+	maybe := func(name string, value func() any) {
+		if s.Int(2) == 1 {
+			in[name] = value()
+		}
+	}
+	keyed, versioned := false, false
+	switch field {
+	case "createCustomer":
+		keyed = true
+		maybe("id", func() any { return s.fresh("c") })
+		in["name"], in["email"] = "New customer", s.email()
+		maybe("accountRepId", func() any { return s.employee() })
+	case "updateCustomer":
+		versioned = true
+		in["id"] = s.customer()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.Int(3)) })
+		maybe("email", func() any { return s.email() })
+		maybe("phoneNumbers", func() any { return []string{"+1 555 0100", "+1 555 0101"}[:s.Int(3)] })
+	case "assignAccountRep":
+		versioned = true
+		in["customerId"] = s.customer()
+		maybe("employeeId", func() any { return s.employee() })
+	case "placeOrder":
+		keyed = true
+		in["customerId"] = s.customer()
+		var items []map[string]any
+		for range 1 + s.Int(3) {
+			items = append(items, map[string]any{"sku": s.product(), "quantity": 1 + s.Int(3)})
+		}
+		in["items"] = items
+		maybe("shippingAddress", func() any { return s.address() })
+	case "confirmOrder", "deliverOrder", "cancelOrder", "shipOrder":
+		keyed, versioned = true, true
+		step.Order = s.Int(6)
+		maybe("note", func() any { return s.one("soon", "late") })
+		if field == "shipOrder" {
+			in["warehouseId"] = s.warehouse()
+		}
+	case "setOrderItem", "removeOrderItem":
+		versioned = true
+		step.Order = s.Int(6)
+		in["sku"] = s.product()
+		if field == "setOrderItem" {
+			in["quantity"] = 1 + s.Int(5)
+		}
+	case "updateShippingAddress":
+		versioned = true
+		step.Order = s.Int(6)
+		in["shippingAddress"] = s.address()
+	case "createProduct":
+		keyed = true
+		in["sku"], in["name"], in["category"], in["unitPrice"] = s.fresh("p"), "New product", s.one("Things", "Others"), s.price()
+	case "updateProduct":
+		versioned = true
+		in["sku"] = s.product()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.Int(3)) })
+		maybe("category", func() any { return s.one("Things", "Others") })
+		maybe("unitPrice", func() any { return s.price() })
+	case "createWarehouse":
+		keyed = true
+		maybe("id", func() any { return s.fresh("w") })
+		in["name"] = "New warehouse"
+	case "setInventoryLevel":
+		versioned = true
+		in["sku"], in["warehouseId"], in["quantity"] = s.product(), s.warehouse(), s.Int(9)
+	case "adjustInventory":
+		keyed = true
+		in["sku"], in["warehouseId"] = s.product(), s.warehouse()
+		in["delta"] = 1 + s.Int(4)
+		if s.Int(2) == 1 {
+			in["delta"] = -1 - s.Int(4)
+		}
+	case "hireEmployee":
+		keyed = true
+		maybe("id", func() any { return s.fresh("e") })
+		in["name"], in["jobTitle"], in["hireDate"] = "New employee", s.one("Clerk", "Driver"), "2025-03-04"
+		maybe("warehouseId", func() any { return s.warehouse() })
+	case "updateEmployee":
+		versioned = true
+		in["id"] = s.employee()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.Int(3)) })
+		maybe("jobTitle", func() any { return s.one("Clerk", "Driver") })
+		if s.Int(2) == 1 {
+			in["warehouseId"] = nil
+			if s.likely(3) {
+				in["warehouseId"] = s.warehouse()
+			}
+		}
+	}
+	if keyed {
+		switch s.Int(5) {
+		case 4:
+		case 3:
+			in["idempotencyKey"] = fmt.Sprintf("shared-%d", s.Int(3))
+		default:
+			in["idempotencyKey"] = name
+		}
+		step.Twice = s.Int(3) == 1
+	}
+	if versioned {
+		step.Expect = Expectation(max(0, s.Int(5)-2))
+	}
+	return step
+}
+
+// Memory is what clients know of the shop from the answers that they got. It is safe for concurrent use.
+type Memory struct {
+	mu       sync.Mutex
+	orders   []string
+	known    map[string]bool
+	versions map[string]int
+}
+
+// NewMemory is the memory of clients who know nothing.
+func NewMemory() *Memory { return &Memory{known: map[string]bool{}, versions: map[string]int{}} }
+
+// noOrder is an id of an order that nobody has placed.
+const noOrder = "01HVMK3P2Q000000000000000Z"
+
+// Subject names the record that a mutation is about, or that an answer carries: customer c1. It is empty for a mutation whose record
+// has no id yet.
+func Subject(field string, in map[string]any, r Result) string {
+	text := func(name string) string { s, _ := in[name].(string); return s }
+	kind := fields[field]
+	id := r.ID
+	switch {
+	case kind == "product":
+		id = r.Sku
+		if id == "" {
+			id = text("sku")
+		}
+	case kind == "inventoryLevel":
+		return kind + " " + text("sku") + " " + text("warehouseId")
+	case id != "":
+	case kind == "order":
+		id = text("orderId")
+	case field == "assignAccountRep":
+		id = text("customerId")
+	default:
+		id = text("id")
+	}
+	if id == "" {
+		return ""
+	}
+	return kind + " " + id
+}
+
+// Now makes the mutation of a step, of what is known now.
+func (m *Memory) Now(s Step) Mutation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
+	if s.Order >= 0 {
+		out.Input["orderId"] = noOrder
+		if len(m.orders) > 0 {
+			// The latest ones: those before have mostly come to their end.
+			out.Input["orderId"] = m.orders[max(0, len(m.orders)-1-s.Order)]
+		}
+	}
+	switch s.Expect {
+	case Known:
+		if v, ok := m.versions[Subject(s.Field, out.Input, Result{})]; ok {
+			out.Input["expectedVersion"] = v
+		}
+	case Wrong:
+		out.Input["expectedVersion"] = 1_000_000
+	}
+	return out
+}
+
+// Learn takes note of an answer.
+func (m *Memory) Learn(asked Mutation, a Answer) {
+	if a.Result == "null" || a.Result == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := a.Record()
+	if fields[asked.Field] == "order" && !m.known[r.ID] {
+		m.known[r.ID] = true
+		m.orders = append(m.orders, r.ID)
+	}
+	subject := Subject(asked.Field, asked.Input, r)
+	m.versions[subject] = max(m.versions[subject], r.Version)
+}
