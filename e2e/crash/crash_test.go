@@ -1,0 +1,304 @@
+// Package crash_test kills the server, again and again, while it works. Clients that repeat their requests with their idempotency
+// keys must not notice more than a pause.
+package crash_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// build makes the program, without the race detector: it runs in a process of its own.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "ordergraph")
+	if out, err := exec.Command("go", "build", "-o", binary, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v: %s", err, out)
+	}
+	return binary
+}
+
+// process is a running server.
+type process struct {
+	cmd *exec.Cmd
+	url string
+	// said is closed when there is nothing more to read from it.
+	said chan struct{}
+}
+
+// start starts a server and waits until it says where it listens.
+func start(t *testing.T, binary string, environment []string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), said: make(chan struct{})}
+	p.cmd.Env = environment
+	var stderr strings.Builder
+	p.cmd.Stderr = &stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for p.url == "" && lines.Scan() {
+		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "GraphQL" {
+			p.url = words[1]
+		}
+	}
+	if p.url == "" {
+		err := p.cmd.Wait()
+		t.Fatalf("the server does not start: %v: %s", err, stderr.String())
+	}
+	go func() {
+		defer close(p.said)
+		for lines.Scan() { // a full pipe would stop the server
+		}
+	}()
+	return p
+}
+
+// kill ends the server as a power cut would, and waits until it is gone.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	<-p.said
+	_ = p.cmd.Wait() // it says that the server was killed
+}
+
+// gate tells clients where the server is, and lets them wait while there is none.
+type gate struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	url     string
+	closed  bool
+}
+
+func newGate() *gate {
+	g := &gate{}
+	g.changed = sync.NewCond(&g.mu)
+	return g
+}
+
+// set names the server; empty for none.
+func (g *gate) set(url string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.url = url
+	g.changed.Broadcast()
+}
+
+// close tells clients to begin nothing new.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// where is the server, once there is one.
+func (g *gate) where() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.url == "" {
+		g.changed.Wait()
+	}
+	return g.url
+}
+
+func (g *gate) isClosed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
+// request is a mutation with the first answer to it.
+type request struct {
+	shoptest.Mutation
+	answer shoptest.Answer
+}
+
+// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until the gate is closed.
+type load struct {
+	gate   *gate
+	client *shoptest.Client
+	// answered is told of every answer.
+	answered atomic.Int64
+	sent     atomic.Int64
+	// repeated are requests that had to be sent more than once.
+	repeated atomic.Int64
+}
+
+// attempts is how often a client sends a request: every kill costs each client one or a few.
+const attempts = 10_000
+
+func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
+	a, n, err := l.client.Insist(context.Background(), l.gate.where, m, attempts)
+	if err != nil {
+		t.Errorf("%s %v: %v", m.Field, m.Input, err)
+	}
+	l.sent.Add(int64(n))
+	l.answered.Add(1)
+	if n > 1 {
+		l.repeated.Add(1)
+	}
+	return a
+}
+
+// run is one client.
+func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
+	var log []request
+	source := rand.New(rand.NewPCG(23, uint64(number)))
+	do := func(field string, input map[string]any) shoptest.Answer {
+		input["idempotencyKey"] = fmt.Sprintf("client-%d-request-%d", number, len(log))
+		m := shoptest.Mutation{Field: field, Input: input}
+		a := l.send(t, m)
+		log = append(log, request{m, a})
+		return a
+	}
+	for !l.gate.isClosed() {
+		var items []map[string]any
+		for range 1 + source.IntN(4) {
+			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "quantity": 1 + source.IntN(3)})
+		}
+		placed := do("placeOrder", map[string]any{"customerId": fmt.Sprintf("c%d", source.IntN(w.Customers)), "items": items})
+		if !placed.Done() {
+			t.Errorf("an order was refused: %v", placed)
+			return log
+		}
+		order := map[string]any{"orderId": placed.Record().ID}
+		with := func(name string, value any) map[string]any {
+			return map[string]any{"orderId": order["orderId"], name: value}
+		}
+		switch source.IntN(4) {
+		case 0:
+			do("cancelOrder", with("note", "no longer wanted"))
+		case 1:
+			do("confirmOrder", with("expectedVersion", 1))
+			do("shipOrder", with("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses))))
+		case 2:
+			do("confirmOrder", order)
+			do("cancelOrder", with("expectedVersion", 2))
+		default:
+			do("adjustInventory", map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "warehouseId": fmt.Sprintf("w%d", source.IntN(w.Warehouses)), "delta": 1 + source.IntN(3)})
+		}
+	}
+	return log
+}
+
+// Kill the server a hundred times under load: there is one order for each key, and every key gives its first answer.
+func TestKill(t *testing.T) {
+	kills := 100
+	if testing.Short() {
+		kills = 10
+	}
+	instance := dynamolocal.Shared(t)
+	binary := build(t)
+	db, table := instance.Client(), "crash"
+	w := shoptest.World{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
+	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Book(t))
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	environment := []string{
+		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=" + table, "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
+		// DynamoDB Local keeps tables apart by region and access key: these are those of its Client.
+		"AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
+	}
+
+	l := &load{gate: newGate(), client: shoptest.NewClient()}
+	const clients = 8
+	logs := make([][]request, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() { logs[i] = l.run(t, i, w) })
+	}
+	source := rand.New(rand.NewPCG(23, 1_000_000))
+	var starting time.Duration
+	for range kills {
+		before := time.Now()
+		p := start(t, binary, environment)
+		starting += time.Since(before)
+		until := l.answered.Load() + source.Int64N(30)
+		l.gate.set(p.url)
+		for l.answered.Load() < until && !t.Failed() {
+			runtime.Gosched()
+		}
+		for range source.IntN(2000) {
+			runtime.Gosched()
+		}
+		// First the gate, so that nobody knocks at a door behind which there is nobody.
+		l.gate.set("")
+		p.kill(t)
+	}
+	last := start(t, binary, environment)
+	defer last.kill(t)
+	l.gate.close()
+	l.gate.set(last.url)
+	wg.Wait()
+	t.Logf("%d kills, %d requests answered, %d of them sent more than once, %d requests sent; a start takes %v",
+		kills, l.answered.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
+	if l.repeated.Load() < int64(kills)/2 {
+		t.Errorf("%d requests met a kill: the test is weaker than it says", l.repeated.Load())
+	}
+
+	orders, done := map[string]string{}, 0
+	for _, log := range logs {
+		for _, r := range log {
+			if !r.answer.Done() {
+				// Everything here can be done: the warehouses are full, and every order is its client's own.
+				t.Errorf("%s %v was refused: %v", r.Field, r.Input, r.answer)
+			}
+			done++
+			if id := r.answer.Record().ID; r.Field == "placeOrder" {
+				if other := orders[id]; other != "" {
+					t.Errorf("order %s is the answer to %s and to %s", id, other, r.Key())
+				}
+				orders[id] = r.Key()
+			}
+		}
+	}
+	audited := storetest.Clean(t, db, table, 1)
+	if len(audited.Orders) != len(orders) || len(audited.Answers) != done {
+		t.Errorf("%d orders in the table and %d keys, want %d and %d", len(audited.Orders), len(audited.Answers), len(orders), done)
+	}
+	for _, id := range audited.Orders {
+		if orders[id] == "" {
+			t.Errorf("order %s is in the table, and no answer told of it", id)
+		}
+	}
+
+	for i := range clients {
+		wg.Go(func() {
+			for _, r := range logs[i] {
+				again, err := l.client.Send(context.Background(), last.url, r.Mutation)
+				if err != nil || again.String() != r.answer.String() {
+					t.Errorf("%s %s: the first answer was %v, now it is %v, %v", r.Field, r.Key(), r.answer, again, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	after := storetest.Clean(t, db, table, 1)
+	if len(after.Records) != len(audited.Records) {
+		t.Errorf("sending everything again made %d records of %d", len(after.Records), len(audited.Records))
+	}
+	t.Logf("%d orders, %d keys", len(orders), done)
+}
