@@ -101,7 +101,9 @@ func readFaults() faults.Rates {
 }
 
 // randomFaults are faults at those rates.
-func randomFaults(seed uint64) faults.Chooser { return faults.Random(seed, writeFaults(), readFaults()) }
+func randomFaults(seed uint64) faults.Chooser {
+	return faults.Random(seed, writeFaults(), readFaults())
+}
 
 // attempts is how often a client sends a request: more than any needs.
 const attempts = 200
@@ -190,7 +192,9 @@ func TestOneOrderForEachKey(t *testing.T) {
 }
 
 // isEmbedded tells whether the test runs on the embedded engine, on which a transaction costs as much as the table is large.
-func isEmbedded(t *testing.T) bool { return len(t.Name()) > 9 && t.Name()[len(t.Name())-9:] == "/embedded" }
+func isEmbedded(t *testing.T) bool {
+	return len(t.Name()) > 9 && t.Name()[len(t.Name())-9:] == "/embedded"
+}
 
 // order is the request for order i, of so many lines.
 func order(i, lines int) shoptest.Mutation {

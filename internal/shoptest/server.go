@@ -1,10 +1,13 @@
 package shoptest
 
 import (
+	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
@@ -14,6 +17,11 @@ import (
 // Serve starts a server of a store and returns the URL of its GraphQL. What it logs goes to log.
 func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 	t.Helper()
+	return listen(t, handlerOf(t, store, log))
+}
+
+func handlerOf(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
+	t.Helper()
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
@@ -21,6 +29,21 @@ func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return handler
+}
+
+// ServeFor is Serve with requests that may take so long, if that is less than what the server allows.
+func ServeFor(t testing.TB, store *dynamo.Store, log io.Writer, limit time.Duration) string {
+	t.Helper()
+	next := handlerOf(t, store, log)
+	return listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	}))
+}
+
+func listen(t testing.TB, handler http.Handler) string {
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s.URL + server.PathGraphQL

@@ -1,0 +1,110 @@
+package races_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// faultless is an engine without faults.
+func faultless(faults.Request) faults.Kind { return faults.None }
+
+// rush sends n orders at once, each with a client of its own, in turn to each of the servers. It returns how many were placed.
+func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
+	t.Helper()
+	c := shoptest.NewClient()
+	t.Cleanup(c.HTTP.CloseIdleConnections)
+	answers := make([]shoptest.Answer, n)
+	inParallel(n, n, func(i int) {
+		var err error
+		answers[i], err = c.Send(t.Context(), urls[i%len(urls)], shoptest.Mutation{Field: "placeOrder", Input: input(i)})
+		if err != nil {
+			t.Errorf("order %d: %v", i, err)
+		}
+	})
+	placed := 0
+	for i, a := range answers {
+		if a.Done() {
+			placed++
+			continue
+		}
+		for _, code := range a.Refusals {
+			if code != "INSUFFICIENT_STOCK" {
+				t.Errorf("order %d: %v", i, a)
+			}
+		}
+	}
+	return placed
+}
+
+// onServers runs a test on both engines, each through one server and through two on one table.
+func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, urls []string)) {
+	for _, servers := range []int{1, 2} {
+		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+				s := open(t, db, w, faultless)
+				urls := []string{s.url}
+				for len(urls) < servers {
+					url, _ := s.another(t, faultless)
+					urls = append(urls, url)
+				}
+				test(t, s, urls)
+			})
+		})
+	}
+}
+
+// Of 80 who want one of 50 pieces, 50 get one.
+func TestMoreBuyersThanPieces(t *testing.T) {
+	const buyers, pieces = 80, 50
+	onServers(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
+		placed := rush(t, buyers, urls, func(i int) map[string]any {
+			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": []map[string]any{{"sku": "p0", "quantity": 1}}}
+		})
+		a := storetest.Clean(t, s.db, s.table, 1)
+		left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "#METADATA"}].Int("available")
+		if placed != pieces || len(a.Orders) != pieces || left != 0 {
+			t.Errorf("%d orders were answered, %d are in the table, %d pieces are left, want %d, %d and 0", placed, len(a.Orders), left, pieces, pieces)
+		}
+	})
+}
+
+// The same with one to three pieces of each of several products in one order: each gets all or nothing, and those who got nothing
+// would not have found everything.
+func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
+	const buyers, products = 80, 4
+	lines := func(i int) []map[string]any {
+		var items []map[string]any
+		for j := range 1 + i%3 {
+			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", (i+j)%products), "quantity": 1 + (i/3+j)%3})
+		}
+		// Orders that lock their products in different orders are in each other's way.
+		if i%2 == 0 {
+			slices.Reverse(items)
+		}
+		return items
+	}
+	onServers(t, shoptest.World{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s shop, urls []string) {
+		placed := rush(t, buyers, urls, func(i int) map[string]any {
+			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": lines(i)}
+		})
+		a := storetest.Clean(t, s.db, s.table, 1)
+		if len(a.Orders) != placed || placed == buyers {
+			t.Errorf("%d orders are in the table, %d were answered", len(a.Orders), placed)
+		}
+		// What is wanted is more than there is, so little is left of at least one product.
+		least := 50
+		for j := range products {
+			least = min(least, a.Records[storetest.Key{PK: fmt.Sprintf("PRODUCT#p%d", j), SK: "#METADATA"}].Int("available"))
+		}
+		if least > 2 {
+			t.Errorf("%d orders were refused, and %d pieces and more of every product are left", buyers-placed, least)
+		}
+	})
+}
