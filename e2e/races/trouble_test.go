@@ -1,12 +1,10 @@
 package races_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -73,33 +71,39 @@ func TestPassingTrouble(t *testing.T) {
 	}
 }
 
+// lasting lets every transaction meet a fault, and lets the request's time be over with the fourth.
+func lasting(kind faults.Kind, passed func()) faults.Chooser {
+	attempts := 0
+	return func(r faults.Request) faults.Kind {
+		if !r.Writes() {
+			return faults.None
+		}
+		if attempts++; attempts == 4 {
+			passed()
+		}
+		return kind
+	}
+}
+
 // Trouble that stays until the request's time is over is told as such, and nothing is written.
 func TestLastingTrouble(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.Conflict, faults.Throughput, faults.Throttling, faults.Internal, faults.Refused} {
 		t.Run(string(kind), func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-				always := func(r faults.Request) faults.Kind {
-					if r.Writes() {
-						return kind
-					}
-					return faults.None
-				}
 				s := open(t, db, small, faultless)
-				failing, between := faults.Between(db, always)
+				before := storetest.Clean(t, db, s.table, 1)
+				ctx := shoptest.NewDeadline(t.Context())
+				failing, between := faults.Between(db, lasting(kind, ctx.Pass))
 				store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 				if err != nil {
 					t.Fatal(err)
 				}
-				before := storetest.Clean(t, db, s.table, 1)
-				// A context that ends stands for the server's own limit, which is longer than a test should take.
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-				defer cancel()
 				order := commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}}
 				if _, err := store.PlaceOrder(ctx, dynamo.Caller{Name: "test", IdempotencyKey: "k"}, order); !errors.Is(err, dynamo.ErrUnavailable) {
 					t.Errorf("the error is %v, want ErrUnavailable", err)
 				}
-				if between.Counts()[kind] < 2 {
-					t.Errorf("%d attempts, want several", between.Counts()[kind])
+				if n := between.Counts()[kind]; n != 4 {
+					t.Errorf("%d attempts, want 4", n)
 				}
 				after := storetest.Clean(t, db, s.table, 1)
 				if len(after.Records) != len(before.Records) || available(after) != 10 {
@@ -114,17 +118,14 @@ func TestLastingTrouble(t *testing.T) {
 func TestLastingTroubleOverHTTP(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := open(t, db, small, faultless)
-		failing, _ := faults.Between(db, func(r faults.Request) faults.Kind {
-			if r.Writes() {
-				return faults.Conflict
-			}
-			return faults.None
-		})
+		over := func() {}
+		failing, _ := faults.Between(db, lasting(faults.Conflict, func() { over() }))
 		store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 		if err != nil {
 			t.Fatal(err)
 		}
-		url := shoptest.ServeFor(t, store, io.Discard, 300*time.Millisecond)
+		url, passed := shoptest.ServeUntil(t, store, io.Discard)
+		over = passed
 		if a, err := shoptest.NewClient().Send(t.Context(), url, one("k")); !errors.Is(err, shoptest.ErrNoAnswer) {
 			t.Errorf("the answer is %v, %v, want UNAVAILABLE", a, err)
 		}

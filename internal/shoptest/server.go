@@ -1,13 +1,11 @@
 package shoptest
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
@@ -30,17 +28,6 @@ func handlerOf(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
 		t.Fatal(err)
 	}
 	return handler
-}
-
-// ServeFor is Serve with requests that may take so long, if that is less than what the server allows.
-func ServeFor(t testing.TB, store *dynamo.Store, log io.Writer, limit time.Duration) string {
-	t.Helper()
-	next := handlerOf(t, store, log)
-	return listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), limit)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	}))
 }
 
 func listen(t testing.TB, handler http.Handler) string {

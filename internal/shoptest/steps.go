@@ -3,6 +3,7 @@ package shoptest
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -13,6 +14,8 @@ type Step struct {
 	Mutation
 	// Order picks one of the orders that are known then; -1 for a step that is about none.
 	Order int
+	// Fitting tells that it picks, where there is one, an order of which it can be done as far as is known.
+	Fitting bool
 	// Expect tells how its expectedVersion is chosen.
 	Expect Expectation
 	// Twice tells that it is sent a second time, with the same key, if it has one.
@@ -96,6 +99,9 @@ func (s Steps) Next(field, name string) Step {
 		}
 	}
 	keyed, versioned := false, false
+	if canDo[field] != nil {
+		step.Order, step.Fitting = s.Int(6), s.likely(5)
+	}
 	switch field {
 	case "createCustomer":
 		keyed = true
@@ -123,21 +129,18 @@ func (s Steps) Next(field, name string) Step {
 		maybe("shippingAddress", func() any { return s.address() })
 	case "confirmOrder", "deliverOrder", "cancelOrder", "shipOrder":
 		keyed, versioned = true, true
-		step.Order = s.Int(6)
 		maybe("note", func() any { return s.one("soon", "late") })
 		if field == "shipOrder" {
 			in["warehouseId"] = s.warehouse()
 		}
 	case "setOrderItem", "removeOrderItem":
 		versioned = true
-		step.Order = s.Int(6)
 		in["sku"] = s.product()
 		if field == "setOrderItem" {
 			in["quantity"] = 1 + s.Int(5)
 		}
 	case "updateShippingAddress":
 		versioned = true
-		step.Order = s.Int(6)
 		in["shippingAddress"] = s.address()
 	case "createProduct":
 		keyed = true
@@ -195,16 +198,40 @@ func (s Steps) Next(field, name string) Step {
 	return step
 }
 
+// canDo are the mutations of an order, and the statuses in which it takes them.
+var canDo = map[string][]string{
+	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
+	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
+}
+
 // Memory is what clients know of the shop from the answers that they got. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
 	orders   []string
-	known    map[string]bool
+	latest   map[string]Result
 	versions map[string]int
 }
 
 // NewMemory is the memory of clients who know nothing.
-func NewMemory() *Memory { return &Memory{known: map[string]bool{}, versions: map[string]int{}} }
+func NewMemory() *Memory { return &Memory{latest: map[string]Result{}, versions: map[string]int{}} }
+
+// pick is the order that a step is about; those that were placed last come first, as the others have mostly come to their end.
+func (m *Memory) pick(s Step) Result {
+	var fitting []string
+	for _, id := range m.orders {
+		o := m.latest[id]
+		if s.Fitting && slices.Contains(canDo[s.Field], o.Status) && (s.Field != "removeOrderItem" || len(o.Items.Nodes) > 1) {
+			fitting = append(fitting, id)
+		}
+	}
+	if len(fitting) == 0 {
+		fitting = m.orders
+	}
+	if len(fitting) == 0 {
+		return Result{ID: noOrder}
+	}
+	return m.latest[fitting[max(0, len(fitting)-1-s.Order)]]
+}
 
 // noOrder is an id of an order that nobody has placed.
 const noOrder = "01HVMK3P2Q000000000000000Z"
@@ -243,10 +270,10 @@ func (m *Memory) Now(s Step) Mutation {
 	defer m.mu.Unlock()
 	out := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
 	if s.Order >= 0 {
-		out.Input["orderId"] = noOrder
-		if len(m.orders) > 0 {
-			// The latest ones: those before have mostly come to their end.
-			out.Input["orderId"] = m.orders[max(0, len(m.orders)-1-s.Order)]
+		o := m.pick(s)
+		out.Input["orderId"] = o.ID
+		if s.Fitting && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
+			out.Input["sku"] = o.Items.Nodes[0].ProductID
 		}
 	}
 	switch s.Expect {
@@ -268,9 +295,14 @@ func (m *Memory) Learn(asked Mutation, a Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := a.Record()
-	if fields[asked.Field] == "order" && !m.known[r.ID] {
-		m.known[r.ID] = true
-		m.orders = append(m.orders, r.ID)
+	if fields[asked.Field] == "order" {
+		before, known := m.latest[r.ID]
+		if !known {
+			m.orders = append(m.orders, r.ID)
+		}
+		if r.Version > before.Version {
+			m.latest[r.ID] = r
+		}
 	}
 	subject := Subject(asked.Field, asked.Input, r)
 	m.versions[subject] = max(m.versions[subject], r.Version)
