@@ -535,6 +535,10 @@ func (a *audit) events(k Key, id string, o *auditedOrder) {
 			a.problem(ek, "is %q as event %d", kind, i)
 		}
 	}
+	if len(ids) == 0 {
+		a.problem(k, "has no events")
+		return
+	}
 	a.expect(k, "status", status, o.own.Text("status"))
 	a.expect(k, "createdAt", momentOf(id), o.own.Text("createdAt"))
 	if placed {

@@ -1,0 +1,158 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+func key(i int) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "k"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprint(i)}}
+}
+
+// failing is a client of db's engine on which every request meets a fault, and is not repeated.
+func failing(db *dynamodb.Client, kind faults.Kind) (*dynamodb.Client, *faults.Client) {
+	client, between := faults.Between(db, func(faults.Request) faults.Kind { return kind })
+	return dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), between
+}
+
+func written(t *testing.T, db *dynamodb.Client, table string) int {
+	t.Helper()
+	out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(out.Items)
+}
+
+// The SDK takes each fault for what it stands for, and the engine has seen the request or not.
+func TestKinds(t *testing.T) {
+	code := func(want string) func(error) bool {
+		return func(err error) bool {
+			api := smithy.APIError(nil)
+			return errors.As(err, &api) && api.ErrorCode() == want
+		}
+	}
+	network := func(err error) bool { failed := (*net.OpError)(nil); return errors.As(err, &failed) }
+	for _, c := range []struct {
+		kind  faults.Kind
+		is    func(error) bool
+		saved int
+	}{
+		{faults.None, func(err error) bool { return err == nil }, 2},
+		{faults.Throughput, code("ProvisionedThroughputExceededException"), 0},
+		{faults.Throttling, code("ThrottlingException"), 0},
+		{faults.Internal, code("InternalServerError"), 0},
+		{faults.Conflict, func(err error) bool {
+			cancelled := (*types.TransactionCanceledException)(nil)
+			return errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 &&
+				*cancelled.CancellationReasons[0].Code == "TransactionConflict" && *cancelled.CancellationReasons[1].Code == "None"
+		}, 0},
+		{faults.Refused, network, 0},
+		{faults.Reset, network, 2},
+		{faults.Silence, func(err error) bool { timeout := net.Error(nil); return errors.As(err, &timeout) && timeout.Timeout() }, 2},
+		{faults.Cut, func(err error) bool { return err != nil && !network(err) }, 2},
+		{faults.Unprocessed, func(err error) bool { return err == nil }, 2},
+	} {
+		t.Run(string(c.kind), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+				table := storetest.TableName()
+				storetest.NewTable(t, db, dynamo.Options{Table: table})
+				client, between := failing(db, c.kind)
+				put := func(i int) types.TransactWriteItem {
+					return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key(i)}}
+				}
+				_, err := client.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put(1), put(2)}})
+				if !c.is(err) {
+					t.Errorf("the error is %v", err)
+				}
+				if n := written(t, db, table); n != c.saved {
+					t.Errorf("%d records were written, want %d", n, c.saved)
+				}
+				lost := 0
+				if c.kind == faults.Reset || c.kind == faults.Silence || c.kind == faults.Cut {
+					lost = 1
+				}
+				if between.LostCommits() != lost {
+					t.Errorf("%d commits were lost, want %d", between.LostCommits(), lost)
+				}
+			})
+		})
+	}
+}
+
+// A batch is done in part, and says which part is left.
+func TestUnprocessed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		table := storetest.TableName()
+		storetest.NewTable(t, db, dynamo.Options{Table: table})
+		client, between := failing(db, faults.Unprocessed)
+		var puts []types.WriteRequest
+		var keys []map[string]types.AttributeValue
+		for i := range 5 {
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: key(i)}})
+			keys = append(keys, key(i))
+		}
+		wrote, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
+		if err != nil || len(wrote.UnprocessedItems[table]) != 3 || written(t, db, table) != 2 {
+			t.Fatalf("%v, %v, %d records", wrote, err, written(t, db, table))
+		}
+		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: wrote.UnprocessedItems}); err != nil {
+			t.Fatal(err)
+		}
+		read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys, ConsistentRead: aws.Bool(true)}}})
+		if err != nil || len(read.Responses[table]) != 2 || len(read.UnprocessedKeys[table].Keys) != 3 || !aws.ToBool(read.UnprocessedKeys[table].ConsistentRead) {
+			t.Errorf("%v, %v", read, err)
+		}
+		if n := between.Counts()[faults.Unprocessed]; n != 2 {
+			t.Errorf("%d faults are counted, want 2", n)
+		}
+		between.Heal()
+		if read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: read.UnprocessedKeys}); err != nil || len(read.Responses[table]) != 3 {
+			t.Errorf("healed: %v, %v", read, err)
+		}
+	})
+}
+
+// The same seed gives the same faults.
+func TestRandom(t *testing.T) {
+	rates := faults.Rates{faults.Throughput: 0.2, faults.Reset: 0.2, faults.Cut: 0.1}
+	draw := func(seed uint64) (kinds []faults.Kind, n int) {
+		choose := faults.Random(seed, rates, nil)
+		for range 1000 {
+			if choose(faults.Request{Operation: "GetItem"}) != faults.None {
+				t.Error("a read met a fault of writes")
+			}
+			kind := choose(faults.Request{Operation: "TransactWriteItems"})
+			kinds = append(kinds, kind)
+			if kind != faults.None {
+				n++
+			}
+		}
+		return kinds, n
+	}
+	one, n := draw(1)
+	again, _ := draw(1)
+	other, _ := draw(2)
+	if fmt.Sprint(one) != fmt.Sprint(again) || fmt.Sprint(one) == fmt.Sprint(other) {
+		t.Error("faults do not follow the seed")
+	}
+	if n < 400 || n > 600 {
+		t.Errorf("%d of 1000 requests failed, want about half", n)
+	}
+}

@@ -1,0 +1,186 @@
+package storetest_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+// lived is a shop in which something has happened: a pending, a confirmed, a shipped and a cancelled order.
+func lived(t *testing.T, db *dynamodb.Client, shards int) string {
+	t.Helper()
+	table := storetest.TableName()
+	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
+	storetest.Load(t, store, shoptest.World{Customers: 2, Products: 2, Warehouses: 1, Employees: 2, Stock: 20}.Book(t))
+	caller := dynamo.Caller{Name: "test"}
+	var ids []commerce.OrderID
+	for _, key := range []string{"a", "b", "c", "d"} {
+		o, err := store.PlaceOrder(t.Context(), dynamo.Caller{Name: "test", IdempotencyKey: key}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, o.ID)
+	}
+	for _, m := range []commerce.OrderMove{
+		{OrderID: ids[1], To: commerce.Confirmed}, {OrderID: ids[2], To: commerce.Confirmed},
+		{OrderID: ids[2], To: commerce.Shipped, WarehouseID: "w0"}, {OrderID: ids[3], To: commerce.Cancelled},
+	} {
+		if _, err := store.MoveOrder(t.Context(), caller, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return table
+}
+
+// damage changes one record: the first by key whose keys begin with these.
+type damage struct {
+	name, pk, sk string
+	// change is what to put in the record's place; nil to delete it.
+	change func(storetest.Record)
+	// says is part of what the audit must say.
+	says string
+}
+
+func set(name string, v types.AttributeValue) func(storetest.Record) {
+	return func(r storetest.Record) { r[name] = v }
+}
+
+func damages() []damage {
+	return []damage{
+		{"order without its copy", "CUSTOMER#c1", "ORDER#", nil, "no customer's copy"},
+		{"copy without its order", "ORDER#", "#METADATA", nil, "is missing"},
+		{"status of the copy", "CUSTOMER#c1", "ORDER#", set("status", str("delivered")), "the customer's copy"},
+		{"attribute of the copy alone", "CUSTOMER#c1", "ORDER#", set("more", str("x")), "has no more"},
+		{"status of the order", "ORDER#", "#METADATA", set("status", str("shipped")), "status"},
+		{"total", "ORDER#", "#METADATA", set("total", num("1")), "add up to"},
+		{"itemCount", "ORDER#", "#METADATA", set("itemCount", num("3")), "itemCount"},
+		{"items carried", "ORDER#", "#METADATA", func(r storetest.Record) {
+			r["items"].(*types.AttributeValueMemberL).Value[0].(*types.AttributeValueMemberM).Value["qty"] = num("9")
+		}, "the item's record"},
+		{"items not carried", "ORDER#", "#METADATA", func(r storetest.Record) { delete(r, "items") }, "whether it carries"},
+		{"missing item", "ORDER#", "ITEM#", nil, "has no record"},
+		{"quantity of an item", "ORDER#", "ITEM#", set("qty", num("7")), "available"},
+		{"missing event", "ORDER#", "EVENT#", nil, "no events"},
+		{"another kind of event", "ORDER#", "EVENT#", set("type", str("delivered")), "moves an order"},
+		{"event of another moment", "ORDER#", "EVENT#", set("createdAt", str("2020-01-01T00:00:00.000Z")), "createdAt"},
+		{"order of another version", "ORDER#", "#METADATA", set("version", num("9")), "version"},
+		{"index key of the status", "ORDER#", "#METADATA", set("gsi1pk", str("STATUS#other")), "gsi1pk"},
+		{"index key of the copy", "CUSTOMER#c1", "ORDER#", set("gsi1sk", str("ORDER#other")), "gsi1sk"},
+		{"missing customer", "CUSTOMER#c1", "#METADATA", nil, "which is not there"},
+		{"orderCount", "CUSTOMER#c1", "#METADATA", set("orderCount", num("5")), "orderCount"},
+		{"missing edge to the rep", "CUSTOMER#c1", "REP", nil, "which is not there"},
+		{"edge to another rep", "CUSTOMER#c1", "REP", set("accountRepId", str("e0")), "accountRepId"},
+		{"name in the edge", "CUSTOMER#c1", "REP", set("name", str("other")), "the customer"},
+		{"missing e-mail claim", "EMAIL#c1@example.com", "#METADATA", nil, "which is not there"},
+		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", set("customerId", str("c0")), "who claims"},
+		{"available", "PRODUCT#p0", "#METADATA", set("available", num("1")), "available"},
+		{"totalInventory", "PRODUCT#p0", "#METADATA", set("totalInventory", num("1")), "totalInventory"},
+		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", num("1")), "totalInventory"},
+		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", num("-1")), "negative"},
+		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which is not there"},
+		{"missing warehouse", "WAREHOUSE#w0", "#METADATA", nil, "which is not there"},
+		{"missing employee", "EMPLOYEE#e1", "#METADATA", nil, "which is not there"},
+		{"missing name edge", "EMPLOYEE#e0", "NAME", nil, "which is not there"},
+		{"job in an edge", "EMPLOYEE#e0", "TITLE", set("jobTitle", str("King")), "jobTitle"},
+		{"missing warehouse edge", "EMPLOYEE#e0", "WAREHOUSE", nil, "which is not there"},
+		{"answer about no order", "IDEMPOTENCY#", "#METADATA", func(r storetest.Record) {
+			r["result"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": str("none")}}
+		}, "which is not there"},
+	}
+}
+
+// The audit finds every kind of damage, and nothing where there is none.
+func TestAudit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, shards := range []int{1, 3} {
+			table := lived(t, db, shards)
+			whole := storetest.Clean(t, db, table, shards)
+			if len(whole.Orders) != 4 || len(whole.Answers) != 4 {
+				t.Fatalf("%d orders and %d keys, want 4 of each", len(whole.Orders), len(whole.Answers))
+			}
+			put := func(r storetest.Record) {
+				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, d := range damages() {
+				k, before := find(t, whole, d)
+				if d.change == nil {
+					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"pk": str(k.PK), "sk": str(k.SK)}}); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					after := deepCopy(before)
+					d.change(after)
+					put(after)
+				}
+				damaged, err := storetest.Audit(t.Context(), db, table, shards)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(strings.Join(damaged.Problems, "\n"), d.says) {
+					t.Errorf("%s: the audit says %q, want %q", d.name, damaged.Problems, d.says)
+				}
+				put(before)
+			}
+			storetest.Clean(t, db, table, shards)
+			orphan := storetest.Record{"pk": str("SOMETHING"), "sk": str("ELSE")}
+			put(orphan)
+			if damaged, err := storetest.Audit(t.Context(), db, table, shards); err != nil || len(damaged.Problems) != 1 {
+				t.Errorf("an unknown record: %v, %v", damaged, err)
+			}
+		}
+	})
+}
+
+func find(t *testing.T, a *storetest.Audited, d damage) (storetest.Key, storetest.Record) {
+	t.Helper()
+	var keys []storetest.Key
+	for k := range a.Records {
+		if strings.HasPrefix(k.PK, d.pk) && strings.HasPrefix(k.SK, d.sk) {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		t.Fatalf("%s: there is no such record", d.name)
+	}
+	first := slices.MinFunc(keys, func(a, b storetest.Key) int { return strings.Compare(a.PK+a.SK, b.PK+b.SK) })
+	return first, a.Records[first]
+}
+
+// deepCopy copies a record with the lists and maps in it.
+func deepCopy(r storetest.Record) storetest.Record {
+	out := maps.Clone(r)
+	for name, v := range out {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberL:
+			l := slices.Clone(v.Value)
+			for i, e := range l {
+				if m, ok := e.(*types.AttributeValueMemberM); ok {
+					l[i] = &types.AttributeValueMemberM{Value: deepCopy(m.Value)}
+				}
+			}
+			out[name] = &types.AttributeValueMemberL{Value: l}
+		case *types.AttributeValueMemberM:
+			out[name] = &types.AttributeValueMemberM{Value: deepCopy(v.Value)}
+		}
+	}
+	return out
+}
