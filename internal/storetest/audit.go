@@ -195,12 +195,12 @@ var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 func (a *audit) agree(k Key, with string, one, other Record, except ...string) {
 	for name, v := range one {
 		if !slices.Contains(except, name) && !equal(v, other[name]) {
-			a.problem(k, "%s is %s, in %s it is %s", name, show(v), with, show(other[name]))
+			a.problem(k, "%s is %s, in %s it is %s", name, Show(v), with, Show(other[name]))
 		}
 	}
 	for name, v := range other {
 		if !slices.Contains(except, name) && one[name] == nil {
-			a.problem(k, "has no %s, in %s it is %s", name, with, show(v))
+			a.problem(k, "has no %s, in %s it is %s", name, with, Show(v))
 		}
 	}
 }
@@ -232,11 +232,11 @@ func equal(a, b types.AttributeValue) bool {
 		}
 		return true
 	}
-	return show(a) == show(b)
+	return Show(a) == Show(b)
 }
 
-// show writes a value for people.
-func show(v types.AttributeValue) string {
+// Show writes a value for people.
+func Show(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
@@ -247,13 +247,13 @@ func show(v types.AttributeValue) string {
 	case *types.AttributeValueMemberL:
 		parts := make([]string, len(v.Value))
 		for i, e := range v.Value {
-			parts[i] = show(e)
+			parts[i] = Show(e)
 		}
 		return "[" + strings.Join(parts, " ") + "]"
 	case *types.AttributeValueMemberM:
 		var parts []string
 		for name, e := range v.Value {
-			parts = append(parts, name+": "+show(e))
+			parts = append(parts, name+": "+Show(e))
 		}
 		slices.Sort(parts)
 		return "{" + strings.Join(parts, " ") + "}"
@@ -448,7 +448,7 @@ func (a *audit) items(k Key, id string, o *auditedOrder) {
 			item.Text("productId")+" "+item.Text("orderId")+" "+item.Text("customerId")+" "+item.Text("currency"))
 		a.refer(ik, "PRODUCT#"+sku, metadata)
 		if item.Int("qty") < 1 || item.Number("price") == nil {
-			a.problem(ik, "has a quantity of %s and a price of %s", show(item["qty"]), show(item["price"]))
+			a.problem(ik, "has a quantity of %s and a price of %s", Show(item["qty"]), Show(item["price"]))
 			continue
 		}
 		total.Add(total, new(big.Rat).Mul(item.Number("qty"), item.Number("price")))
@@ -458,7 +458,7 @@ func (a *audit) items(k Key, id string, o *auditedOrder) {
 	}
 	a.expect(k, "itemCount", len(o.items), o.own.Int("itemCount"))
 	if have := o.own.Number("total"); have == nil || have.Cmp(total) != 0 {
-		a.problem(k, "total is %s, its items add up to %s", show(o.own["total"]), total.FloatString(4))
+		a.problem(k, "total is %s, its items add up to %s", Show(o.own["total"]), total.FloatString(4))
 	}
 	embedded, embeds := o.own["items"].(*types.AttributeValueMemberL)
 	a.expect(k, "whether it carries its items", len(o.items) <= maxEmbedded, embeds)
@@ -469,7 +469,7 @@ func (a *audit) items(k Key, id string, o *auditedOrder) {
 	for _, e := range embedded.Value {
 		m, ok := e.(*types.AttributeValueMemberM)
 		if !ok {
-			a.problem(k, "carries an item that is %s", show(e))
+			a.problem(k, "carries an item that is %s", Show(e))
 			continue
 		}
 		line := Record(m.Value)
