@@ -88,7 +88,7 @@ func client(seed uint64) (*shoptest.Client, *forgetful) {
 // write fails in a row; at these rates few wait for longer than 20 ms.
 func writeFaults() faults.Rates {
 	return faults.Rates{
-		faults.Throughput: 0.02, faults.Throttling: 0.02, faults.Internal: 0.02, faults.Conflict: 0.04, faults.Refused: 0.02,
+		faults.Throughput: 0.02, faults.Throttling: 0.02, faults.Internal: 0.02, faults.Conflict: 0.04, faults.InProgress: 0.02, faults.Refused: 0.02,
 		faults.Reset: 0.04, faults.Silence: 0.02, faults.Cut: 0.05,
 	}
 }

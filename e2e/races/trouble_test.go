@@ -49,7 +49,7 @@ func TestPassingTrouble(t *testing.T) {
 		"conflicts":  {faults.Conflict, faults.Conflict, faults.Conflict, faults.Conflict},
 		"throttling": {faults.Throughput, faults.Throttling, faults.Throughput},
 		"faults":     {faults.Internal, faults.Refused, faults.Internal},
-		"everything": {faults.Refused, faults.Throttling, faults.Conflict, faults.Internal},
+		"everything": {faults.Refused, faults.Throttling, faults.Conflict, faults.InProgress, faults.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -87,7 +87,7 @@ func lasting(kind faults.Kind, passed func()) faults.Chooser {
 
 // Trouble that stays until the request's time is over is told as such, and nothing is written.
 func TestLastingTrouble(t *testing.T) {
-	for _, kind := range []faults.Kind{faults.Conflict, faults.Throughput, faults.Throttling, faults.Internal, faults.Refused} {
+	for _, kind := range []faults.Kind{faults.Conflict, faults.InProgress, faults.Throughput, faults.Throttling, faults.Internal, faults.Refused} {
 		t.Run(string(kind), func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 				s := open(t, db, small, faultless)

@@ -33,6 +33,9 @@ const (
 	Internal Kind = "InternalServerError"
 	// Conflict is a TransactionCanceledException for which another transaction is the reason. It is only for TransactWriteItems.
 	Conflict Kind = "TransactionConflict"
+	// InProgress is a TransactionInProgressException: the same transaction was sent before, and is not done yet. It is only for
+	// TransactWriteItems.
+	InProgress Kind = "TransactionInProgress"
 	// Refused is a connection that cannot be made.
 	Refused Kind = "connection refused"
 
@@ -83,7 +86,7 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 
 // kinds are all faults, in an order that does not change.
 func kinds() []Kind {
-	return []Kind{Throughput, Throttling, Internal, Conflict, Refused, Reset, Silence, Cut, Unprocessed}
+	return []Kind{Throughput, Throttling, Internal, Conflict, InProgress, Refused, Reset, Silence, Cut, Unprocessed}
 }
 
 // HTTP is what the SDK sends its requests through.
@@ -154,6 +157,9 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		return answer(r, http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError", "Internal server error")
 	case Conflict:
 		return conflict(r, body)
+	case InProgress:
+		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException",
+			"The transaction with the given request token is already in progress.")
 	case Refused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case Unprocessed:
@@ -168,7 +174,7 @@ func (c *Client) pick(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := c.choose(r)
-	if kind == Conflict && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 {
+	if (kind == Conflict || kind == InProgress) && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 {
 		kind = None
 	}
 	if kind != None {

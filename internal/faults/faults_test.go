@@ -63,6 +63,10 @@ func TestKinds(t *testing.T) {
 			return errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 &&
 				*cancelled.CancellationReasons[0].Code == "TransactionConflict" && *cancelled.CancellationReasons[1].Code == "None"
 		}, 0},
+		{faults.InProgress, func(err error) bool {
+			busy := (*types.TransactionInProgressException)(nil)
+			return errors.As(err, &busy)
+		}, 0},
 		{faults.Refused, network, 0},
 		{faults.Reset, network, 2},
 		{faults.Silence, func(err error) bool { timeout := net.Error(nil); return errors.As(err, &timeout) && timeout.Timeout() }, 2},
