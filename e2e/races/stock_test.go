@@ -108,3 +108,54 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 		}
 	})
 }
+
+// Twelve confirmed orders are shipped at once from a warehouse that has pieces for five of them: five leave, and the others can still
+// leave from another warehouse.
+func TestMoreShipmentsThanPieces(t *testing.T) {
+	const orders, pieces = 12, 5
+	onServers(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
+		c := shoptest.NewClient()
+		t.Cleanup(c.HTTP.CloseIdleConnections)
+		send := func(i int, m shoptest.Mutation) shoptest.Answer {
+			a, err := c.Send(t.Context(), urls[i%len(urls)], m)
+			if err != nil {
+				t.Errorf("%s %v: %v", m.Field, m.Input, err)
+			}
+			return a
+		}
+		ids := make([]string, orders)
+		inParallel(orders, orders, func(i int) {
+			placed := send(i, shoptest.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": fmt.Sprintf("c%d", i%2),
+				"items": []map[string]any{{"sku": "p0", "quantity": 1}, {"sku": "p1", "quantity": 1}}}})
+			ids[i] = placed.Record().ID
+			if a := send(i, shoptest.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Done() {
+				t.Errorf("confirm %s: %v", ids[i], a)
+			}
+		})
+		// Each is sent off twice at once, without a key: it leaves once all the same.
+		ship := func(from string) (shipped int) {
+			answers := make([]shoptest.Answer, 2*orders)
+			inParallel(len(answers), len(answers), func(i int) {
+				answers[i] = send(i, shoptest.Mutation{Field: "shipOrder", Input: map[string]any{"orderId": ids[i/2], "warehouseId": from}})
+			})
+			for _, a := range answers {
+				if a.Done() {
+					shipped++
+				}
+			}
+			return shipped
+		}
+		for _, step := range []struct {
+			from    string
+			shipped int
+		}{{"w0", pieces}, {"w1", pieces}, {"w2", orders - 2*pieces}} {
+			if n := ship(step.from); n != step.shipped {
+				t.Errorf("%d orders left from %s, want %d", n, step.from, step.shipped)
+			}
+			a := storetest.Clean(t, s.db, s.table, 1)
+			if left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "WAREHOUSE#" + step.from}].Int("quantity"); left != pieces-step.shipped {
+				t.Errorf("%d pieces are left in %s, want %d", left, step.from, pieces-step.shipped)
+			}
+		}
+	})
+}
