@@ -13,17 +13,13 @@ package enginetest
 //   - Conditions compare numbers as float64: whole ones up to 2^53 are told apart. Store amounts as whole numbers of the smallest
 //     unit, or as text.
 //   - Do not let a condition compare an attribute with a value of another type: it is an error, and not false.
-//   - Do not read empty lists, maps or bytes: they are kept and conditions see them, but answers leave them out. Empty bytes
-//     make every condition on their record fail, so do not store them.
+//   - Do not store empty bytes: they make every condition on their record fail.
 //   - Do not continue a query after a key that may be gone; put the position into the key condition.
 //   - Check for duplicates in a batch before it is sent.
 //   - Partition key + "." + sort key has to be different for different records.
 //   - Every query looks at all records of the table: keep it small.
 func Minidyn() Differences {
-	const (
-		lenient = "minidyn does not check for this"
-		dropped = "minidyn's protocol types leave out what is empty"
-	)
+	const lenient = "minidyn does not check for this"
 	return Differences{
 		"BatchGetDuplicates":                            lenient,
 		"BatchWriteDuplicates":                          lenient,
@@ -33,7 +29,6 @@ func Minidyn() Differences {
 		"Condition/n_=_'10'_is_false":                   "minidyn refuses to compare values of different types",
 		"ConditionBesideEmptyBytes":                     "minidyn refuses all conditions on a record with empty bytes",
 		"DescribeTable":                                 "minidyn tells neither the table's status nor its attribute definitions",
-		"EmptyLists":                                    dropped,
 		"KeysDoNotRunTogether/dot":                      "minidyn joins partition and sort key with a dot",
 		"NumberRefused":                                 lenient,
 		"NumberSpelling":                                "minidyn stores numbers as they are spelled",

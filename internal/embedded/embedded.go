@@ -29,7 +29,6 @@
 //     ExclusiveStartKey.
 //   - It joins partition and sort key with a point. No two keys of the model can be joined to the same text, as values hold no '#'
 //     and every sort key begins with, or follows, literal text.
-//   - Empty lists are left out of answers, so a list that is not there reads as an empty one.
 //   - Updates that reach into lists or maps, change sets or append to lists lose data: UpdateItem leaves them to minidyn, and
 //     transactions refuse them. Batches leave the index wrong where they take a record out of it.
 //   - Conditions compare numbers as float64.

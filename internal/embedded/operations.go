@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"github.com/aws/smithy-go"
 )
@@ -104,7 +105,7 @@ func encode(out any, err error) (status int, body []byte, _ error) {
 			status = http.StatusInternalServerError
 		}
 	}
-	body, err = json.Marshal(out)
+	body, err = json.Marshal(spelled(reflect.ValueOf(out)))
 	if err != nil {
 		return 0, nil, fmt.Errorf("embedded store: encode the reply: %w", err)
 	}

@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+
+	"github.com/truora/minidyn/server"
+)
+
+// spelled makes of an answer what encodes to its JSON with empty lists, maps and bytes in it. The engine's own types leave them
+// out, and the SDK takes a value without a type for the one before it.
+func spelled(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		switch {
+		case v.IsNil():
+			return nil
+		case v.Type() == reflect.TypeFor[*server.AttributeValue]():
+			return fields(v.Elem(), func(f reflect.Value) bool { return f.IsNil() })
+		}
+		return spelled(v.Elem())
+	case reflect.Struct:
+		return fields(v, func(f reflect.Value) bool {
+			// A last key without attributes would be one to go on from.
+			return f.IsZero() || f.Kind() == reflect.Map && f.Len() == 0
+		})
+	case reflect.Map:
+		values := make(map[string]any, v.Len())
+		for name, value := range v.Seq2() {
+			if a, ok := value.Interface().(*server.AttributeValue); ok && emptied(a) {
+				continue
+			}
+			values[name.String()] = spelled(value)
+		}
+		return values
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[[]byte]() {
+			return v.Interface()
+		}
+		values := make([]any, v.Len())
+		for i := range values {
+			values[i] = spelled(v.Index(i))
+		}
+		return values
+	default:
+		return v.Interface()
+	}
+}
+
+// fields are a struct's by their names in JSON, without those that are to be left out.
+func fields(v reflect.Value, leftOut func(reflect.Value) bool) map[string]any {
+	values := map[string]any{}
+	for field, value := range v.Fields() {
+		if !leftOut(value) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			values[cmp.Or(name, field.Name)] = spelled(value)
+		}
+	}
+	return values
+}
+
+// emptied tells of a set from which the last element was taken. DynamoDB has no such attribute any more.
+func emptied(a *server.AttributeValue) bool {
+	return a.SS != nil && len(a.SS) == 0 || a.NS != nil && len(a.NS) == 0 || a.BS != nil && len(a.BS) == 0
+}
