@@ -85,9 +85,15 @@ type NewProduct struct {
 type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
-	UnitPrice      *Money
+	UnitPrice      *Price
 	// ExpectedVersion is the version that the record must have; nil for any.
 	ExpectedVersion *int
+}
+
+// Price is what a piece is to cost, in the product's currency where it names none: only then is known how many digits it can have.
+type Price struct {
+	Amount   string
+	Currency Currency
 }
 
 // NewWarehouse adds a warehouse.

@@ -3,10 +3,12 @@ package commerce
 import (
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Ids are distinct types, so that a customer's cannot be given where an order's is wanted.
@@ -112,7 +114,7 @@ func ParseText(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseEmail returns the form of an e-mail address by which customers are found: lower case.
+// ParseEmail returns the form of an e-mail address by which customers are found: lower case, and composed (Unicode's NFC).
 //
 // Errors: InvalidError where s is no address of the form local@domain, is longer than 254 bytes (RFC 5321), or
 // holds spaces or '#'.
@@ -122,23 +124,26 @@ func ParseEmail(s string) (string, error) {
 		return "", err
 	}
 	local, domain, ok := strings.Cut(text, "@")
-	if !ok || local == "" || domain == "" || strings.ContainsAny(text, " \t") || strings.Contains(domain, "@") {
+	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, invisible) {
 		return "", Invalid("is no e-mail address: it has the form name@example.com")
 	}
-	return strings.ToLower(text), nil
+	return norm.NFC.String(strings.ToLower(norm.NFC.String(text))), nil
 }
+
+// invisible tells of a character that shows nothing, a space or a mark of direction, say, or is none.
+func invisible(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) }
 
 // ParseName returns s as a name or a line of text that is shown to people.
 //
-// Errors: InvalidError where s is blank, longer than limit bytes, or holds control characters.
+// Errors: InvalidError where s shows nothing, is longer than limit bytes, or holds control characters.
 func ParseName(s string, limit int) (string, error) {
-	if strings.TrimSpace(s) == "" {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !invisible(r) }) {
 		return "", Invalid("is empty")
 	}
 	if len(s) > limit {
 		return "", Invalid("has %d bytes: at most %d are allowed", len(s), limit)
 	}
-	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }); i >= 0 {
+	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }); i >= 0 {
 		return "", Invalid("holds a control character, or none at all, at byte %d", i)
 	}
 	return s, nil

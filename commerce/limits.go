@@ -66,13 +66,13 @@ func ParsePrice(amount string, c Currency) (Money, error) {
 		return Money{}, err
 	}
 	if m.Amount.IsNeg() {
-		return Money{}, Invalid("is %q: a price is not negative", amount)
+		return Money{}, Invalid("is %q: a price is not negative", shown(amount))
 	}
 	if m.Amount.Trim(c.Digits()).Scale() > c.Digits() {
-		return Money{}, Invalid("is %q: amounts in %s have at most %d digits behind the point", amount, c, c.Digits())
+		return Money{}, Invalid("is %q: amounts in %s have at most %d digits behind the point", shown(amount), c, c.Digits())
 	}
 	if !m.writable() {
-		return Money{}, Invalid("is %q: an amount has at most %d digits, those behind the point included", amount, maxDigits)
+		return Money{}, Invalid("is %q: an amount has at most %d digits, those behind the point included", shown(amount), maxDigits)
 	}
 	return m, nil
 }

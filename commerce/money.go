@@ -19,7 +19,7 @@ type Currency string
 func ParseCurrency(s string) (Currency, error) {
 	unit, err := currency.ParseISO(s)
 	if err != nil || unit.String() != s {
-		return "", Invalid("is %q: a currency is three upper-case letters of ISO 4217, such as USD", s)
+		return "", Invalid("is %q, which is no currency: give three upper-case letters of ISO 4217, such as USD", shown(s))
 	}
 	return Currency(s), nil
 }
@@ -52,9 +52,19 @@ type Money struct {
 func ParseMoney(amount string, c Currency) (Money, error) {
 	d, err := decimal.Parse(amount)
 	if err != nil || !exact(d, amount) {
-		return Money{}, Invalid("is %q: an amount is a decimal number of at most 19 digits, such as 29.99", amount)
+		return Money{}, Invalid("is %q: an amount is a decimal number of at most 19 digits, such as 29.99", shown(amount))
 	}
-	return Money{Amount: d, Currency: c}, nil
+	// One amount has one form, so that equal amounts are equal (==).
+	return Money{Amount: d.Trim(c.Digits()).Pad(c.Digits()), Currency: c}, nil
+}
+
+// shown is what a message repeats of a value: not all of it, whatever was sent.
+func shown(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
 // maxAmount is longer than any amount that 19 digits can make, leading and trailing zeros included.

@@ -72,6 +72,9 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 		total.Currency = items[0].UnitPrice.Currency
 	}
 	for _, item := range items {
+		if item.UnitPrice.Currency != total.Currency {
+			return Order{}, Refuse(path, "leaves items in %s and %s: an order has one currency", total.Currency, item.UnitPrice.Currency)
+		}
 		subtotal, err := item.Subtotal()
 		if err == nil {
 			total, err = total.Plus(subtotal)
@@ -98,7 +101,7 @@ func (o Order) Moved(to Status) (Order, error) {
 
 // WithItem returns a pending order, given with all its items, with so many pieces of a product: none takes it off. product is
 // what a product that is new in the order is sold as, nil where there is no such product. by is how many pieces more than before
-// are reserved; old is the quantity before.
+// are reserved.
 //
 // Errors: InvalidInput, NotFound, TooManyLines, InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, by int, err error) {

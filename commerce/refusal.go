@@ -164,7 +164,7 @@ func NoTransition(from, to Status) InvalidTransition {
 // TooFew refuses to take more pieces than there are. where is empty for the stock that can be sold, else " in warehouse w".
 func TooFew(path []string, sku SKU, wanted, available int, where string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{because(path, "%d pieces of product %s are wanted, %d are available%s.", wanted, sku, available, where), sku, available}
+	return InsufficientStock{because(path, "Pieces of product %s: %d wanted, %d available%s.", sku, wanted, available, where), sku, available}
 }
 
 // Taken refuses an e-mail address that another customer has.

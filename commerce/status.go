@@ -55,3 +55,6 @@ func (s Status) Transitions() []Status {
 
 // Reserves tells whether an order in this status holds stock back that has not left a warehouse yet.
 func (s Status) Reserves() bool { return s == Pending || s == Confirmed }
+
+// MarshalText writes the status as the table spells it.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

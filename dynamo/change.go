@@ -43,6 +43,8 @@ type change struct {
 	known map[keys]record
 	keyBuilder
 	writes []write
+	// attempt is how often the change was planned before.
+	attempt int
 }
 
 // write is one action of a transaction.
@@ -75,21 +77,29 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 		return none, err
 	}
 	for attempt := 0; attempt < maxPlans; attempt++ {
-		// Planning again with what DynamoDB has just told needs no pause; losing again and again does.
-		if err := backOff(ctx, max(0, attempt-1)); err != nil {
-			return none, failed("TransactWriteItems", p.Mutation, err)
+		// Planning again with what DynamoDB has just told needs no pause. Who loses again and again waits, and then reads anew: what
+		// was told before the pause is no longer so.
+		if attempt > 1 {
+			if err := backOff(ctx, attempt-1); err != nil {
+				return none, failed("TransactWriteItems", p.Mutation, err)
+			}
+			clear(c.known)
 		}
-		c.keyBuilder, c.writes = keyBuilder{shards: s.shards}, nil
+		c.keyBuilder, c.writes, c.attempt = keyBuilder{shards: s.shards}, nil, attempt
 		result, err := plan(ctx, c)
-		if commerce.IsRefusal(err) {
+		if err == nil && c.err != nil {
+			// The command's values can be in keys, so it is what stands in the table that cannot.
+			err = fmt.Errorf("%s: %w: %w", p.Mutation, ErrCorrupt, errors.New(c.err.Error()))
+		}
+		if commerce.IsRefusal(err) || errors.Is(err, ErrCorrupt) {
 			// The same request may be what has changed the records: then its answer is the first one.
 			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
 				return first, err
 			}
+			if !isConflict(err) {
+				result = none
+			}
 			return result, err
-		}
-		if err == nil {
-			err = c.err
 		}
 		if err != nil {
 			return none, err
@@ -111,6 +121,12 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 		}
 	}
 	return none, fmt.Errorf("%s: %w: %w", p.Mutation, ErrUnavailable, errStale)
+}
+
+// isConflict tells of the one refusal that comes with the record as it is.
+func isConflict(err error) bool {
+	conflict := commerce.VersionConflict{}
+	return errors.As(err, &conflict)
 }
 
 // read gives records by their keys, nil for those that do not exist, in one round trip at most.
@@ -154,6 +170,23 @@ func (c *change) missing(k keys) bool {
 	return known && r == nil
 }
 
+// exactAttempts is how often an edit is tried on the condition that counters beside it stand still.
+const exactAttempts = 3
+
+// exactly adds counters to the attributes that must not have changed since they were read, so that the result shows them as they
+// are when the change is made. An edit of a record whose counters never stand still is made all the same: its result shows them as
+// they were a moment before.
+func (c *change) exactly(attributes []string, counters ...string) []string {
+	if c.attempt >= exactAttempts {
+		return attributes
+	}
+	return append(attributes, counters...)
+}
+
+// former makes the keys of what a record was. Other software may have written what can be in no key: then the record was in no
+// list of ours, and that is no error.
+func (c *change) former() *keyBuilder { return &keyBuilder{shards: c.shards} }
+
 // primary is k without the keys of the index.
 func primary(k keys) keys { return keys{PK: k.PK, SK: k.SK} }
 
@@ -184,19 +217,26 @@ func (c *change) update(before, after record, when condition) {
 	if stands == nil {
 		stands = before
 	}
+	// Index keys are ours: they become the model's, whatever other software made of them.
+	before = maps.Clone(before)
+	for _, name := range []string{attrIndexPK, attrIndexSK} {
+		if delete(before, name); stands[name] != nil {
+			before[name] = stands[name]
+		}
+	}
 	c.set(k, e.setting(before, after), &e, writeUnits(stands, maps.Clone(stands).with(after)), when)
 }
 
-// mirror makes a record that follows another one like after, whatever it was before; before is what the record is likely to be. It is
-// made where it is missing.
-func (c *change) mirror(before, after record) {
+// mirror makes a record that follows another one like after, whatever it was before; before is what the record is likely to be, and
+// optional are attributes that it must not have where after has none. It is made where it is missing.
+func (c *change) mirror(before, after record, optional ...string) {
 	var e expression
 	lost := record{}
-	for name, v := range before {
-		if _, kept := after[name]; !kept {
-			lost[name] = v
-		}
+	for _, name := range optional {
+		lost[name] = nil
 	}
+	maps.Copy(lost, before)
+	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
 	c.set(keyOf(after), e.setting(lost, after), &e, writeUnits(before, after), nil)
 }
 
@@ -306,9 +346,16 @@ func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) 
 	return stale, err
 }
 
+// maxClockSkew is how far ahead of ours the clock of somebody else can be believed to be: a time in a far future is no time at which
+// anything happened.
+const maxClockSkew = 24 * time.Hour
+
 // after is a moment behind t: now, or the next millisecond where the clock is behind that of whoever wrote t.
 func (c *change) after(t time.Time) time.Time {
 	now := c.store.now()
+	if t.After(now.Add(maxClockSkew)) {
+		return now
+	}
 	if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(now) {
 		return next
 	}

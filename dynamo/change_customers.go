@@ -92,7 +92,7 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 // rewriteCustomer adds the record of a changed customer.
 func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) {
 	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
-	c.update(customerRecord(&c.keyBuilder, *before), customerRecord(&c.keyBuilder, *after), still(stands, attrVersion, "updatedAt", "accountRepId", attrOrderCount))
+	c.update(customerRecord(c.former(), *before), customerRecord(&c.keyBuilder, *after), still(stands, c.exactly([]string{attrVersion, "updatedAt", "accountRepId"}, attrOrderCount)...))
 }
 
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
@@ -113,12 +113,12 @@ func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.
 		}
 		c.rewriteCustomer(stands, before, &after)
 		if after.AccountRepID != "" {
-			c.mirror(customerRepRecord(&c.keyBuilder, *before), customerRepRecord(&c.keyBuilder, after))
+			c.mirror(customerRepRecord(c.former(), *before), customerRepRecord(&c.keyBuilder, after))
 		}
-		if err := c.claim(before.Email, after); err != nil {
-			return nil, err
+		if cmd.Email != nil {
+			err = c.claim(before.Email, after)
 		}
-		return &after, nil
+		return &after, err
 	})
 }
 
@@ -133,13 +133,10 @@ func set[T any](place *T, value *T) {
 //
 // Errors: commerce.EmailTaken.
 func (c *change) claim(before string, after commerce.Customer) error {
-	if before == after.Email {
-		return nil
-	}
 	// Other software may have written what is no address: then nothing claims it.
 	was, _ := commerce.ParseEmail(before)
 	is, err := commerce.ParseEmail(after.Email)
-	if was == is || err != nil {
+	if err != nil {
 		return err
 	}
 	mine := isCustomer(after.ID)
@@ -148,7 +145,7 @@ func (c *change) claim(before string, after commerce.Customer) error {
 		return commerce.Taken()
 	}
 	c.put(claim, either(absent, mine))
-	if was == "" {
+	if was == "" || was == is {
 		return nil
 	}
 	old := emailClaimRecord(&c.keyBuilder, was, after.ID)
@@ -189,11 +186,11 @@ func (s *Store) AssignAccountRep(ctx context.Context, caller Caller, cmd commerc
 		c.rewriteCustomer(stands, before, &after)
 		switch {
 		case after.AccountRepID == "":
-			c.remove(customerRepRecord(&c.keyBuilder, *before), nil)
+			c.remove(customerRepRecord(c.former(), *before), nil)
 		case before.AccountRepID == "":
 			c.mirror(nil, customerRepRecord(&c.keyBuilder, after))
 		default:
-			c.mirror(customerRepRecord(&c.keyBuilder, *before), customerRepRecord(&c.keyBuilder, after))
+			c.mirror(customerRepRecord(c.former(), *before), customerRepRecord(&c.keyBuilder, after))
 		}
 		return &after, nil
 	})

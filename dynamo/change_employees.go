@@ -89,7 +89,7 @@ func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.
 			return before, nil
 		}
 		after.Version++
-		was, is := employeeRecords(&c.keyBuilder, *before), employeeRecords(&c.keyBuilder, after)
+		was, is := employeeRecords(c.former(), *before), employeeRecords(&c.keyBuilder, after)
 		c.update(was[0], is[0], still(stands[0], attrVersion))
 		// The edges by name and title are always there, the one by warehouse is the last where there is one.
 		for i := 1; i < len(is); i++ {

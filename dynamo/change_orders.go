@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -83,8 +82,8 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 		for _, item := range order.Items {
 			c.create(lineRecord(&c.keyBuilder, order, item))
 		}
-		if customer.OrderCount != nil {
-			c.adjust(ks[0], map[string]int{attrOrderCount: 1}, all(still(records[0], "accountRepId"), has(attrOrderCount)))
+		if isCounted(records[0], attrOrderCount) {
+			c.adjust(ks[0], map[string]int{attrOrderCount: 1}, all(still(records[0], "accountRepId"), counted(attrOrderCount)))
 		} else {
 			// Nobody has counted this customer's orders: one more would make a count of one.
 			c.require(ks[0], still(records[0], "accountRepId", attrOrderCount))
@@ -156,7 +155,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // the table.
 func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
-	ownBefore, theirsBefore := orderHeaders(&c.keyBuilder, *before)
+	ownBefore, theirsBefore := orderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
 	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))
 	// What does not change goes to the copy as it stands: other software may tell more of an address or an item than we read.
@@ -166,19 +165,24 @@ func (c *change) rewrite(stands record, before, after *commerce.Order, e commerc
 			theirsAfter[name] = raw
 		}
 	}
-	c.mirror(theirsBefore, theirsAfter)
+	c.mirror(theirsBefore, theirsAfter, "items", "itemCount", "shippingAddress", "accountRepId", attrIndexPK, attrIndexSK)
 	return c.happened(*after, e, after.UpdatedAt)
 }
 
-// moves are the write patterns and events of the statuses that an order can move to.
-var moves = map[commerce.Status]struct {
-	pattern *WritePattern
-	event   commerce.EventType
-}{
-	commerce.Confirmed: {&writeConfirmOrder, commerce.EventConfirmed},
-	commerce.Shipped:   {&writeShipOrder, commerce.EventShipped},
-	commerce.Delivered: {&writeDeliverOrder, commerce.EventDelivered},
-	commerce.Cancelled: {&writeCancelOrder, commerce.EventCancelled},
+// moveTo is the write pattern and the event of a move to a status; nil where nothing moves there.
+func moveTo(to commerce.Status) (*WritePattern, commerce.EventType) {
+	switch to {
+	case commerce.Confirmed:
+		return &writeConfirmOrder, commerce.EventConfirmed
+	case commerce.Shipped:
+		return &writeShipOrder, commerce.EventShipped
+	case commerce.Delivered:
+		return &writeDeliverOrder, commerce.EventDelivered
+	case commerce.Cancelled:
+		return &writeCancelOrder, commerce.EventCancelled
+	default:
+		return nil, ""
+	}
 }
 
 // MoveOrder moves an order to another status (WP5 to WP8). Shipping takes its items from a warehouse, cancelling returns what it
@@ -187,11 +191,11 @@ var moves = map[commerce.Status]struct {
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition, Refusals of InsufficientStock; and
 // those of mutate.
 func (s *Store) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
-	move, ok := moves[cmd.To]
-	if !ok {
+	pattern, event := moveTo(cmd.To)
+	if pattern == nil {
 		return nil, fmt.Errorf("move order %s: nothing moves to %s", cmd.OrderID, cmd.To)
 	}
-	return mutate(ctx, s, move.pattern, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, s, pattern, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -200,8 +204,7 @@ func (s *Store) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Order
 		if err != nil {
 			return nil, err
 		}
-		event := commerce.Event{Type: move.event, From: before.Status, To: cmd.To, Note: cmd.Note}
-		if err := c.rewrite(stands, before, &after, event); err != nil {
+		if err := c.rewrite(stands, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note}); err != nil {
 			return nil, err
 		}
 		if cmd.To != commerce.Shipped && cmd.To != commerce.Cancelled {
@@ -211,23 +214,52 @@ func (s *Store) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Order
 		if err != nil {
 			return nil, err
 		}
+		pieces, err := piecesOf(items)
+		if err != nil {
+			return nil, err
+		}
 		if cmd.To == commerce.Shipped {
-			err = c.ship(ctx, items, cmd.WarehouseID)
+			err = c.ship(ctx, pieces, cmd.WarehouseID)
 		} else {
-			c.release(items)
+			c.release(pieces)
+		}
+		if err != nil {
+			return nil, err
 		}
 		// The idempotency record comes on top.
 		if len(c.writes) >= maxActions {
 			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)
 		}
-		return &after, err
+		return &after, nil
 	})
+}
+
+// piecesOf is how many pieces of each product items are, in their order. Other software may have written a product twice, and a
+// record has one place in a transaction.
+//
+// Errors: ErrCorrupt where an item is of less than one piece.
+func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
+	at := make(map[commerce.SKU]int, len(items))
+	var pieces []commerce.OrderLine
+	for _, item := range items {
+		if item.Quantity < 1 {
+			return nil, fmt.Errorf("%w: item %s of order %s has a quantity of %d", ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
+		}
+		i, ok := at[item.SKU]
+		if !ok {
+			at[item.SKU] = len(pieces)
+			pieces = append(pieces, commerce.OrderLine{SKU: item.SKU, Quantity: item.Quantity})
+			continue
+		}
+		pieces[i].Quantity += item.Quantity
+	}
+	return pieces, nil
 }
 
 // ship takes items from a warehouse. What they have reserved goes with them, so that as much stays available as before.
 //
 // Errors: commerce.NotFound, commerce.Refusals of InsufficientStock, those of failed.
-func (c *change) ship(ctx context.Context, items []commerce.LineItem, from commerce.WarehouseID) error {
+func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	var refusals commerce.Refusals
 	for _, item := range items {
 		level := inventoryLevelKey(&c.keyBuilder, InventoryLevelKey{SKU: item.SKU, Warehouse: from})
@@ -259,7 +291,7 @@ func (c *change) ship(ctx context.Context, items []commerce.LineItem, from comme
 }
 
 // release makes what items have reserved available again.
-func (c *change) release(items []commerce.LineItem) {
+func (c *change) release(items []commerce.OrderLine) {
 	for _, item := range items {
 		c.count(item.SKU, attrAvailable, item.Quantity)
 	}
@@ -268,10 +300,10 @@ func (c *change) release(items []commerce.LineItem) {
 // count adds to a counter of a product, unless the product is gone or keeps no such counter: it is not read for that.
 func (c *change) count(sku commerce.SKU, counter string, delta int) {
 	k := productKey(&c.keyBuilder, sku)
-	if r, ok := c.stands(k); c.missing(k) || ok && r[counter] == nil {
+	if r, ok := c.stands(k); c.missing(k) || ok && !isCounted(r, counter) {
 		return
 	}
-	c.adjust(k, map[string]int{counter: delta}, has(counter))
+	c.adjust(k, map[string]int{counter: delta}, counted(counter))
 }
 
 // SetOrderItem sets how many pieces of a product a pending order has (WP9), or takes the product off it (WP10).
@@ -300,14 +332,19 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
+		if pieces, err := piecesOf(items); err != nil {
+			return nil, err
+		} else if len(pieces) < len(items) {
+			return nil, fmt.Errorf("%w: order %s has a product in two items", ErrCorrupt, order.ID)
+		}
 		before := *order
 		before.Items = items
 		after, by, err := before.WithItem(cmd, product)
 		if err != nil {
 			return nil, err
 		}
-		was := quantityOf(items, cmd.SKU)
-		if was == cmd.Quantity {
+		was := cmd.Quantity - by
+		if by == 0 {
 			return order, nil
 		}
 		event := commerce.Event{Type: commerce.EventItemSet, Note: fmt.Sprintf("%s: %d, before: %d", cmd.SKU, cmd.Quantity, was)}
@@ -317,7 +354,14 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		if err := c.rewrite(stands, order, &after, event); err != nil {
 			return nil, err
 		}
-		c.line(before, after, cmd.SKU)
+		if order.EmbedsItems && !after.EmbedsItems {
+			// From now on the items' own records are all there is, and other software may not have written them.
+			for _, item := range after.Items {
+				c.line(before, after, item.SKU)
+			}
+		} else {
+			c.line(before, after, cmd.SKU)
+		}
 		switch {
 		case by > 0 && was == 0:
 			c.adjust(k, map[string]int{attrAvailable: -by}, all(still(record, "name", "unitPrice", "currency"), is(attrAvailable, ">=", num(by))))
@@ -330,21 +374,12 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 	})
 }
 
-func quantityOf(items []commerce.LineItem, sku commerce.SKU) int {
-	for _, item := range items {
-		if item.SKU == sku {
-			return item.Quantity
-		}
-	}
-	return 0
-}
-
 // line writes or deletes the record of one item of a changed order.
 func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 	var was, is record
 	for _, item := range before.Items {
 		if item.SKU == sku {
-			was = lineRecord(&c.keyBuilder, before, item)
+			was = lineRecord(c.former(), before, item)
 		}
 	}
 	for _, item := range after.Items {
@@ -371,7 +406,7 @@ func (s *Store) UpdateShippingAddress(ctx context.Context, caller Caller, cmd co
 		if err := before.CanGoElsewhere(); err != nil {
 			return nil, err
 		}
-		if reflect.DeepEqual(before.ShippingAddress, &cmd.ShippingAddress) {
+		if a := before.ShippingAddress; a != nil && *a == cmd.ShippingAddress {
 			return before, nil
 		}
 		after := *before

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -50,12 +51,22 @@ func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.P
 		after := *before
 		set(&after.Name, cmd.Name)
 		set(&after.Category, cmd.Category)
-		set(&after.UnitPrice, cmd.UnitPrice)
+		if cmd.UnitPrice != nil {
+			price, err := commerce.ParsePrice(cmd.UnitPrice.Amount, cmp.Or(cmd.UnitPrice.Currency, before.UnitPrice.Currency))
+			if err != nil {
+				return nil, commerce.Refuse(commerce.Path("unitPrice", "amount"), "%s", err)
+			}
+			after.UnitPrice = price
+		}
 		if after == *before {
 			return before, nil
 		}
 		after.Version++
-		c.update(productRecord(&c.keyBuilder, *before), productRecord(&c.keyBuilder, after), still(records[0], attrVersion, attrTotalInventory, attrAvailable))
+		b := &c.keyBuilder
+		if after.Category == "" {
+			b = c.former() // other software may know no categories: the product stays in no list
+		}
+		c.update(productRecord(c.former(), *before), productRecord(b, after), still(records[0], c.exactly([]string{attrVersion}, attrTotalInventory, attrAvailable)...))
 		return &after, nil
 	})
 }
@@ -120,6 +131,9 @@ func (s *Store) AdjustInventory(ctx context.Context, caller Caller, cmd commerce
 			return nil, err
 		}
 		quantity := before.Quantity + cmd.Delta
+		if before.Quantity < 0 {
+			return nil, commerce.Refuse(commerce.Path("delta"), "meets a level of %d pieces, which no warehouse can have: set it with setInventoryLevel", before.Quantity)
+		}
 		if quantity < 0 {
 			return nil, commerce.TooFew(commerce.Path("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
 		}
@@ -181,7 +195,8 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	if by == 0 && before.record != nil {
 		return &before.InventoryLevel, nil
 	}
-	if by < 0 && before.product.Available < -by {
+	r := before.productRecord
+	if by < 0 && isCounted(r, attrAvailable) && before.product.Available < -by {
 		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.product.Available, ", the rest is reserved")
 	}
 	if by > 0 && before.product.TotalInventory > commerce.MaxInventory-by {
@@ -196,17 +211,30 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		c.create(inventoryLevelRecord(b, after))
 		c.require(warehouseKey(b, before.WarehouseID), present)
 	}
-	counters := map[string]int{attrTotalInventory: by, attrAvailable: by}
-	k := productKey(b, before.SKU)
-	switch r := before.productRecord; {
-	case by == 0:
-	case r[attrTotalInventory] == nil || r[attrAvailable] == nil:
-		// Nobody has counted this product: a check's repair does, from all its levels.
-		c.require(k, still(r, attrTotalInventory, attrAvailable))
-	case by < 0:
-		c.adjust(k, counters, all(is(attrAvailable, ">=", num(-by)), has(attrTotalInventory)))
-	default:
-		c.adjust(k, counters, all(is(attrTotalInventory, "<=", num(commerce.MaxInventory-by)), has(attrAvailable)))
+	if by == 0 {
+		return &after, nil
+	}
+	// What nobody has counted is not counted from nothing: a check's repair does, from all the levels.
+	k, counters := productKey(b, before.SKU), map[string]int{}
+	conditions := []condition{present}
+	for _, counter := range []string{attrTotalInventory, attrAvailable} {
+		switch {
+		case !isCounted(r, counter):
+			conditions = append(conditions, still(r, counter))
+			continue
+		case counter == attrAvailable && by < 0:
+			conditions = append(conditions, is(counter, ">=", num(-by)))
+		case counter == attrTotalInventory && by > 0:
+			conditions = append(conditions, is(counter, "<=", num(commerce.MaxInventory-by)))
+		default:
+			conditions = append(conditions, counted(counter))
+		}
+		counters[counter] = by
+	}
+	if len(counters) == 0 {
+		c.require(k, all(conditions...))
+	} else {
+		c.adjust(k, counters, all(conditions...))
 	}
 	return &after, nil
 }

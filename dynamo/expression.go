@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,9 +62,17 @@ func is(attribute, relation string, v types.AttributeValue) condition {
 	return func(e *expression) string { return e.name(attribute) + " " + relation + " " + e.value(v) }
 }
 
-// has is the condition that the record has an attribute.
-func has(attribute string) condition {
-	return func(e *expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
+// counted is the condition that the record has a number there.
+func counted(attribute string) condition {
+	return func(e *expression) string {
+		return "attribute_type(" + e.name(attribute) + ", " + e.value(str("N")) + ")"
+	}
+}
+
+// isCounted tells whether the record has a number there.
+func isCounted(r record, attribute string) bool {
+	_, ok := r[attribute].(*types.AttributeValueMemberN)
+	return ok
 }
 
 // still is the condition that the record still has the attributes that it had, each with its value or not at all.
@@ -101,7 +110,7 @@ func (e *expression) setting(before, after record) string {
 // adding is the update expression that adds to numbers; a version goes up from nothing, the others have to be there.
 func (e *expression) adding(deltas map[string]int) string {
 	var sets []string
-	for _, a := range sortedKeys(deltas) {
+	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		name := e.name(a)
 		switch {
 		case a == attrVersion:
@@ -115,6 +124,9 @@ func (e *expression) adding(deltas map[string]int) string {
 	return clauses(sets, nil)
 }
 
+// attributeNames are a record's, in order, so that equal writes have equal expressions.
+func attributeNames(r record) []string { return slices.Sorted(maps.Keys(r)) }
+
 func clauses(sets, removes []string) string {
 	var parts []string
 	if len(sets) > 0 {
@@ -124,16 +136,4 @@ func clauses(sets, removes []string) string {
 		parts = append(parts, "REMOVE "+strings.Join(removes, ", "))
 	}
 	return strings.Join(parts, " ")
-}
-
-// attributeNames are a record's, in order, so that equal writes have equal expressions.
-func attributeNames(r record) []string { return sortedKeys(r) }
-
-func sortedKeys[M ~map[string]V, V any](m M) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -117,7 +117,7 @@ func (s *Store) get(ctx context.Context, p *AccessPattern, k keys) (record, erro
 	}
 	out, err := s.db.GetItem(ctx, in)
 	if err != nil {
-		return nil, failed("GetItem", k.PK+" "+k.SK, err)
+		return nil, failed("GetItem", k.unnamed(), err)
 	}
 	if t.on() {
 		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK}
@@ -209,7 +209,7 @@ func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]ma
 	}
 	for attempt := 0; len(wanted) > 0; attempt++ {
 		if err := backOff(ctx, attempt); err != nil {
-			return nil, failed("BatchGetItem", describe(ks), err)
+			return nil, failed("BatchGetItem", describeUnnamed(ks), err)
 		}
 		t := startTimer(ctx)
 		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.table: {Keys: wanted, ConsistentRead: s.consistency()}}}
@@ -218,7 +218,7 @@ func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]ma
 		}
 		out, err := s.db.BatchGetItem(ctx, in)
 		if err != nil {
-			return nil, failed("BatchGetItem", describe(ks), err)
+			return nil, failed("BatchGetItem", describeUnnamed(ks), err)
 		}
 		got := out.Responses[s.table]
 		found = append(found, got...)
@@ -236,21 +236,40 @@ func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]ma
 	return found, nil
 }
 
+// unnamed is the key for messages that end in a log: without what belongs to persons or is a secret of theirs.
+func (k keys) unnamed() string {
+	for _, e := range []*Entity{&entityEmailClaim, &entityIdempotency} {
+		if literal := e.PK.literal(); strings.HasPrefix(k.PK, literal) {
+			return literal + "... " + k.SK
+		}
+	}
+	return k.PK + " " + k.SK
+}
+
+func describeUnnamed(ks []keys) string {
+	texts := make([]string, len(ks))
+	for i, k := range ks {
+		texts[i] = k.unnamed()
+	}
+	return shorten(texts)
+}
+
 // describe names the keys of a batch for people: a few of them, and how many more.
 func describe(ks []keys) string {
-	const shown = 3
-	var b strings.Builder
+	texts := make([]string, len(ks))
 	for i, k := range ks {
-		if i == shown {
-			fmt.Fprintf(&b, ", and %d more", len(ks)-shown)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(k.PK + " " + k.SK)
+		texts[i] = k.PK + " " + k.SK
 	}
-	return b.String()
+	return shorten(texts)
+}
+
+// shorten is the first few of a list, and how many more there are.
+func shorten(texts []string) string {
+	const shown = 3
+	if more := len(texts) - shown; more > 0 {
+		return fmt.Sprintf("%s, and %d more", strings.Join(texts[:shown], ", "), more)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // backOff waits before the attempt of that number, the first is 0: not at all, then up to 25 ms, 50 ms and so on to

@@ -10,9 +10,9 @@ import (
 
 // change makes a mutation's payload: it checks the input, has the change made, and tells what the rules refused. Faults are
 // errors of the field.
-func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*Resolver, *checks) C, key *string) (*Payload[T], error) {
-	var c checks
-	asked := command(r, &c)
+func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*checks) C, key *string) (*Payload[T], error) {
+	c := checks{currency: r.store.Currency()}
+	asked := command(&c)
 	caller := dynamo.Caller{Name: r.principal(ctx), IdempotencyKey: given(&c, idempotencyKey, key, "idempotencyKey")}
 	if err := c.err(); err != nil {
 		return payload[T](nil, err)

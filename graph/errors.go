@@ -43,7 +43,11 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		// The parser's and the validator's own words: they tell what is wrong with the query.
 		shown.Message = plain(located.Message)
 		if len(shown.Path) > 1 && shown.Path[0] == ast.PathName("variable") && !strings.Contains(shown.Message, "variable ") {
-			shown.Message = fmt.Sprintf("variable %q: %s", fmt.Sprint(shown.Path[1]), shown.Message)
+			within := ""
+			for _, part := range shown.Path[2:] {
+				within += fmt.Sprintf("%v.", part)
+			}
+			shown.Message = fmt.Sprintf("variable %q: %s", fmt.Sprint(shown.Path[1]), strings.TrimSpace(strings.TrimSuffix(within, ".")+" "+shown.Message))
 		}
 		return withCode(shown, codeBadUserInput)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):

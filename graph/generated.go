@@ -13747,7 +13747,7 @@ func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Cont
 			if err != nil {
 				return it, err
 			}
-			it.EmployeeID = data
+			it.EmployeeID = graphql.OmittableOf(data)
 		case "expectedVersion":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
 			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)

@@ -6,8 +6,21 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// checks collects all that is wrong with an input, so that a caller can mend it in one go.
-type checks struct{ refusals commerce.Refusals }
+// checks collects what is wrong with an input, so that a caller can mend it in one go.
+type checks struct {
+	// currency is that of amounts which name none.
+	currency commerce.Currency
+	refusals commerce.Refusals
+}
+
+// maxRefusals is how many refusals one answer has: a caller who gets so many learns nothing from more.
+const maxRefusals = 50
+
+func (c *checks) refuse(r commerce.Refusal) {
+	if len(c.refusals) < maxRefusals {
+		c.refusals = append(c.refusals, r)
+	}
+}
 
 // err is what was collected, nil where nothing was.
 func (c *checks) err() error {
@@ -21,7 +34,7 @@ func (c *checks) err() error {
 func check[V, T any](c *checks, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
-		c.refusals = append(c.refusals, commerce.Refuse(path, "%s", err))
+		c.refuse(commerce.Refuse(path, "%s", err))
 	}
 	return parsed
 }
@@ -91,7 +104,7 @@ func sku(s string) (commerce.SKU, error) { return commerce.ParseID[commerce.SKU]
 
 func phones(c *checks, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
-		c.refusals = append(c.refusals, commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
+		c.refuse(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
 	}
 	for i, number := range numbers {
@@ -123,12 +136,28 @@ func address(c *checks, in *AddressInput) commerce.Address {
 }
 
 // price reads a price; without a currency it is in the shop's.
-func (r *Resolver) price(c *checks, in *MoneyInput) commerce.Money {
-	currency := r.store.Currency()
+func price(c *checks, in *MoneyInput) commerce.Money {
+	currency := c.currency
 	if in.CurrencyCode != nil {
-		currency = check(c, func(s commerce.Currency) (commerce.Currency, error) { return commerce.ParseCurrency(string(s)) }, *in.CurrencyCode, "unitPrice", "currencyCode")
+		currency = check(c, currencyCode, *in.CurrencyCode, "unitPrice", "currencyCode")
 	}
 	return check(c, func(amount string) (commerce.Money, error) { return commerce.ParsePrice(amount, currency) }, in.Amount, "unitPrice", "amount")
+}
+
+func currencyCode(s commerce.Currency) (commerce.Currency, error) {
+	return commerce.ParseCurrency(string(s))
+}
+
+// newPrice reads what a product is to cost; without a currency it stays in the product's, which is not known here.
+func newPrice(c *checks, in *MoneyInput) *commerce.Price {
+	if in == nil {
+		return nil
+	}
+	p := commerce.Price{Amount: in.Amount, Currency: given(c, currencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
+	if p.Currency != "" {
+		price(c, in)
+	}
+	return &p
 }
 
 // version is the version that a record must have.
@@ -140,7 +169,7 @@ func version(v *int32) *int {
 	return &n
 }
 
-func (in CreateCustomerInput) command(_ *Resolver, c *checks) commerce.NewCustomer {
+func (in CreateCustomerInput) command(c *checks) commerce.NewCustomer {
 	return commerce.NewCustomer{
 		ID:           given(c, customerID, in.ID, "id"),
 		Name:         check(c, name, in.Name, "name"),
@@ -150,7 +179,7 @@ func (in CreateCustomerInput) command(_ *Resolver, c *checks) commerce.NewCustom
 	}
 }
 
-func (in UpdateCustomerInput) command(_ *Resolver, c *checks) commerce.CustomerChange {
+func (in UpdateCustomerInput) command(c *checks) commerce.CustomerChange {
 	return commerce.CustomerChange{
 		ID:              check(c, customerID, in.ID, "id"),
 		Name:            changed(c, name, in.Name, "name"),
@@ -160,18 +189,22 @@ func (in UpdateCustomerInput) command(_ *Resolver, c *checks) commerce.CustomerC
 	}
 }
 
-func (in AssignAccountRepInput) command(_ *Resolver, c *checks) commerce.AccountRepChange {
+func (in AssignAccountRepInput) command(c *checks) commerce.AccountRepChange {
+	if !in.EmployeeID.IsSet() {
+		// A variable that somebody forgot must not take the rep away.
+		c.refuse(commerce.Refuse(commerce.Path("employeeId"), "is missing: give an id, or null for nobody"))
+	}
 	return commerce.AccountRepChange{
 		CustomerID:      check(c, customerID, in.CustomerID, "customerId"),
-		EmployeeID:      given(c, employeeID, in.EmployeeID, "employeeId"),
+		EmployeeID:      given(c, employeeID, in.EmployeeID.Value(), "employeeId"),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
 }
 
-func (in PlaceOrderInput) command(_ *Resolver, c *checks) commerce.NewOrder {
+func (in PlaceOrderInput) command(c *checks) commerce.NewOrder {
 	order := commerce.NewOrder{CustomerID: check(c, customerID, in.CustomerID, "customerId")}
 	if len(in.Items) > maxLinesGiven {
-		c.refusals = append(c.refusals, commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
+		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
 	} else {
 		for i, line := range in.Items {
 			at := strconv.Itoa(i)
@@ -197,25 +230,25 @@ func move(c *checks, to commerce.Status, id string, remark *string, expected *in
 	}
 }
 
-func (in ConfirmOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+func (in ConfirmOrderInput) command(c *checks) commerce.OrderMove {
 	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-func (in DeliverOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+func (in DeliverOrderInput) command(c *checks) commerce.OrderMove {
 	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-func (in CancelOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+func (in CancelOrderInput) command(c *checks) commerce.OrderMove {
 	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-func (in ShipOrderInput) command(_ *Resolver, c *checks) commerce.OrderMove {
+func (in ShipOrderInput) command(c *checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = check(c, warehouseID, in.WarehouseID, "warehouseId")
 	return m
 }
 
-func (in SetOrderItemInput) command(_ *Resolver, c *checks) commerce.OrderItemChange {
+func (in SetOrderItemInput) command(c *checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             check(c, sku, in.Sku, "sku"),
@@ -224,7 +257,7 @@ func (in SetOrderItemInput) command(_ *Resolver, c *checks) commerce.OrderItemCh
 	}
 }
 
-func (in RemoveOrderItemInput) command(_ *Resolver, c *checks) commerce.OrderItemChange {
+func (in RemoveOrderItemInput) command(c *checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             check(c, sku, in.Sku, "sku"),
@@ -232,7 +265,7 @@ func (in RemoveOrderItemInput) command(_ *Resolver, c *checks) commerce.OrderIte
 	}
 }
 
-func (in UpdateShippingAddressInput) command(_ *Resolver, c *checks) commerce.ShippingAddressChange {
+func (in UpdateShippingAddressInput) command(c *checks) commerce.ShippingAddressChange {
 	return commerce.ShippingAddressChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		ShippingAddress: address(c, in.ShippingAddress),
@@ -240,37 +273,33 @@ func (in UpdateShippingAddressInput) command(_ *Resolver, c *checks) commerce.Sh
 	}
 }
 
-func (in CreateProductInput) command(r *Resolver, c *checks) commerce.NewProduct {
+func (in CreateProductInput) command(c *checks) commerce.NewProduct {
 	return commerce.NewProduct{
 		SKU:       check(c, sku, in.Sku, "sku"),
 		Name:      check(c, name, in.Name, "name"),
 		Category:  check(c, listedName, in.Category, "category"),
-		UnitPrice: r.price(c, in.UnitPrice),
+		UnitPrice: price(c, in.UnitPrice),
 	}
 }
 
-func (in UpdateProductInput) command(r *Resolver, c *checks) commerce.ProductChange {
-	change := commerce.ProductChange{
+func (in UpdateProductInput) command(c *checks) commerce.ProductChange {
+	return commerce.ProductChange{
 		SKU:             check(c, sku, in.Sku, "sku"),
 		Name:            changed(c, name, in.Name, "name"),
 		Category:        changed(c, listedName, in.Category, "category"),
+		UnitPrice:       newPrice(c, in.UnitPrice),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
-	if in.UnitPrice != nil {
-		price := r.price(c, in.UnitPrice)
-		change.UnitPrice = &price
-	}
-	return change
 }
 
-func (in CreateWarehouseInput) command(_ *Resolver, c *checks) commerce.NewWarehouse {
+func (in CreateWarehouseInput) command(c *checks) commerce.NewWarehouse {
 	return commerce.NewWarehouse{
 		ID:   given(c, warehouseID, in.ID, "id"),
 		Name: check(c, name, in.Name, "name"),
 	}
 }
 
-func (in SetInventoryLevelInput) command(_ *Resolver, c *checks) commerce.InventoryCount {
+func (in SetInventoryLevelInput) command(c *checks) commerce.InventoryCount {
 	return commerce.InventoryCount{
 		SKU:             check(c, sku, in.Sku, "sku"),
 		WarehouseID:     check(c, warehouseID, in.WarehouseID, "warehouseId"),
@@ -279,7 +308,7 @@ func (in SetInventoryLevelInput) command(_ *Resolver, c *checks) commerce.Invent
 	}
 }
 
-func (in AdjustInventoryInput) command(_ *Resolver, c *checks) commerce.InventoryAdjustment {
+func (in AdjustInventoryInput) command(c *checks) commerce.InventoryAdjustment {
 	return commerce.InventoryAdjustment{
 		SKU:         check(c, sku, in.Sku, "sku"),
 		WarehouseID: check(c, warehouseID, in.WarehouseID, "warehouseId"),
@@ -287,7 +316,7 @@ func (in AdjustInventoryInput) command(_ *Resolver, c *checks) commerce.Inventor
 	}
 }
 
-func (in HireEmployeeInput) command(_ *Resolver, c *checks) commerce.NewEmployee {
+func (in HireEmployeeInput) command(c *checks) commerce.NewEmployee {
 	return commerce.NewEmployee{
 		ID:           given(c, employeeID, in.ID, "id"),
 		Name:         check(c, listedName, in.Name, "name"),
@@ -298,7 +327,7 @@ func (in HireEmployeeInput) command(_ *Resolver, c *checks) commerce.NewEmployee
 	}
 }
 
-func (in UpdateEmployeeInput) command(_ *Resolver, c *checks) commerce.EmployeeChange {
+func (in UpdateEmployeeInput) command(c *checks) commerce.EmployeeChange {
 	change := commerce.EmployeeChange{
 		ID:              check(c, employeeID, in.ID, "id"),
 		Name:            changed(c, listedName, in.Name, "name"),

@@ -43,7 +43,7 @@ type AssignAccountRepInput struct {
 	// Which customer.
 	CustomerID string `json:"customerId"`
 	// The employee; null for nobody.
-	EmployeeID *string `json:"employeeId,omitempty"`
+	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
 	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -115,12 +116,12 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, p
 
 func (r *Resolver) itemCount(ctx context.Context, order *commerce.Order) (int32, error) {
 	n, err := of(ctx).ItemCount(ctx, order)
-	return int32(n), err
+	return int32(min(n, math.MaxInt32)), err
 }
 
 func (r *Resolver) orderCount(ctx context.Context, customer *commerce.Customer) (int32, error) {
 	n, err := of(ctx).OrderCount(ctx, customer)
-	return int32(n), err
+	return int32(min(n, math.MaxInt32)), err
 }
 
 // statusOrNull makes GraphQL's null of no status.

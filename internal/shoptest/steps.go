@@ -116,7 +116,7 @@ func (s Steps) Next(field, name string) Step {
 		maybe("phoneNumbers", func() any { return []string{"+1 555 0100", "+1 555 0101"}[:s.Int(3)] })
 	case "assignAccountRep":
 		versioned = true
-		in["customerId"] = s.customer()
+		in["customerId"], in["employeeId"] = s.customer(), nil
 		maybe("employeeId", func() any { return s.employee() })
 	case "placeOrder":
 		keyed = true
