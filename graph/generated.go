@@ -2457,15 +2457,16 @@ input CreateCustomerInput {
   id: ID
   "The name, up to 200 bytes."
   name: String!
-  "The e-mail address, which no other customer has, in whatever case."
+  "The e-mail address, up to 254 bytes without ` + "`" + `#` + "`" + `, which no other customer has in whatever case."
   email: String!
-  "Phone numbers, up to 10."
+  "Phone numbers, up to 10 of up to 40 bytes."
   phoneNumbers: [String!]
   "The employee who looks after the customer."
   accountRepId: ID
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2474,11 +2475,11 @@ input CreateCustomerInput {
 input UpdateCustomerInput {
   "Which customer."
   id: ID!
-  "The new name."
+  "The new name, up to 200 bytes."
   name: String
   "The new e-mail address."
   email: String
-  "The new phone numbers, all of them."
+  "The new phone numbers, all of them; none where the list is empty."
   phoneNumbers: [String!]
   "Do it only if the customer still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the customer as it is now."
   expectedVersion: Int
@@ -2488,7 +2489,7 @@ input UpdateCustomerInput {
 input AssignAccountRepInput {
   "Which customer."
   customerId: ID!
-  "The employee; null for nobody."
+  "The employee, or null for nobody. It has to be given."
   employeeId: ID
   "Do it only if the customer still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the customer as it is now."
   expectedVersion: Int
@@ -2503,8 +2504,9 @@ input PlaceOrderInput {
   "Where the goods go; it can be given later."
   shippingAddress: AddressInput
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2517,7 +2519,7 @@ input OrderLineInput {
   quantity: Int!
 }
 
-"Where goods go."
+"Where goods go. Each text has up to 200 bytes."
 input AddressInput {
   "Who receives them."
   recipient: String!
@@ -2544,8 +2546,9 @@ input ConfirmOrderInput {
   "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
   expectedVersion: Int
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2559,8 +2562,9 @@ input DeliverOrderInput {
   "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
   expectedVersion: Int
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2574,8 +2578,9 @@ input CancelOrderInput {
   "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
   expectedVersion: Int
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2591,8 +2596,9 @@ input ShipOrderInput {
   "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
   expectedVersion: Int
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2631,9 +2637,9 @@ input UpdateShippingAddressInput {
 
 "An amount of money."
 input MoneyInput {
-  "The amount in major units (dollars, not cents), 0 or more, as a string: ` + "`" + `29.99` + "`" + `. At most as many digits behind the point as the currency has."
+  "The amount in major units (dollars, not cents), 0 or more, as a string: ` + "`" + `29.99` + "`" + `. At most as many digits behind the point as the currency has, and 15 in all."
   amount: Decimal!
-  "The currency; the shop's where none is given."
+  "The currency. Where none is given: of an update the product's own, else the shop's."
   currencyCode: CurrencyCode
 }
 
@@ -2648,8 +2654,9 @@ input CreateProductInput {
   "What one piece costs."
   unitPrice: MoneyInput!
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2658,11 +2665,11 @@ input CreateProductInput {
 input UpdateProductInput {
   "Which product."
   sku: ID!
-  "The new name."
+  "The new name, up to 200 bytes."
   name: String
-  "The new category."
+  "The new category, up to 200 bytes."
   category: String
-  "The new price."
+  "The new price, in the product's currency where it names none."
   unitPrice: MoneyInput
   "Do it only if the product still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the product as it is now."
   expectedVersion: Int
@@ -2675,8 +2682,9 @@ input CreateWarehouseInput {
   "The name, up to 200 bytes."
   name: String!
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2699,11 +2707,12 @@ input AdjustInventoryInput {
   sku: ID!
   "Which warehouse."
   warehouseId: ID!
-  "How many pieces come; negative for pieces that go. Not 0."
+  "How many pieces come: -1,000,000,000 to 1,000,000,000, negative for pieces that go, and not 0."
   delta: Int!
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2720,11 +2729,12 @@ input HireEmployeeInput {
   hireDate: Date!
   "Where the employee works."
   warehouseId: ID
-  "Phone numbers, up to 10."
+  "Phone numbers, up to 10 of up to 40 bytes."
   phoneNumbers: [String!]
   """
-  A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-  same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+  A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
+  24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+  each other's keys, but while the server asks nobody who they are all callers are one.
   """
   idempotencyKey: String
 }
@@ -2733,13 +2743,13 @@ input HireEmployeeInput {
 input UpdateEmployeeInput {
   "Which employee."
   id: ID!
-  "The new full name."
+  "The new full name, up to 200 bytes."
   name: String
-  "What the employee does from now on."
+  "What the employee does from now on, up to 200 bytes."
   jobTitle: String
   "Where the employee works from now on; null for no warehouse."
   warehouseId: ID
-  "The new phone numbers, all of them."
+  "The new phone numbers, all of them; none where the list is empty."
   phoneNumbers: [String!]
   "Do it only if the employee still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the employee as it is now."
   expectedVersion: Int
@@ -2853,7 +2863,7 @@ type Mutation {
     "The employee."
     input: HireEmployeeInput!
   ): HireEmployeePayload
-  "Changes an employee's name, job, warehouse or phone numbers. What is left out stays. WP18."
+  "Changes an employee's name, job, warehouse or phone numbers. What is left out or null stays, but for a ` + "`" + `warehouseId` + "`" + ` of null. WP18."
   updateEmployee(
     "The changes."
     input: UpdateEmployeeInput!
@@ -2950,7 +2960,7 @@ type InsufficientStock implements UserError {
   field: [String!]
   "The product."
   sku: ID!
-  "How many pieces can be had."
+  "How many pieces can be had; for ` + "`" + `setOrderItem` + "`" + `, beyond those that the order has."
   available: Int!
 }
 
@@ -2998,7 +3008,7 @@ type TooManyLines implements UserError {
 
 "The answer of ` + "`" + `createCustomer` + "`" + `."
 type CreateCustomerPayload {
-  "The customer as the mutation left it; the customer as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The customer as the mutation left it, or null where it was refused."
   customer: Customer
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3022,7 +3032,7 @@ type AssignAccountRepPayload {
 
 "The answer of ` + "`" + `placeOrder` + "`" + `."
 type PlaceOrderPayload {
-  "The order as the mutation left it; the order as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The order as the mutation left it, or null where it was refused."
   order: Order
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3086,7 +3096,7 @@ type UpdateShippingAddressPayload {
 
 "The answer of ` + "`" + `createProduct` + "`" + `."
 type CreateProductPayload {
-  "The product as the mutation left it; the product as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The product as the mutation left it, or null where it was refused."
   product: Product
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3102,7 +3112,7 @@ type UpdateProductPayload {
 
 "The answer of ` + "`" + `createWarehouse` + "`" + `."
 type CreateWarehousePayload {
-  "The warehouse as the mutation left it; the warehouse as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The warehouse as the mutation left it, or null where it was refused."
   warehouse: Warehouse
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3110,7 +3120,7 @@ type CreateWarehousePayload {
 
 "The answer of ` + "`" + `setInventoryLevel` + "`" + `."
 type SetInventoryLevelPayload {
-  "The inventory level as the mutation left it; the inventory level as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The inventory level as the mutation left it; the inventory level as it is with a ` + "`" + `VersionConflict` + "`" + `, null where there is none; else null where the mutation was refused."
   inventoryLevel: InventoryLevel
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3118,7 +3128,7 @@ type SetInventoryLevelPayload {
 
 "The answer of ` + "`" + `adjustInventory` + "`" + `."
 type AdjustInventoryPayload {
-  "The inventory level as the mutation left it; the inventory level as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The inventory level as the mutation left it, or null where it was refused."
   inventoryLevel: InventoryLevel
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3126,7 +3136,7 @@ type AdjustInventoryPayload {
 
 "The answer of ` + "`" + `hireEmployee` + "`" + `."
 type HireEmployeePayload {
-  "The employee as the mutation left it; the employee as it is with a ` + "`" + `VersionConflict` + "`" + `; else null where the mutation was refused."
+  "The employee as the mutation left it, or null where it was refused."
   employee: Employee
   "Why it was not done; empty where it was."
   userErrors: [UserError!]!
@@ -3450,11 +3460,11 @@ type OrderItem {
   orderId: ID!
   "The product's SKU."
   productId: ID!
-  "The product's name when the order was placed."
+  "The product's name when it came into the order."
   name: String!
   "How many pieces."
   quantity: Int!
-  "The price of one piece when the order was placed."
+  "The price of one piece when the product came into the order."
   unitPrice: Money!
   "Unit price times quantity."
   subtotal: Money!
@@ -3498,9 +3508,9 @@ type OrderEvent {
   to: OrderStatus
   "When it happened."
   at: DateTime!
-  "Who did it."
+  "Who did it; ` + "`" + `anonymous` + "`" + ` while the server asks nobody who they are."
   actor: String!
-  "What they noted, or null."
+  "What they noted, or for an item how many pieces it has now and had before, or null."
   note: String
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Where goods go.
+// Where goods go. Each text has up to 200 bytes.
 type AddressInput struct {
 	// Who receives them.
 	Recipient string `json:"recipient"`
@@ -31,10 +31,11 @@ type AdjustInventoryInput struct {
 	Sku string `json:"sku"`
 	// Which warehouse.
 	WarehouseID string `json:"warehouseId"`
-	// How many pieces come; negative for pieces that go. Not 0.
+	// How many pieces come: -1,000,000,000 to 1,000,000,000, negative for pieces that go, and not 0.
 	Delta int32 `json:"delta"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -42,7 +43,7 @@ type AdjustInventoryInput struct {
 type AssignAccountRepInput struct {
 	// Which customer.
 	CustomerID string `json:"customerId"`
-	// The employee; null for nobody.
+	// The employee, or null for nobody. It has to be given.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
 	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
@@ -56,8 +57,9 @@ type CancelOrderInput struct {
 	Note *string `json:"note,omitempty"`
 	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -69,8 +71,9 @@ type ConfirmOrderInput struct {
 	Note *string `json:"note,omitempty"`
 	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -80,14 +83,15 @@ type CreateCustomerInput struct {
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// The e-mail address, which no other customer has, in whatever case.
+	// The e-mail address, up to 254 bytes without `#`, which no other customer has in whatever case.
 	Email string `json:"email"`
-	// Phone numbers, up to 10.
+	// Phone numbers, up to 10 of up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
 	// The employee who looks after the customer.
 	AccountRepID *string `json:"accountRepId,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -101,8 +105,9 @@ type CreateProductInput struct {
 	Category string `json:"category"`
 	// What one piece costs.
 	UnitPrice *MoneyInput `json:"unitPrice"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -112,8 +117,9 @@ type CreateWarehouseInput struct {
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -125,8 +131,9 @@ type DeliverOrderInput struct {
 	Note *string `json:"note,omitempty"`
 	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -142,18 +149,19 @@ type HireEmployeeInput struct {
 	HireDate commerce.Date `json:"hireDate"`
 	// Where the employee works.
 	WarehouseID *string `json:"warehouseId,omitempty"`
-	// Phone numbers, up to 10.
+	// Phone numbers, up to 10 of up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An amount of money.
 type MoneyInput struct {
-	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. At most as many digits behind the point as the currency has.
+	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. At most as many digits behind the point as the currency has, and 15 in all.
 	Amount string `json:"amount"`
-	// The currency; the shop's where none is given.
+	// The currency. Where none is given: of an update the product's own, else the shop's.
 	CurrencyCode *commerce.Currency `json:"currencyCode,omitempty"`
 }
 
@@ -181,8 +189,9 @@ type PlaceOrderInput struct {
 	Items []*OrderLineInput `json:"items"`
 	// Where the goods go; it can be given later.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -234,8 +243,9 @@ type ShipOrderInput struct {
 	Note *string `json:"note,omitempty"`
 	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text of the caller's own that stands for this one request, up to 128 characters, a UUID, say: the same request with the
-	// same key again, within 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice.
+	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
+	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
+	// each other's keys, but while the server asks nobody who they are all callers are one.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -243,11 +253,11 @@ type ShipOrderInput struct {
 type UpdateCustomerInput struct {
 	// Which customer.
 	ID string `json:"id"`
-	// The new name.
+	// The new name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
 	// The new e-mail address.
 	Email *string `json:"email,omitempty"`
-	// The new phone numbers, all of them.
+	// The new phone numbers, all of them; none where the list is empty.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
 	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
@@ -257,13 +267,13 @@ type UpdateCustomerInput struct {
 type UpdateEmployeeInput struct {
 	// Which employee.
 	ID string `json:"id"`
-	// The new full name.
+	// The new full name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// What the employee does from now on.
+	// What the employee does from now on, up to 200 bytes.
 	JobTitle *string `json:"jobTitle,omitempty"`
 	// Where the employee works from now on; null for no warehouse.
 	WarehouseID graphql.Omittable[*string] `json:"warehouseId,omitempty"`
-	// The new phone numbers, all of them.
+	// The new phone numbers, all of them; none where the list is empty.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
 	// Do it only if the employee still has this `version`; else the answer is a `VersionConflict` with the employee as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
@@ -273,11 +283,11 @@ type UpdateEmployeeInput struct {
 type UpdateProductInput struct {
 	// Which product.
 	Sku string `json:"sku"`
-	// The new name.
+	// The new name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new category.
+	// The new category, up to 200 bytes.
 	Category *string `json:"category,omitempty"`
-	// The new price.
+	// The new price, in the product's currency where it names none.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
 	// Do it only if the product still has this `version`; else the answer is a `VersionConflict` with the product as it is now.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
