@@ -26,7 +26,7 @@ var allEntities = Entities()
 
 // listed is the entity whose list an index key belongs to, false where no list reads it.
 func listed(indexPK, indexSK string) (Entity, bool) {
-	for _, e := range Entities() {
+	for _, e := range allEntities {
 		if e.IndexPK == "" || !strings.HasPrefix(indexSK, e.IndexSK.literal()) {
 			continue
 		}
@@ -53,9 +53,8 @@ func listed(indexPK, indexSK string) (Entity, bool) {
 // Errors: ErrCorrupt for a record that cannot be read, or whose key says something else than its attributes; another error for
 // one of other software in a place where a list would meet it.
 func (s *Store) reindexed(r record) (record, error) {
-	at := reader{record: r}
-	pk, sk := at.text(attrPK), at.text(attrSK)
-	e := entityOf(keys{PK: pk, SK: sk})
+	at, key := reader{record: r}, keyOf(r)
+	e := entityOf(key)
 	if e == nil {
 		if e, ok := listed(at.text(attrIndexPK), at.text(attrIndexSK)); ok {
 			return nil, fmt.Errorf("record %s is of no kind that the table holds, and its index keys put it into the lists of kind %s", r.primaryKey(), e.Name)
@@ -67,10 +66,10 @@ func (s *Store) reindexed(r record) (record, error) {
 		return nil, err
 	}
 	for _, c := range candidates {
-		is := reader{record: c}
-		if is.text(attrPK) != pk || is.text(attrSK) != sk {
+		if keyOf(c) != key {
 			continue
 		}
+		is := reader{record: c}
 		delete(r, attrIndexPK)
 		delete(r, attrIndexSK)
 		// One of them alone is no place in the index.

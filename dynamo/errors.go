@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -25,6 +26,31 @@ var (
 	// ErrTableMismatch: the table's keys or index are not the model's.
 	ErrTableMismatch = errors.New("the table does not fit the model")
 )
+
+// ShardsError tells that a table was written with another number of shards than the store reads, so that lists would look
+// empty. It is an ErrTableMismatch.
+type ShardsError struct {
+	// Shards is the number that the store reads.
+	Shards int
+	// Keys are keys of the index that have records, and that no list of so many shards reads.
+	Keys []string
+}
+
+func (e *ShardsError) Error() string {
+	return fmt.Sprintf("the table was written with another number of shards than %d: it has records under %s", e.Shards, e.Under())
+}
+
+// Under names the first keys.
+func (e *ShardsError) Under() string {
+	const named = 3
+	if len(e.Keys) > named {
+		return strings.Join(e.Keys[:named], ", ") + ", ..."
+	}
+	return strings.Join(e.Keys, ", ")
+}
+
+// Unwrap tells of which kind it is.
+func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
 // What can be wrong with what was read.
 var (

@@ -30,9 +30,9 @@ type RecordKey struct {
 
 // ExportPage is what one request of an export read.
 type ExportPage struct {
-	// Segment is the place of the segment, and Next how far it has been read with this page.
-	Segment int
-	Next    Segment
+	// Index is the segment's, and Next how far the segment has been read with this page.
+	Index int
+	Next  Segment
 	// Lines are the records, a line each, of which there are Records. LeftOut were read beside them.
 	Lines            []byte
 	Records, LeftOut int
@@ -81,10 +81,9 @@ func (s *Store) Export(ctx context.Context, segments []Segment, emit func(Export
 // exportPage is one Scan. It reads consistently, for twice the price: an export that lacks what was written a second before
 // it would be no backup.
 func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segment) (ExportPage, error) {
-	in := &dynamodb.ScanInput{TableName: &s.table, ConsistentRead: aws.Bool(true)}
-	// The embedded store does not know segments.
-	if segments > 1 {
-		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
+	in := &dynamodb.ScanInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)),
 	}
 	if at.After != nil {
 		in.ExclusiveStartKey = keys{PK: at.After.PK, SK: at.After.SK}.attributes()
@@ -97,13 +96,12 @@ func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segmen
 	if err != nil {
 		return ExportPage{}, failed("Scan", s.table, err)
 	}
-	page := ExportPage{Segment: segment}
+	page := ExportPage{Index: segment}
 	if page.Next, err = nextSegment(out.LastEvaluatedKey); err != nil {
 		return ExportPage{}, err
 	}
 	for _, r := range out.Items {
-		at := reader{record: r}
-		if e := entityOf(keys{PK: at.text(attrPK), SK: at.text(attrSK)}); e != nil && e.Name == entityIdempotency.Name {
+		if isIdempotency(r) {
 			page.LeftOut++
 			continue
 		}
@@ -115,6 +113,12 @@ func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segmen
 		page.Records++
 	}
 	return page, nil
+}
+
+// isIdempotency tells whether a record is of the moment: neither exported nor imported.
+func isIdempotency(r record) bool {
+	e := entityOf(keyOf(r))
+	return e != nil && e.Name == entityIdempotency.Name
 }
 
 func nextSegment(last map[string]types.AttributeValue) (Segment, error) {

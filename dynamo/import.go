@@ -29,8 +29,8 @@ const (
 	lookahead = 1024
 )
 
-// ConflictsNamed is how many conflicts an import names.
-const ConflictsNamed = 20
+// namedLines is how many conflicts an import names, and how many lines that it left out.
+const namedLines = 20
 
 // Imported is what an import has done: with all lines up to Offset, and with none behind it that counts.
 type Imported struct {
@@ -43,17 +43,35 @@ type Imported struct {
 	Replaced  int `json:"replaced"`
 	Unchanged int `json:"unchanged"`
 	LeftOut   int `json:"leftOut"`
-	// Conflicts were there, differed, and were kept. ConflictKeys are the keys of the first ConflictsNamed.
+	// Conflicts were there, differed, and were kept. ConflictKeys are the keys of the first 20.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
+	// Unreadable are lines that cannot be imported, of which BadLines are the first 20.
+	Unreadable int       `json:"unreadable,omitempty"`
+	BadLines   []BadLine `json:"badLines,omitempty"`
+}
+
+// BadLine is a line that cannot be imported.
+type BadLine struct {
+	// Line counts from 1.
+	Line    int    `json:"line"`
+	Problem string `json:"problem"`
+}
+
+// Records is how many lines held one, be it a bad one.
+func (done Imported) Records() int {
+	return done.Written + done.Replaced + done.Unchanged + done.LeftOut + done.Conflicts + done.Unreadable
 }
 
 // ImportOptions say how to import.
 type ImportOptions struct {
 	// Overwrite replaces records that are there and differ. Without it they are kept, and are conflicts.
 	Overwrite bool
-	// DryRun reads what is there and writes nothing. Each line is compared with the table, not with the lines before it.
+	// DryRun reads what is there and writes nothing. Each line is compared with the table, not with the lines before it. It
+	// goes on behind lines that cannot be imported.
 	DryRun bool
+	// SkipUnreadable leaves lines out that cannot be imported. Without it the first one ends the import.
+	SkipUnreadable bool
 	// From is what an earlier import of the same lines has done; the input begins at its Offset.
 	From Imported
 	// Done, where it is set, is told after each line what has been done; an error ends the import.
@@ -76,8 +94,8 @@ func (e *LineError) Unwrap() error { return e.Err }
 // go on from what it returned. Of lines with one key, the first counts, or with Overwrite the last. Index keys become those
 // of this table, whatever its number of shards. It holds some tens of megabytes, however long r is.
 //
-// The first line that cannot be imported, or the end of ctx, ends it. What is begun is finished, and nothing of later
-// lines is written. A read of r that is under way when ctx ends may still go on when Import has returned.
+// The first line that cannot be imported ends it, unless such are left out, and so do a line longer than any record's and the end
+// of ctx. What is begun is finished, and nothing of later lines is written. A read of r that is under way when ctx ends may still go on when Import has returned.
 //
 // Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's; ErrUnavailable, ErrNoTable,
 // ErrAccessDenied, the context's.
@@ -124,6 +142,16 @@ type importLine struct {
 	done    chan struct{}
 	outcome outcome
 	err     error
+	// bad is why an unreadable line is.
+	bad *LineError
+}
+
+// fail ends the import, but for a line that can be left out.
+func (l *importLine) fail(err error, skip bool) {
+	if skip && errors.As(err, &l.bad) {
+		l.outcome, err = unreadable, nil
+	}
+	l.err = err
 }
 
 // outcome is what came of a line.
@@ -136,6 +164,7 @@ const (
 	replaced
 	unchanged
 	conflicting
+	unreadable
 )
 
 // read reads lines until there are no more, or nobody wants them.
@@ -197,7 +226,10 @@ func (i *importer) begin(ctx, reading context.Context) {
 		line := &importLine{bytes: int64(len(text)), done: make(chan struct{})}
 		var rec record
 		if err == nil {
-			line.outcome, rec, err = i.store.parseLine(text)
+			if line.outcome, rec, err = i.store.parseLine(text); err != nil {
+				line.fail(err, i.skips())
+				err = line.err
+			}
 		}
 		weight := min(max(line.bytes, importBytes/maxParallel), importBytes)
 		if err == nil && rec != nil {
@@ -216,6 +248,9 @@ func (i *importer) begin(ctx, reading context.Context) {
 	}
 }
 
+// skips tells whether it goes on behind a line that cannot be imported.
+func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
+
 // parseLine returns the record of a line as it is to be written, none where the line is blank or left out.
 //
 // Errors: LineError.
@@ -230,8 +265,7 @@ func (s *Store) parseLine(text []byte) (outcome, record, error) {
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	at := reader{record: rec}
-	if e := entityOf(keys{PK: at.text(attrPK), SK: at.text(attrSK)}); e != nil && e.Name == entityIdempotency.Name {
+	if isIdempotency(rec) {
 		return leftOut, nil, nil
 	}
 	if rec, err = s.reindexed(rec); err != nil {
@@ -277,8 +311,7 @@ func checkKeys(r record, pk, sk string) error {
 
 // start writes a record as soon as all earlier lines of its key are done, which have begun before it.
 func (i *importer) start(ctx context.Context, line *importLine, rec record, weight int64) {
-	at := reader{record: rec}
-	key := keys{PK: at.text(attrPK), SK: at.text(attrSK)}
+	key := keyOf(rec)
 	line.key = key
 	i.mu.Lock()
 	before := i.busy[key]
@@ -293,7 +326,10 @@ func (i *importer) start(ctx context.Context, line *importLine, rec record, weig
 			line.err = before.err // were this one written, it would be there first when the import goes on
 		}
 		if line.err == nil {
-			line.outcome, line.err = i.put(ctx, key, rec)
+			var err error
+			if line.outcome, err = i.put(ctx, key, rec); err != nil {
+				line.fail(err, i.skips())
+			}
 		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -439,9 +475,14 @@ func (done Imported) with(line *importLine) Imported {
 		done.Unchanged++
 	case conflicting:
 		done.Conflicts++
-		if len(done.ConflictKeys) < ConflictsNamed {
+		if len(done.ConflictKeys) < namedLines {
 			// A slice of its own: who was told the last one may keep it.
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
+		}
+	case unreadable:
+		done.Unreadable++
+		if len(done.BadLines) < namedLines {
+			done.BadLines = append(slices.Clip(done.BadLines), BadLine{Line: done.Lines, Problem: line.bad.Err.Error()})
 		}
 	}
 	return done

@@ -82,10 +82,26 @@ type TableDescription struct {
 	Name, Status string
 	// Records and Bytes are DynamoDB's estimates, some hours old.
 	Records, Bytes int64
-	// Differences are the ways in which the table does not fit the model, none where it fits.
+	// Differences are the ways in which its keys and its index do not fit the model, none where they do.
 	Differences []string
+	// Misplaced tells that its records were written with another number of shards, nil where they were not, or where Differences
+	// kept it from being found out.
+	Misplaced *ShardsError
 	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else depends on it.
 	Expires bool
+}
+
+// Mismatch is nil where the table can be used.
+//
+// Errors: ErrTableMismatch, as ShardsError where it is about the number of shards.
+func (d TableDescription) Mismatch() error {
+	if len(d.Differences) > 0 {
+		return fmt.Errorf("%w: %s", ErrTableMismatch, strings.Join(d.Differences, "; "))
+	}
+	if d.Misplaced != nil {
+		return d.Misplaced
+	}
+	return nil
 }
 
 // DescribeTable compares the table with the model, and its records with the number of shards: a wrong number would look
@@ -136,14 +152,18 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 		}
 	}
 	if len(d.Differences) == 0 {
-		if d.Differences, err = s.misplaced(ctx); err != nil {
+		keys, err := s.misplaced(ctx)
+		if err != nil {
 			return TableDescription{}, err
+		}
+		if len(keys) > 0 {
+			d.Misplaced = &ShardsError{Shards: s.shards, Keys: keys}
 		}
 	}
 	return d, nil
 }
 
-// misplaced tells where records stand that no list would find, because they were written for another number of shards than
+// misplaced are index keys under which records stand that no list would find, because they were written for another number of shards than
 // the store reads: under the bare key of a table of one shard, or behind the last shard. It reads one record of each such key.
 func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	var elsewhere []string
@@ -172,13 +192,13 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var differences []string
+	var keys []string
 	for i, key := range elsewhere {
 		if found[i] {
-			differences = append(differences, fmt.Sprintf("shards: with %d of them no record is under %s, the table has some", s.shards, key))
+			keys = append(keys, key)
 		}
 	}
-	return differences, nil
+	return keys, nil
 }
 
 // Check tells whether the table can be used.
@@ -189,10 +209,7 @@ func (s *Store) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(d.Differences) > 0 {
-		return fmt.Errorf("%w: %s", ErrTableMismatch, strings.Join(d.Differences, "; "))
-	}
-	return nil
+	return d.Mismatch()
 }
 
 func schemaText(schema []types.KeySchemaElement) string {

@@ -282,7 +282,7 @@ func TestConflicts(t *testing.T) {
 			key := fmt.Sprintf("%02d", i)
 			old += line(key, "old")
 			changed += line(key, "new")
-			if len(keys) < dynamo.ConflictsNamed {
+			if len(keys) < 20 {
 				keys = append(keys, dynamo.RecordKey{PK: "THEIRS", SK: key})
 			}
 		}
@@ -575,12 +575,8 @@ func TestExportGoesOn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := wholeShop(t, db, dynamo.Options{})
 		want := exported(t, store, 1)
-		most := 5
-		if strings.Contains(aws.ToString(db.Options().BaseEndpoint), "embedded") {
-			most = 1 // every segment of the embedded store has everything
-		}
 		rapid.Check(t, func(r *rapid.T) {
-			segments := make([]dynamo.Segment, rapid.IntRange(1, most).Draw(r, "segments"))
+			segments := make([]dynamo.Segment, rapid.IntRange(1, 5).Draw(r, "segments"))
 			size := int32(rapid.IntRange(5, 40).Draw(r, "page"))
 			var lines []string
 			for done := false; !done; {
@@ -596,7 +592,7 @@ func TestExportGoesOn(t *testing.T) {
 				}), dynamo.Options{})
 				err := killing.Export(ctx, slices.Clone(segments), func(page dynamo.ExportPage) error {
 					lines = slices.AppendSeq(lines, strings.Lines(string(page.Lines)))
-					segments[page.Segment] = page.Next
+					segments[page.Index] = page.Next
 					if left.Load() == 1 && rapid.Bool().Draw(r, "after") {
 						cancel()
 					}
@@ -732,5 +728,65 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	done, err := failing.Import(context.Background(), strings.NewReader(line("1", "first")+line("1", "second")+line("1", "third")), dynamo.ImportOptions{})
 	if err == nil || done.Lines != 0 || puts.Load() != 1 {
 		t.Errorf("did %+v, %v, after %d puts", done, err, puts.Load())
+	}
+}
+
+// Lines that cannot be imported are left out where that is wanted, counted, and the first of them named.
+func TestImportLeavesOutBadLines(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	bad := `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w1"}}}` + "\n"
+	text := line("1", "x") + "no JSON\n" + strings.Repeat(bad, 30) + line("2", "x")
+	for _, opts := range []dynamo.ImportOptions{{SkipUnreadable: true}, {DryRun: true}, {DryRun: true, SkipUnreadable: true}} {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		done := imported(t, store, text, opts)
+		if done.Written != 2 || done.Unreadable != 31 || done.Lines != 33 || done.Records() != 33 || len(done.BadLines) != 20 {
+			t.Fatalf("%+v did %+v", opts, done)
+		}
+		for i, b := range done.BadLines {
+			says := `WAREHOUSE#w1 #METADATA: attribute "name"`
+			if i == 0 {
+				says = "JSON"
+			}
+			if b.Line != i+2 || !strings.Contains(b.Problem, says) {
+				t.Errorf("named is %+v, want line %d and %q", b, i+2, says)
+			}
+		}
+		want := []string{line("1", "x"), line("2", "x")}
+		if opts.DryRun {
+			want = nil
+		}
+		if got := exported(t, store, 1); !slices.Equal(got, want) {
+			t.Errorf("%+v left %q", opts, got)
+		}
+	}
+}
+
+// What DynamoDB refuses is left out like what cannot be read, and a later line of its key is tried all the same.
+func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	var puts atomic.Int64
+	refusing := through(t, store, watched(db, func(_ context.Context, in any) error {
+		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
+			return &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}
+		}
+		return nil
+	}), dynamo.Options{})
+	done := imported(t, refusing, line("1", "first")+line("1", "second"), dynamo.ImportOptions{SkipUnreadable: true})
+	if done.Unreadable != 1 || done.Written != 1 || done.BadLines[0].Line != 1 || !slices.Equal(exported(t, store, 1), []string{line("1", "second")}) {
+		t.Errorf("did %+v", done)
+	}
+}
+
+func TestShardsThatAreNotTheTables(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store := wholeShop(t, db, dynamo.Options{Shards: 4})
+	err := through(t, store, db, dynamo.Options{}).Check(context.Background())
+	wrong := (*dynamo.ShardsError)(nil)
+	if !errors.As(err, &wrong) || !errors.Is(err, dynamo.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.Under() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
+		t.Errorf("%v", err)
+	}
+	if err := store.Check(context.Background()); err != nil {
+		t.Error(err)
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -78,15 +75,13 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (int,
 	if asJSON {
 		out = &checkJSON{w: json.NewEncoder(env.Stdout)}
 	}
-	progress := &progressLine{w: env.Stderr}
+	progress := newProgressLine(env.Stderr, time.Now)
 	opts := dynamo.CheckOptions{Segments: checkSegments, Parallel: checkParallel, Repair: repair, IndexLag: checkIndexLag}
 	opts.Found = func(d dynamo.Drift) {
 		progress.clear()
 		out.drift(d)
 	}
-	if isTerminal(env.Stderr) {
-		opts.Progress = progress.show
-	}
+	opts.Progress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
 	if err != nil {
@@ -210,49 +205,4 @@ func (j *checkJSON) summary(s dynamo.CheckSummary) {
 		s.Left() == 0, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees, s.Warehouses, s.Found, s.Repaired,
 		s.Left(), s.Unsettled, s.Requests, s.ReadUnits,
 	}})
-}
-
-// progressPause is how long a line of progress stands before the next one.
-const progressPause = 250 * time.Millisecond
-
-// progressLine writes over itself on a terminal.
-type progressLine struct {
-	w io.Writer
-
-	mu    sync.Mutex
-	last  time.Time
-	shown bool
-}
-
-func (p *progressLine) show(at dynamo.CheckProgress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.last) >= progressPause {
-		p.last, p.shown = now, true
-		line := []string{fmt.Sprintf("%d records read", at.Records), fmt.Sprintf("%d drifts", at.Found)}
-		if at.Settling > 0 {
-			line = append(line, fmt.Sprintf("%d to verify", at.Settling))
-		}
-		fmt.Fprintf(p.w, "\r%s\x1b[K", strings.Join(line, ", "))
-	}
-}
-
-// clear makes room for something else on the line.
-func (p *progressLine) clear() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-	p.shown = false
-}
-
-// isTerminal tells whether a person may be looking at what is written.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(interface{ Stat() (fs.FileInfo, error) })
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&fs.ModeCharDevice != 0
 }

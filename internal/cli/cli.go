@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -22,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
 // Environment is what a command has of the world.
@@ -40,23 +43,6 @@ const (
 	exitUsage
 )
 
-const usage = `Ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.
-
-  ordergraph [serve] [-addr HOST:PORT]   serve it (the default)
-  ordergraph table create                make the table and its index
-  ordergraph table describe              tell whether the table fits the model, and what differs
-  ordergraph seed [FILE]                 load an order book, the sample one without FILE
-  ordergraph export [-segments N] [-overwrite] FILE
-                                         write every record to FILE (-: standard output), a line of JSON each
-  ordergraph import [-overwrite] [-dry-run] FILE
-                                         put the records of FILE (-: standard input) into the table
-  ordergraph check [-repair] [-json]     find records that disagree, and repair them; exits with
-                                         0 if none is left, 1 if some are, 3 if it could not tell
-  ordergraph patterns [-markdown]        print the access patterns and their keys
-
-Environment:
-`
-
 // usageError says what is wrong with the command's words.
 type usageError struct{ problem string }
 
@@ -68,8 +54,12 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var wrong usageError
 	var status *statusError
+	var help *helpWanted
 	switch {
 	case err == nil:
+		return exitOK
+	case errors.As(err, &help):
+		printCommandHelp(env.Stdout, help.set)
 		return exitOK
 	case errors.Is(err, flag.ErrHelp):
 		printUsage(env.Stdout)
@@ -88,20 +78,19 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	}
 }
 
-func printUsage(w io.Writer) {
-	fmt.Fprint(w, usage)
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, v := range config.Variables() {
-		fmt.Fprintf(tab, "  %s\t%s\t%s\n", v.Name, v.Default, strings.ReplaceAll(v.Meaning, "`", ""))
-	}
-	_ = tab.Flush()
-	fmt.Fprint(w, "  AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and the rest of the AWS SDK's\n")
-}
-
 func run(ctx context.Context, args []string, env Environment) error {
 	command := "serve"
+	if len(args) > 0 && isHelp(args[0]) {
+		return flag.ErrHelp
+	}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		command, args = args[0], args[1:]
+	}
+	if command == "help" {
+		if len(args) == 0 || args[0] == "help" || isHelp(args[0]) {
+			return flag.ErrHelp
+		}
+		command, args = args[0], []string{"-h"}
 	}
 	switch command {
 	case "serve":
@@ -118,12 +107,12 @@ func run(ctx context.Context, args []string, env Environment) error {
 		return check(ctx, args, env)
 	case "patterns":
 		return patterns(args, env)
-	case "help":
-		return flag.ErrHelp
 	default:
 		return usageError{fmt.Sprintf("there is no command %q", command)}
 	}
 }
+
+func isHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
 
 // flags parses the flags of a command and puts the words behind them, at most most, into words.
 func flags(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
@@ -134,9 +123,12 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 	}
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			return err
+			return &helpWanted{set}
 		}
 		return usageError{fmt.Sprintf("%s: %v", command, err)}
+	}
+	if most > 0 && define != nil && slices.ContainsFunc(set.Args()[min(1, set.NArg()):], isFlag) {
+		return usageError{fmt.Sprintf("%s: flags stand before FILE", command)}
 	}
 	if set.NArg() > most {
 		return usageError{fmt.Sprintf("%s takes no %q", command, set.Arg(most))}
@@ -146,6 +138,8 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 	}
 	return nil
 }
+
+func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
 
 // tableError is an error of a command that works on a table.
 type tableError struct {
@@ -172,7 +166,10 @@ func explainFailure(err error, getenv func(string) string) string {
 	if e := (*tableError)(nil); errors.As(err, &e) {
 		table = e.table
 	}
+	wrong := (*dynamo.ShardsError)(nil)
 	switch {
+	case errors.As(err, &wrong):
+		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that it was written with", table, wrong.Shards, wrong.Under())
 	case errors.Is(err, dynamo.ErrNoTable):
 		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", table)
 	case errors.Is(err, dynamo.ErrTableMismatch):
@@ -332,7 +329,11 @@ func table(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if words[0] == "create" {
-		return create(ctx, store, cfg, env)
+		err := create(ctx, store, cfg, env)
+		if err != nil && ctx.Err() != nil {
+			return errors.New("table create: interrupted; run it again")
+		}
+		return err
 	}
 	d, err := store.DescribeTable(ctx)
 	if err != nil {
@@ -344,12 +345,13 @@ func table(ctx context.Context, args []string, env Environment) error {
 	} else {
 		fmt.Fprint(env.Stdout, "expiry   off: idempotency records stay for ever; `ordergraph table create` turns it on\n")
 	}
-	if len(d.Differences) == 0 {
+	err = d.Mismatch()
+	if err == nil {
 		fmt.Fprint(env.Stdout, "fits     yes\n")
 		return nil
 	}
 	fmt.Fprint(env.Stdout, "fits     no\n")
-	return onTable(cfg, fmt.Errorf("%w: %s", dynamo.ErrTableMismatch, strings.Join(d.Differences, "; ")))
+	return onTable(cfg, err)
 }
 
 // create makes the table. One that is there already and fits is as good, so that creating twice equals once.
@@ -390,9 +392,15 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if err := store.Check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("seed: interrupted before anything was loaded")
+		}
 		return onTable(cfg, err)
 	}
 	n, err := store.Load(ctx, book)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("seed: interrupted: a part is loaded; run the same command again")
+	}
 	if err != nil {
 		return onTable(cfg, err)
 	}
@@ -406,11 +414,20 @@ func readBook(name string) (commerce.Book, error) {
 		return commerce.Book{}, err
 	}
 	defer f.Close()
-	book, err := sampledata.Read(f)
-	if err != nil {
+	// What it is shows only where it is no book.
+	in := bufio.NewReader(f)
+	begins, _ := in.Peek(512)
+	book, err := sampledata.Read(in)
+	switch kind := transfer.KindOf(begins); {
+	case err == nil:
+		return book, nil
+	case len(begins) == 0 && errors.Is(err, io.EOF):
+		return book, fmt.Errorf("%s holds no order book: it is empty", name)
+	case kind == transfer.KindExport:
+		return book, fmt.Errorf("%s is no order book but an export: put it into the table with `ordergraph import FILE`", name)
+	default:
 		return book, fmt.Errorf("%s: %w", name, err)
 	}
-	return book, nil
 }
 
 func patterns(args []string, env Environment) error {

@@ -6,9 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
@@ -18,21 +21,21 @@ const standardStream = "-"
 func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
-		set.IntVar(&opts.Segments, "segments", 0, "")
+		set.Func("segments", "", func(text string) (err error) {
+			opts.Segments, err = segments(text)
+			return err
+		})
 		set.BoolVar(&opts.Overwrite, "overwrite", false, "")
 	})
 	if err != nil {
 		return err
 	}
-	if opts.Segments < 0 || opts.Segments > dynamo.MaxSegments {
-		return usageError{fmt.Sprintf("export: -segments %d: give 1 to %d", opts.Segments, dynamo.MaxSegments)}
-	}
 	store, cfg, err := open(ctx, "export", env)
 	if err != nil {
 		return err
 	}
-	ticker := newTicker(env.Stderr)
-	opts.Progress = func(e transfer.Exported) { ticker.show("%d records, %s", e.Records, size(e.Bytes)) }
+	progress := newProgressLine(env.Stderr, time.Now)
+	opts.Progress = func(e transfer.Exported) { progress.show("%d records, %s", e.Records, size(e.Bytes)) }
 	done, out := transfer.Exported{}, env.Stdout
 	if file == standardStream {
 		out = env.Stderr // the records are on standard output
@@ -40,16 +43,16 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	} else {
 		done, err = transfer.ExportFile(ctx, store, file, opts)
 	}
-	ticker.end()
+	progress.clear()
 	if ctx.Err() != nil && err != nil {
-		return interrupted("export", file, fmt.Sprintf("%d records", done.Records))
+		return interrupted("export", fmt.Sprintf("%d records", done.Records), done.Saved, err)
 	}
 	if err != nil {
 		return onTable(cfg, err)
 	}
 	from := ""
 	if done.Resumed {
-		from = ", those of the export that was interrupted included"
+		from = fmt.Sprintf(", those of the export that was interrupted included, which was begun at %s", done.Begun.Format(time.RFC3339))
 	}
 	fmt.Fprintf(out, "Exported from table %s: %d records, %s%s.\n", cfg.Table.Table, done.Records, size(done.Bytes), from)
 	return nil
@@ -60,6 +63,7 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
 		set.BoolVar(&opts.Overwrite, "overwrite", false, "")
 		set.BoolVar(&opts.DryRun, "dry-run", false, "")
+		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "")
 	})
 	if err != nil {
 		return err
@@ -69,63 +73,120 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if err := store.Check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return interrupted("import", "0 lines", false, err)
+		}
 		return onTable(cfg, err)
 	}
-	ticker := newTicker(env.Stderr)
+	progress := newProgressLine(env.Stderr, time.Now)
 	opts.Progress = func(done dynamo.Imported, of int64) {
 		share := ""
 		if of > 0 {
 			share = fmt.Sprintf(" of %s", size(of))
 		}
-		ticker.show("%d lines, %s%s, %d conflicts", done.Lines, size(done.Offset), share, done.Conflicts)
+		progress.show("%d lines, %s%s, %d conflicts", done.Lines, size(done.Offset), share, done.Conflicts)
 	}
-	var done dynamo.Imported
+	var done transfer.Imported
 	if file == standardStream {
 		done, err = transfer.Import(ctx, store, env.Stdin, opts)
 	} else {
 		done, err = transfer.ImportFile(ctx, store, file, opts)
 	}
-	ticker.end()
+	progress.clear()
 	if ctx.Err() != nil && err != nil {
-		return interrupted("import", file, fmt.Sprintf("%d lines", done.Lines))
-	}
-	before := "all lines before it are imported, none behind it"
-	if opts.DryRun {
-		before = "nothing was imported, this being a dry run"
+		return interrupted("import", fmt.Sprintf("%d lines", done.Lines), done.Saved, err)
 	}
 	if bad := (*dynamo.LineError)(nil); errors.As(err, &bad) {
-		return onTable(cfg, fmt.Errorf("%s: %w; %s: mend it, and start again", file, err, before))
+		return onTable(cfg, fmt.Errorf("%s: %w; %s", file, err, stopped(bad.Line, opts)))
 	}
 	if err != nil {
 		return onTable(cfg, err)
+	}
+	return report(env.Stdout, file, cfg, done.Imported, opts)
+}
+
+// stopped tells what became of an import that ended at a line, and what to do.
+func stopped(line int, opts transfer.ImportOptions) string {
+	switch cure := "mend it, and start again, or leave such lines out with -skip-unreadable"; {
+	case opts.DryRun || opts.SkipUnreadable:
+		return "mend it, and start again" // only a line too long to be held ends these
+	case line == 1:
+		return "nothing was imported: " + cure
+	default:
+		return "all lines before it are imported, none behind it: " + cure
+	}
+}
+
+// report tells what an import has done to its end.
+//
+// Errors: one where not every record is in the table now.
+func report(out io.Writer, file string, cfg config.Config, done dynamo.Imported, opts transfer.ImportOptions) error {
+	if done.Records() == 0 {
+		return fmt.Errorf("%s holds no record", file)
 	}
 	begins := "Imported into table"
 	if opts.DryRun {
 		begins = "A dry run wrote nothing. An import would have done this to table"
 	}
-	fmt.Fprintf(env.Stdout, "%s %s: %d records written, %d replaced, %d there already, %d conflicts", begins, cfg.Table.Table, done.Written, done.Replaced, done.Unchanged, done.Conflicts)
+	fmt.Fprintf(out, "%s %s: %d records written, %d replaced, %d there already, %d conflicts", begins, cfg.Table.Table, done.Written, done.Replaced, done.Unchanged, done.Conflicts)
 	if done.LeftOut > 0 {
-		fmt.Fprintf(env.Stdout, "; %d idempotency records left out", done.LeftOut)
+		fmt.Fprintf(out, "; %d idempotency records left out", done.LeftOut)
 	}
-	fmt.Fprint(env.Stdout, ".\n")
-	if done.Conflicts == 0 {
+	if done.Unreadable > 0 {
+		fmt.Fprintf(out, "; %d unreadable lines left out", done.Unreadable)
+	}
+	fmt.Fprint(out, ".\n")
+	for _, b := range done.BadLines {
+		fmt.Fprintf(out, "unreadable  line %d: %s\n", b.Line, b.Problem)
+	}
+	tellMore(out, done.Unreadable-len(done.BadLines))
+	for _, key := range done.ConflictKeys {
+		fmt.Fprintf(out, "conflict  %s %s\n", key.PK, key.SK)
+	}
+	tellMore(out, done.Conflicts-len(done.ConflictKeys))
+
+	var problems []string
+	switch {
+	case done.Unreadable > 0 && opts.SkipUnreadable:
+		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and were left out", done.Unreadable, file))
+	case done.Unreadable > 0:
+		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and the first one would end an import: mend them, or leave them out with -skip-unreadable", done.Unreadable, file))
+	}
+	if done.Conflicts > 0 {
+		problems = append(problems, fmt.Sprintf("%d records of %s are in table %s already and differ; those of the table were kept, -overwrite replaces them", done.Conflicts, file, cfg.Table.Table))
+	}
+	if len(problems) == 0 {
 		return nil
 	}
-	for _, key := range done.ConflictKeys {
-		fmt.Fprintf(env.Stdout, "conflict  %s %s\n", key.PK, key.SK)
-	}
-	if more := done.Conflicts - len(done.ConflictKeys); more > 0 {
-		fmt.Fprintf(env.Stdout, "and %d more\n", more)
-	}
-	return fmt.Errorf("%d records of %s are in table %s already and differ; those of the table were kept, -overwrite replaces them", done.Conflicts, file, cfg.Table.Table)
+	return errors.New(strings.Join(problems, "; "))
 }
 
-// interrupted tells what became of a command that a signal ended.
-func interrupted(command, file, done string) error {
-	if file == standardStream {
+func tellMore(out io.Writer, more int) {
+	if more > 0 {
+		fmt.Fprintf(out, "and %d more\n", more)
+	}
+}
+
+// interrupted tells what became of a command that a signal ended, and that it can go on where it can.
+func interrupted(command, done string, saved bool, err error) error {
+	unsaved := (*transfer.SaveError)(nil)
+	switch {
+	case errors.As(err, &unsaved):
+		return fmt.Errorf("%s: interrupted after %s, and it could not be saved how far it is: %w", command, done, unsaved)
+	case saved:
+		return fmt.Errorf("%s: interrupted after %s: start the same command again, and it goes on from there", command, done)
+	default:
 		return fmt.Errorf("%s: interrupted after %s", command, done)
 	}
-	return fmt.Errorf("%s: interrupted after %s: start the same command again, and it goes on from there", command, done)
+}
+
+// segments reads a number of segments.
+func segments(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > dynamo.MaxSegments {
+		return 0, fmt.Errorf("give 1 to %d", dynamo.MaxSegments)
+	}
+	return n, nil
 }
 
 // fileArgument parses the flags of a command that works on one file, and returns the file's name.
@@ -138,35 +199,6 @@ func fileArgument(command string, args []string, define func(*flag.FlagSet)) (st
 		return "", usageError{fmt.Sprintf("%s: name a file, or - for the standard stream", command)}
 	}
 	return words[0], nil
-}
-
-// ticker shows how far a command is, on one line that it writes over again, if people watch.
-type ticker struct {
-	w     io.Writer
-	shown bool
-}
-
-func newTicker(w io.Writer) *ticker {
-	t := &ticker{w: io.Discard}
-	if f, ok := w.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			t.w = w
-		}
-	}
-	return t
-}
-
-func (t *ticker) show(format string, args ...any) {
-	// The escape sequence clears what a longer line left behind.
-	fmt.Fprintf(t.w, "\r"+format+"\x1b[K", args...)
-	t.shown = true
-}
-
-// end begins a new line for what comes next.
-func (t *ticker) end() {
-	if t.shown {
-		fmt.Fprintln(t.w)
-	}
 }
 
 // size is a number of bytes for people.

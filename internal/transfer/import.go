@@ -14,12 +14,19 @@ import (
 
 // ImportOptions say how to import.
 type ImportOptions struct {
-	// Overwrite and DryRun are those of dynamo.ImportOptions.
-	Overwrite, DryRun bool
+	// Overwrite, DryRun and SkipUnreadable are those of dynamo.ImportOptions.
+	Overwrite, DryRun, SkipUnreadable bool
 	// Clock tells the time; the system's where it is nil.
 	Clock func() time.Time
 	// Progress, where it is set, is told about once a second what has been done, and of how many bytes, 0 where nobody knows.
 	Progress func(done dynamo.Imported, size int64)
+}
+
+// Imported is what an import has done.
+type Imported struct {
+	dynamo.Imported
+	// Saved tells that one that has failed can go on: how far it is, is on the disk.
+	Saved bool
 }
 
 // importProgress is the file beside one that is being imported.
@@ -36,15 +43,25 @@ func importProgressFile(name string) string { return name + ".import-progress" }
 
 // Import writes the records of r's lines to the table.
 //
-// Errors: those of dynamo.Store.Import.
-func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (dynamo.Imported, error) {
+// Errors: one that names the command for what is no export; those of dynamo.Store.Import.
+func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (Imported, error) {
+	return importAll(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
+}
+
+// importAll imports what nobody remembers, of size bytes, 0 where nobody knows.
+func importAll(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (Imported, error) {
 	pace := newPace(opts.Clock)
-	return store.Import(ctx, r, dynamo.ImportOptions{Overwrite: opts.Overwrite, DryRun: opts.DryRun, Done: func(done dynamo.Imported) error {
+	done, err := store.Import(ctx, r, opts.dynamo(dynamo.Imported{}, func(done dynamo.Imported) error {
 		if pace.over() {
-			opts.tell(done, 0)
+			opts.tell(done, size)
 		}
 		return nil
-	}})
+	}))
+	return Imported{Imported: done}, err
+}
+
+func (o ImportOptions) dynamo(from dynamo.Imported, done func(dynamo.Imported) error) dynamo.ImportOptions {
+	return dynamo.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
 
 func (o ImportOptions) tell(done dynamo.Imported, size int64) {
@@ -57,27 +74,31 @@ func (o ImportOptions) tell(done dynamo.Imported, size int64) {
 // line which has been mended. A dry run always begins at the beginning, and remembers nothing. What it returns counts
 // the lines that were done before, too.
 //
-// Errors: one that says what to do where the file is no finished export, or an import of it was begun otherwise; the file's; those
-// of dynamo.Store.Import, after which the import can go on.
-func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (dynamo.Imported, error) {
-	if _, err := os.Stat(exportProgressFile(name)); err == nil {
-		return dynamo.Imported{}, fmt.Errorf("%s is a part of an export, as %s tells: finish the export first", name, exportProgressFile(name))
+// Errors: one that says what to do where the file is no finished export, or an import of it was begun otherwise; SaveError; the
+// file's; those of dynamo.Store.Import.
+func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (Imported, error) {
+	if err := refuseUnfinished(name); err != nil {
+		return Imported{}, err
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return dynamo.Imported{}, err
+		return Imported{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return dynamo.Imported{}, err
+		return Imported{}, err
 	}
 	if opts.DryRun || !info.Mode().IsRegular() {
-		return Import(ctx, store, f, opts)
+		size := int64(0)
+		if info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		return importAll(ctx, store, &sniffer{Reader: f, name: name}, size, opts)
 	}
 	table, err := store.TableID(ctx)
 	if err != nil {
-		return dynamo.Imported{}, err
+		return Imported{}, err
 	}
 	side := importProgressFile(name)
 	p := importProgress{Table: table, Overwrite: opts.Overwrite}
@@ -86,34 +107,41 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 		err = p.check(f, name, table, opts)
 	}
 	if err != nil {
-		return dynamo.Imported{}, err
+		return Imported{}, err
 	}
 	if _, err := f.Seek(p.Done.Offset, io.SeekStart); err != nil {
-		return p.Done, err
+		return Imported{Imported: p.Done}, err
 	}
 	keep := func(done dynamo.Imported) error {
 		opts.tell(done, info.Size())
 		sum, err := checksum(p.Checksum, f, p.Done.Offset, done.Offset)
 		if err != nil {
-			return err
+			return &SaveError{err}
 		}
 		p.Done, p.Checksum = done, sum
 		return save(side, p)
 	}
 	pace := newPace(opts.Clock)
-	done, err := store.Import(ctx, f, dynamo.ImportOptions{Overwrite: opts.Overwrite, From: p.Done, Done: func(done dynamo.Imported) error {
+	in := io.Reader(f)
+	if p.Done.Offset == 0 {
+		in = &sniffer{Reader: f, name: name}
+	}
+	done, err := store.Import(ctx, in, opts.dynamo(p.Done, func(done dynamo.Imported) error {
 		if pace.over() {
 			return keep(done)
 		}
 		return nil
-	}})
-	if err != nil {
-		return done, errors.Join(err, keep(done))
+	}))
+	if err != nil && done.Offset > 0 {
+		if !unsaved(err) {
+			err = errors.Join(err, keep(done))
+		}
+		return Imported{Imported: done, Saved: !unsaved(err)}, err
 	}
-	if err := os.Remove(side); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return done, err
+	if removed := os.Remove(side); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
 	}
-	return done, nil
+	return Imported{Imported: done}, err
 }
 
 // check tells whether an import can go on from p.

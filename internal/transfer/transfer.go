@@ -1,5 +1,5 @@
 // Package transfer keeps the exports and imports of a table in files, so that one that was interrupted can go on where it
-// was: a file beside FILE says how far it is. It is replaced as a whole about once a second, after what it speaks of is safe, and
+// was: a file beside FILE says how far it is. That file is replaced as a whole about once a second, after what it speaks of is safe, and
 // removed when nothing is left to do.
 package transfer
 
@@ -22,10 +22,15 @@ type pace struct {
 	last  time.Time
 }
 
-func newPace(clock func() time.Time) *pace {
+func clockOr(clock func() time.Time) func() time.Time {
 	if clock == nil {
-		clock = time.Now
+		return time.Now
 	}
+	return clock
+}
+
+func newPace(clock func() time.Time) *pace {
+	clock = clockOr(clock)
 	return &pace{clock: clock, last: clock()}
 }
 
@@ -38,8 +43,38 @@ func (p *pace) over() bool {
 	return true
 }
 
+// SaveError tells that it could not be saved how far an export or an import is.
+type SaveError struct{ Err error }
+
+func (e *SaveError) Error() string { return e.Err.Error() }
+
+// Unwrap is why.
+func (e *SaveError) Unwrap() error { return e.Err }
+
+// unsaved tells that an error is one of saving: to save again would fail again.
+func unsaved(err error) bool {
+	failed := (*SaveError)(nil)
+	return errors.As(err, &failed)
+}
+
 // save replaces the file of that name by one that holds v, as a whole: whatever happens, there is the old one or the new.
+//
+// Errors: SaveError.
 func save(name string, v any) error {
+	err := replace(name, v)
+	if err == nil {
+		return nil
+	}
+	// The name that a file has for a moment says nothing to anybody.
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = &fs.PathError{Op: "write", Path: name, Err: at.Err}
+	} else if at := (*os.LinkError)(nil); errors.As(err, &at) {
+		err = &fs.PathError{Op: "write", Path: name, Err: at.Err}
+	}
+	return &SaveError{err}
+}
+
+func replace(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
@@ -51,12 +86,25 @@ func save(name string, v any) error {
 	_, err = temporary.Write(append(text, '\n'))
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err == nil {
-		err = os.Rename(temporary.Name(), name)
+		err = rename(temporary.Name(), name)
 	}
 	if err != nil {
 		os.Remove(temporary.Name())
 	}
 	return err
+}
+
+// rename is safe when it returns, where the platform can make it so: a directory that cannot be synced is as good as the
+// platform has it.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(to)); err == nil {
+		_ = dir.Sync()
+		_ = dir.Close()
+	}
+	return nil
 }
 
 // load reads what save wrote; it is false where there is no such file.

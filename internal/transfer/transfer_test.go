@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -165,14 +166,11 @@ func TestExportFileGoesOn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		want := lines(t, store)
-		most := 4
-		if embeddedStore(t) {
-			most = 1 // every segment of the embedded store has everything
-		}
 		dir := t.TempDir()
 		repeatedly(t, func(draw func(n int) int) {
-			name, side := filepath.Join(dir, "shop.jsonl"), filepath.Join(dir, "shop.jsonl.progress")
-			segments := 1 + draw(most)
+			name := filepath.Join(dir, "shop.jsonl")
+			part, side := name+".part", name+".progress"
+			segments := 1 + draw(4)
 			var records, saved int
 			for done := false; !done; {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -182,6 +180,9 @@ func TestExportFileGoesOn(t *testing.T) {
 					// A process that ends here, or anywhere, leaves no file that looks like a whole one.
 					if _, err := os.Stat(side); err != nil {
 						t.Error(err)
+					}
+					if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+						t.Errorf("before its end the file is there: %v", err)
 					}
 					if left.Add(-1) == 0 {
 						cancel()
@@ -193,12 +194,15 @@ func TestExportFileGoesOn(t *testing.T) {
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
+				if out.Saved != (err != nil) {
+					t.Fatalf("%+v after %v", out, err)
+				}
 				if out.Records < records || out.Resumed != (saved > 0) {
 					t.Fatalf("after %d records it came to %+v", records, out)
 				}
 				records, done, saved = out.Records, err == nil, saved+1
 				if !done && draw(2) == 1 /* written and not saved */ {
-					f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+					f, err := os.OpenFile(part, os.O_WRONLY|os.O_APPEND, 0)
 					if err == nil {
 						_, err = f.WriteString(want[0] + "{\"Item\"")
 						err = errors.Join(err, f.Close())
@@ -244,14 +248,14 @@ func TestExportFileRefuses(t *testing.T) {
 	store, other := storetest.Sample(t, db), storetest.Sample(t, db)
 	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, says ...string) {
 		t.Helper()
-		before, _ := os.ReadFile(name)
+		before, _ := os.ReadFile(name + ".part")
 		_, err := transfer.ExportFile(context.Background(), store, name, opts)
 		for _, part := range append(says, "-overwrite") {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("the error is %v, want one that says %q", err, part)
 			}
 		}
-		if after, _ := os.ReadFile(name); !bytes.Equal(before, after) {
+		if after, _ := os.ReadFile(name + ".part"); !bytes.Equal(before, after) {
 			t.Error("the file was changed")
 		}
 	}
@@ -259,7 +263,9 @@ func TestExportFileRefuses(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "notes")
 		write(t, name, "precious")
 		check(t, store, name, transfer.ExportOptions{}, "notes is there already")
-		onlyFile(t, name)
+		if onlyFile(t, name); read(t, name) != "precious" {
+			t.Error("the file was changed")
+		}
 		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || !slices.Equal(sorted(read(t, name)), lines(t, store)) {
 			t.Errorf("overwritten: %v", err)
 		}
@@ -278,9 +284,9 @@ func TestExportFileRefuses(t *testing.T) {
 	})
 	t.Run("a file cut short", func(t *testing.T) {
 		name, _ := begun(t, db, store, 1)
-		write(t, name, "short")
+		write(t, name+".part", "short")
 		check(t, store, name, transfer.ExportOptions{}, "has 5 bytes")
-		if err := os.Remove(name); err != nil {
+		if err := os.Remove(name + ".part"); err != nil {
 			t.Fatal(err)
 		}
 		check(t, store, name, transfer.ExportOptions{}, "has 0 bytes")
@@ -296,9 +302,19 @@ func TestExportFileRefuses(t *testing.T) {
 		}
 	})
 	t.Run("no directory", func(t *testing.T) {
-		if _, err := transfer.ExportFile(context.Background(), store, "/nowhere/shop.jsonl", transfer.ExportOptions{}); !errors.Is(err, os.ErrNotExist) {
+		if _, err := transfer.ExportFile(context.Background(), store, "/nowhere/shop.jsonl", transfer.ExportOptions{}); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), " /nowhere/shop.jsonl: ") {
 			t.Errorf("%v", err)
 		}
+	})
+	t.Run("a directory", func(t *testing.T) {
+		if _, err := transfer.ExportFile(context.Background(), store, t.TempDir(), transfer.ExportOptions{Overwrite: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("somebody else's part", func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "shop.jsonl")
+		write(t, name+".part", "precious")
+		check(t, store, name, transfer.ExportOptions{}, "no part of an export")
 	})
 }
 
@@ -342,7 +358,7 @@ func TestImportFileGoesOn(t *testing.T) {
 		write(t, name, text)
 		repeatedly(t, func(draw func(n int) int) {
 			store := storetest.NewTable(t, db, dynamo.Options{})
-			var last dynamo.Imported
+			var last transfer.Imported
 			tries := 0
 			for done := false; !done; tries++ {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -452,4 +468,179 @@ func TestImportFileThatCannotBeRemembered(t *testing.T) {
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Lines > 0 {
 		t.Errorf("did %+v, %v", in, err)
 	}
+}
+
+// killedAfter is a store whose requests fail from the one after n on, as if it were interrupted.
+func killedAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64) *dynamo.Store {
+	var made atomic.Int64
+	return hindered(t, db, store, func() error {
+		if made.Add(1) > n {
+			return context.Canceled
+		}
+		return nil
+	})
+}
+
+// An export that replaces another leaves that one alone until it is complete, and goes on when it is given again.
+func TestExportFileReplaces(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.Sample(t, db)
+	all := lines(t, store)
+	replacing := transfer.ExportOptions{Segments: 1, Overwrite: true, Clock: fast()}
+	interrupted := func() string {
+		t.Helper()
+		name := filepath.Join(t.TempDir(), "shop.jsonl")
+		write(t, name, all[0])
+		for i := range 2 {
+			out, err := transfer.ExportFile(context.Background(), killedAfter(t, db, store, 1), name, replacing)
+			if !errors.Is(err, context.Canceled) || out.Records != 9*(i+1) || !out.Saved || out.Resumed != (i > 0) {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if read(t, name) != all[0] {
+				t.Fatal("the old export is gone before there is a new one")
+			}
+		}
+		return name
+	}
+	complete := func(name string, opts transfer.ExportOptions, resumed bool) {
+		t.Helper()
+		out, err := transfer.ExportFile(context.Background(), store, name, opts)
+		if err != nil || out.Resumed != resumed || out.Records != len(all) || !slices.Equal(sorted(read(t, name)), all) {
+			t.Errorf("%+v, %v", out, err)
+		}
+		onlyFile(t, name)
+	}
+	name := interrupted()
+	for _, part := range []string{name, name + ".part"} {
+		if _, err := transfer.ImportFile(context.Background(), store, part, transfer.ImportOptions{}); err == nil || !strings.Contains(err.Error(), "unfinished") {
+			t.Errorf("import of %s: %v", part, err)
+		}
+	}
+	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "go on with -overwrite") {
+		t.Errorf("without -overwrite: %v", err)
+	}
+	complete(name, replacing, true)
+
+	// What it cannot go on with, it begins anew.
+	complete(interrupted(), transfer.ExportOptions{Segments: 2, Overwrite: true}, false)
+	name = interrupted()
+	write(t, name+".progress", "{")
+	complete(name, replacing, false)
+
+	// An export that was to be new is not gone on with where another is to be replaced.
+	name, _ = begun(t, db, store, 1)
+	complete(name, replacing, false)
+}
+
+// What is killed between the last two steps is complete.
+func TestExportFileEndsBetweenItsLastSteps(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.Sample(t, db)
+	name, side := begun(t, db, store, 1)
+	// The last thing saved says that everything is read.
+	var last string
+	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Clock: fast(), Progress: func(transfer.Exported) {}}); err != nil {
+		t.Fatal(err)
+	}
+	whole := read(t, name)
+	id, err := store.TableID(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last = fmt.Sprintf(`{"table": %q, "segments": [{"done": true}], "records": 101, "bytes": %d}`, id, len(whole))
+	write(t, side, last)
+	out, err := transfer.ExportFile(context.Background(), killedAfter(t, db, store, 0), name, transfer.ExportOptions{})
+	if err != nil || out.Records != 101 || read(t, name) != whole {
+		t.Errorf("%+v, %v", out, err)
+	}
+	onlyFile(t, name)
+}
+
+// A link stays one: what it leads to is replaced.
+func TestExportFileThroughALink(t *testing.T) {
+	store := storetest.Sample(t, embedded.New().Client())
+	name, link := filepath.Join(t.TempDir(), "shop.jsonl"), filepath.Join(t.TempDir(), "link")
+	write(t, name, "old")
+	if err := os.Symlink(name, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.ExportFile(context.Background(), store, link, transfer.ExportOptions{Overwrite: true}); err != nil || len(sorted(read(t, name))) != 101 {
+		t.Error(err)
+	}
+	onlyFile(t, name)
+	onlyFile(t, link)
+}
+
+// What cannot be saved is told, and nobody is told that the export can go on.
+func TestExportFileThatCannotBeRemembered(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.Sample(t, db)
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	out, err := transfer.ExportFile(context.Background(), hindered(t, db, store, func() error {
+		// A directory that is not empty can be replaced by no file.
+		os.Remove(name + ".progress")
+		return os.MkdirAll(filepath.Join(name+".progress", "x"), 0o700)
+	}), name, transfer.ExportOptions{Segments: 1, Clock: fast()})
+	if failed := (*transfer.SaveError)(nil); !errors.As(err, &failed) || out.Saved || !strings.Contains(err.Error(), name+".progress: ") || strings.Contains(err.Error(), ".new") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// An import that did nothing leaves nothing behind.
+func TestImportFileThatDoesNothing(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	for text, says := range map[string]string{
+		"no JSON\n":              "line 1",
+		"\x1f\x8b\x08\x00\x00":   "gunzip -c FILE | ordergraph import -",
+		"{\n \"employees\": [\n": "ordergraph seed FILE",
+	} {
+		write(t, name, text)
+		if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || !strings.Contains(err.Error(), says) || in.Lines > 0 || in.Saved {
+			t.Errorf("did %+v, %v", in, err)
+		}
+		onlyFile(t, name)
+		if in, err := transfer.Import(context.Background(), store, strings.NewReader(text), transfer.ImportOptions{SkipUnreadable: true}); says != "line 1" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("did %+v, %v", in, err)
+		}
+	}
+}
+
+// A dry run knows how much there is to do.
+func TestDryRunTellsTheSize(t *testing.T) {
+	db := embedded.New().Client()
+	text := strings.Join(lines(t, storetest.Sample(t, db)), "")
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	write(t, name, text)
+	told := 0
+	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fast(), Progress: func(_ dynamo.Imported, size int64) {
+		if told++; size != int64(len(text)) {
+			t.Fatalf("it is told of %d bytes", size)
+		}
+	}})
+	if err != nil || told == 0 {
+		t.Error(told, err)
+	}
+}
+
+// An import that stopped at a bad line goes on without it, and still knows of it at its end.
+func TestImportFileGoesOnBehindABadLine(t *testing.T) {
+	db := embedded.New().Client()
+	all := lines(t, storetest.Sample(t, db))
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	name := filepath.Join(t.TempDir(), "shop.jsonl")
+	write(t, name, strings.Join(all[:50], "")+"bad\n"+strings.Join(all[50:], ""))
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || in.Lines != 50 || !in.Saved {
+		t.Fatalf("did %+v, %v", in, err)
+	}
+	skipping := transfer.ImportOptions{SkipUnreadable: true, Clock: fast()}
+	if in, err := transfer.ImportFile(context.Background(), killedAfter(t, db, store, 20), name, skipping); !errors.Is(err, context.Canceled) || in.Unreadable != 1 {
+		t.Fatalf("did %+v, %v", in, err)
+	}
+	in, err := transfer.ImportFile(context.Background(), store, name, skipping)
+	if err != nil || in.Written+in.Unchanged != 101 || in.Unreadable != 1 || len(in.BadLines) != 1 || in.BadLines[0].Line != 51 {
+		t.Errorf("did %+v, %v", in, err)
+	}
+	onlyFile(t, name)
 }

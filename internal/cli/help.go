@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/config"
+)
+
+// commandHelp is what help says about a command.
+type commandHelp struct {
+	name, words string
+	// does is a line or more.
+	does string
+	// flags are what its flags mean, by name.
+	flags map[string]string
+}
+
+// commands are all that there are, in the order of help.
+func commands() []commandHelp {
+	return []commandHelp{
+		{"serve", "[serve] [-addr HOST:PORT]", "serve it (the default)", map[string]string{
+			"addr": "the address to listen on, such as :8080; without it PORT says",
+		}},
+		{"table", "table create", "make the table and its index", nil},
+		{"table", "table describe", "tell whether the table fits the model, and what differs", nil},
+		{"seed", "seed [FILE]", "load an order book, the sample one without FILE", nil},
+		{"export", "export [-segments N] [-overwrite] FILE", "write every record to FILE (-: standard output), a line of JSON each", map[string]string{
+			"segments":  fmt.Sprintf("in how many parts the table is read at once, 1 to %d (4 without it)", dynamo.MaxSegments),
+			"overwrite": "replace FILE where it is there, as soon as the new export is complete",
+		}},
+		{"import", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "put the records of FILE (-: standard input) into the table", map[string]string{
+			"overwrite":       "replace records that are there and differ; without it they are kept",
+			"dry-run":         "tell what an import would do, and write nothing",
+			"skip-unreadable": "leave out lines that cannot be imported; without it the first one ends the import",
+		}},
+		{"check", "check [-repair] [-json]", "find records that disagree, and repair them; exits with\n0 if none is left, 1 if some are, 3 if it could not tell", map[string]string{
+			"repair": "put right what can be put right",
+			"json":   "write a line of JSON for each drift, and one for the summary",
+		}},
+		{"patterns", "patterns [-markdown]", "print the access patterns and their keys", map[string]string{
+			"markdown": "as the table in docs/data-model.md",
+		}},
+		{"help", "help [COMMAND]", "print this, or the flags of a command; so does COMMAND -h", nil},
+	}
+}
+
+// helpWanted ends a command whose help is asked for.
+type helpWanted struct{ set *flag.FlagSet }
+
+func (h *helpWanted) Error() string { return "help is wanted" }
+
+// printUsage prints what a person needs to begin.
+func printUsage(w io.Writer) {
+	fmt.Fprint(w, "Ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.\n\n")
+	for _, c := range commands() {
+		printCommand(w, c)
+	}
+	fmt.Fprint(w, "\nEnvironment:\n")
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, v := range config.Variables() {
+		fmt.Fprintf(tab, "  %s\t%s\t%s\n", v.Name, v.Default, strings.ReplaceAll(v.Meaning, "`", ""))
+	}
+	_ = tab.Flush()
+	fmt.Fprint(w, "  AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and the rest of the AWS SDK's\n")
+}
+
+// usageColumn is where it says what a command does.
+const usageColumn = 41
+
+func printCommand(w io.Writer, c commandHelp) {
+	words := "  ordergraph " + c.words
+	if len(words) < usageColumn-1 {
+		fmt.Fprint(w, words, strings.Repeat(" ", usageColumn-len(words)))
+	} else {
+		fmt.Fprint(w, words, "\n", strings.Repeat(" ", usageColumn))
+	}
+	fmt.Fprintln(w, strings.ReplaceAll(c.does, "\n", "\n"+strings.Repeat(" ", usageColumn)))
+}
+
+// printCommandHelp prints what a command does, and a line for each of its flags.
+func printCommandHelp(w io.Writer, set *flag.FlagSet) {
+	var flags map[string]string
+	for _, c := range commands() {
+		if c.name == set.Name() {
+			printCommand(w, c)
+			flags = c.flags
+		}
+	}
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	set.VisitAll(func(f *flag.Flag) { fmt.Fprintf(tab, "  -%s\t%s\n", f.Name, flags[f.Name]) })
+	_ = tab.Flush()
+	fmt.Fprint(w, "\n`ordergraph help` lists all commands, and the environment.\n")
+}
