@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,14 +130,42 @@ func TestPatternsNeedNoConfiguration(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"help", "-h", "-help", "--help", "serve -h", "patterns -help"} {
+	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] FILE", "check [-repair] [-json]", "patterns [-markdown]", "AWS_REGION")
+			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "patterns [-markdown]", "AWS_REGION")
 			for _, v := range config.Variables() {
 				c.checkDone(t, v.Name)
 			}
 		})
+	}
+}
+
+// A command's help says what each of its flags means.
+func TestHelpOfACommand(t *testing.T) {
+	for command, flags := range map[string][]string{
+		"serve": {"-addr"}, "table": nil, "seed": nil, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
+		"check": {"-repair", "-json"}, "patterns": {"-markdown"},
+	} {
+		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
+			t.Run(line, func(t *testing.T) {
+				c := run(t, line)
+				c.checkDone(t, command)
+				var meant []string
+				for line := range strings.Lines(c.stdout.String()) {
+					if words := strings.Fields(line); len(words) > 0 && strings.HasPrefix(line, "  -") {
+						if len(words) < 3 {
+							t.Errorf("nothing is said about %q", line)
+						}
+						meant = append(meant, words[0])
+					}
+				}
+				slices.Sort(meant)
+				if slices.Sort(flags); !slices.Equal(meant, flags) {
+					t.Errorf("its flags are %v, want %v", meant, flags)
+				}
+			})
+		}
 	}
 }
 
@@ -165,8 +194,13 @@ func TestWrongWords(t *testing.T) {
 		"export":                "name a file",
 		"export a b":            `takes no "b"`,
 		"export -dry-run":       "-dry-run",
-		"export -segments 33 a": "-segments 33",
-		"export -segments -1 a": "-segments -1",
+		"export -segments 33 a": "give 1 to 32",
+		"export -segments -1 a": "give 1 to 32",
+		"export -segments 0 a":  "give 1 to 32",
+		"export -segments x a":  "give 1 to 32",
+		"export a -overwrite":   "flags stand before FILE",
+		"import - -dry-run":     "flags stand before FILE",
+		"help nonsense":         `no command "nonsense"`,
 		"import":                "name a file",
 		"import a b":            `takes no "b"`,
 		"import -segments":      "-segments",

@@ -194,8 +194,12 @@ func TestANumberOfShardsThatIsNotTheTables(t *testing.T) {
 			wrong := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.read)
 			run(t, "table create", right...).checkDone(t)
 			run(t, "seed", right...).checkDone(t)
-			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create"} {
-				run(t, line, wrong...).checkFailed(t, 1, table, "shards: with "+c.read)
+			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create", "import /nowhere/shop.jsonl"} {
+				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (it has records under CUSTOMER"
+				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the number that it was written with")
+			}
+			if d := run(t, "table describe", wrong...); d.status != 1 || !strings.Contains(d.stdout.String(), "fits     no") || !strings.Contains(d.stderr.String(), "ORDERGRAPH_SHARDS="+c.read+" (") {
+				t.Errorf("exit %d, %s%s", d.status, d.stdout.String(), d.stderr.String())
 			}
 			run(t, "table describe", right...).checkDone(t, "fits     yes")
 		})

@@ -17,6 +17,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
@@ -126,7 +129,9 @@ func TestImportOfABadFile(t *testing.T) {
 			run(t, "import "+file, variables...).checkDone(t, "1 records written", "1 there already")
 			continue
 		}
-		run(t, "import -dry-run "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "nothing was imported")
+		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is no JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
+			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
+		}
 		if records := contents(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run left %d records", len(records))
 		}
@@ -139,11 +144,9 @@ func TestImportOfABadFile(t *testing.T) {
 	run(t, "export /nowhere/shop.jsonl", variables...).checkFailed(t, 1, "/nowhere/shop.jsonl", "no such file")
 }
 
-// A signal leaves a state that the same command goes on from.
-func TestInterruptedExportAndImport(t *testing.T) {
-	_, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
-	run(t, "seed", variables...).checkDone(t)
+// interruptible gives a way to run a command that is interrupted at so many requests of a kind.
+func interruptible(t *testing.T, variables []string) func(line, request string, after int64) *command {
+	t.Helper()
 	engine, err := url.Parse(dynamolocal.Shared(t).Endpoint())
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +168,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	atEndpoint(t, proxy.URL)
-	interrupted := func(line, request string, after int64) *command {
+	return func(line, request string, after int64) *command {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -176,6 +179,14 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		<-c.done
 		return c
 	}
+}
+
+// A signal leaves a state that the same command goes on from.
+func TestInterruptedExportAndImport(t *testing.T) {
+	_, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	run(t, "seed", variables...).checkDone(t)
+	interrupted := interruptible(t, variables)
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.jsonl")
@@ -188,11 +199,33 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		return entries
 	}
 	interrupted("export -segments 2 "+file, ".Scan", 2).checkFailed(t, 1, "export: interrupted after", "same command again")
-	if got := files(); !slices.Equal(got, []string{file, file + ".progress"}) {
+	if got := files(); !slices.Equal(got, []string{file + ".part", file + ".progress"}) {
 		t.Errorf("it left %v", got)
 	}
-	run(t, "import "+file, variables...).checkFailed(t, 1, "a part of an export", file+".progress")
-	run(t, "export "+file, variables...).checkDone(t, "101 records", "interrupted included")
+	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", file+".progress")
+	run(t, "export "+file, variables...).checkDone(t, "101 records", "interrupted included, which was begun at 20")
+	if got := files(); !slices.Equal(got, []string{file}) {
+		t.Errorf("it left %v", got)
+	}
+
+	// One that replaces goes on, too, and what is there stays until it is complete.
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	interrupted("export -overwrite -segments 2 "+file, ".Scan", 2).checkFailed(t, 1, "export: interrupted after", "same command again")
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the old export is gone: %v", err)
+	}
+	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
+	run(t, "export -overwrite -segments 2 "+file, variables...).checkDone(t, "101 records", "interrupted included")
+
+	// What saves nothing promises nothing.
+	for _, c := range []struct{ line, at string }{{"export -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
+		if said := interrupted(c.line, c.at, 1); said.status != 1 || !strings.HasSuffix(said.stderr.String(), "interrupted after 0 records\n") && !strings.HasSuffix(said.stderr.String(), " lines\n") {
+			t.Errorf("%s: exit %d, %s", c.line, said.status, said.stderr.String())
+		}
+	}
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
@@ -207,11 +240,80 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	}
 }
 
+// What is no export names the command that takes it, and leaves nothing behind.
+func TestImportOfWhatIsNoExport(t *testing.T) {
+	_, _, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "shop.jsonl")
+	for text, says := range map[string]string{
+		"":                      "holds no record",
+		"\n\n":                  "holds no record",
+		"\x1f\x8b\x08\x00":      "is compressed: gunzip -c FILE | ordergraph import -",
+		smallBook:               "ordergraph seed FILE",
+		"{\"Item\": 1}\n":       "nothing was imported: mend it",
+		"{\"Other\": [1]}\n":    "line 1",
+		"{\"Item\":{\"pk\":1}}": "line 1",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, says)
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("%q left %v, %v", text, entries, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(`{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "seed "+file, variables...).checkFailed(t, 1, file, "ordergraph import FILE")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "seed "+file, variables...).checkFailed(t, 1, file, "is empty")
+}
+
+// A damaged table comes back from its export but for what is damaged, which is named.
+func TestImportOfADamagedTable(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	run(t, "seed", variables...).checkDone(t)
+	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{"pk": text("CUSTOMER#cust_01"), "sk": text("#METADATA")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "shop.jsonl")
+	run(t, "export "+file, variables...).checkDone(t, "101 records")
+	second := []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table + ".second"}
+	run(t, "table create", second...).checkDone(t)
+	t.Cleanup(func() { deleteTable(t, db, table+".second") })
+	run(t, "import "+file, second...).checkFailed(t, 1, "CUSTOMER#cust_01 #METADATA", "-skip-unreadable")
+	for _, c := range []struct{ line, does string }{{"import -dry-run ", "A dry run"}, {"import -skip-unreadable ", "Imported"}} {
+		said := run(t, c.line+file, second...)
+		if out := said.stdout.String(); said.status != 1 || !strings.HasPrefix(out, c.does) || !strings.Contains(out, "; 1 unreadable lines left out.\nunreadable  line ") || !strings.Contains(out, "CUSTOMER#cust_01 #METADATA") {
+			t.Errorf("exit %d, %s%s", said.status, out, said.stderr.String())
+		}
+	}
+	if records := contents(t, db, table+".second"); len(records) != 100 {
+		t.Errorf("%d records came back", len(records))
+	}
+}
+
+func TestInterruptedSeedAndCreate(t *testing.T) {
+	_, table, variables := local(t)
+	interrupted := interruptible(t, variables)
+	interrupted("table create", ".DescribeTimeToLive", 1).checkFailed(t, 1, "table create: interrupted; run it again")
+	run(t, "table create", variables...).checkDone(t, table)
+	interrupted("seed", ".Query", 1).checkFailed(t, 1, "seed: interrupted before anything was loaded")
+	interrupted("seed", ".BatchWriteItem", 2).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
+	run(t, "seed", variables...).checkDone(t, "101 records")
+}
+
 func TestNumberOfShardsIsCheckedBeforeAnImport(t *testing.T) {
 	_, _, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
 	run(t, "export "+file, variables...).checkDone(t)
-	run(t, "import "+file, append(slices.Clone(variables), "ORDERGRAPH_SHARDS=8")...).checkFailed(t, 1, "shards: with 8")
+	run(t, "import "+file, append(slices.Clone(variables), "ORDERGRAPH_SHARDS=8")...).checkFailed(t, 1, "ORDERGRAPH_SHARDS=8")
 }

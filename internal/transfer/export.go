@@ -189,8 +189,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 func startExport(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := freshExport(table, opts), &exportProgress{}
 	part, side := name+partSuffix, name+exportProgressSuffix
-	if _, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
-		return nil, false, &fs.PathError{Op: "export to", Path: name, Err: fs.ErrNotExist}
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
+		return nil, false, aboutFile("export to", name, err)
 	}
 	there, size, err := regular(name)
 	if err != nil {

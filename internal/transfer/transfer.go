@@ -66,12 +66,18 @@ func save(name string, v any) error {
 		return nil
 	}
 	// The name that a file has for a moment says nothing to anybody.
+	return &SaveError{aboutFile("write", name, err)}
+}
+
+// aboutFile is an error of the file system, as one of a file that people know.
+func aboutFile(operation, name string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		err = &fs.PathError{Op: "write", Path: name, Err: at.Err}
-	} else if at := (*os.LinkError)(nil); errors.As(err, &at) {
-		err = &fs.PathError{Op: "write", Path: name, Err: at.Err}
+		return &fs.PathError{Op: operation, Path: name, Err: at.Err}
 	}
-	return &SaveError{err}
+	if at := (*os.LinkError)(nil); errors.As(err, &at) {
+		return &fs.PathError{Op: operation, Path: name, Err: at.Err}
+	}
+	return err
 }
 
 func replace(name string, v any) error {
