@@ -17,7 +17,7 @@ lint:
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 
-# After a change of schema.graphqls, connections.graphqls or gqlgen.yml.
+# After a change of *.graphqls or gqlgen.yml.
 generate:
 	go tool gqlgen generate
 

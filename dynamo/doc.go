@@ -11,13 +11,21 @@
 //     list does a second look-up: an employee's NAME edge, a customer's REP edge.
 //   - An access pattern is one way to read, with an id (AP1 to AP31). The id is its name in code, in the explain
 //     output and in the docs.
+//   - A write pattern is one kind of change, with the records that it writes and checks, and an id (WP1 to WP18).
+//   - A change is one mutation under way: it reads what it needs, plans what becomes of each record, and is made as one
+//     transaction, or planned anew where somebody was faster.
 //   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3.
 //
-// model.go holds every key template and access pattern; the rest of the package is built from it.
+//   - A unit is a record with all that follows from it, such as an order with its copies, items and events. A check verifies and
+//     repairs it as a whole.
+//   - A drift is a record that disagrees with another or with the model. It is of a class, which says what repairs it.
+//
+// model.go holds every key template, access pattern and write pattern; the rest of the package is built from it.
 //
 // Caveats:
 //
-//   - Reads are eventually consistent: a record written a moment ago may not be seen yet.
+//   - Reads for queries are eventually consistent: a record written a moment ago may not be seen yet. What a change reads, a
+//     mutation's payload and an export are consistent.
 //   - An order stands in the table twice, under its own key and in its customer's partition. Both records carry
 //     the same attributes. The ITEM records are the truth about an order's items; the list that both order records carry
 //     is a copy for speed.
