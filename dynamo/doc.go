@@ -15,7 +15,6 @@
 //   - A change is one mutation under way: it reads what it needs, plans what becomes of each record, and is made as one
 //     transaction, or planned anew where somebody was faster.
 //   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3.
-//
 //   - A unit is a record with all that follows from it, such as an order with its copies, items and events. A check verifies and
 //     repairs it as a whole.
 //   - A drift is a record that disagrees with another or with the model. It is of a class, which says what repairs it.

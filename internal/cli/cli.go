@@ -64,6 +64,9 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	case errors.Is(err, flag.ErrHelp):
 		printUsage(env.Stdout)
 		return exitOK
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !errors.As(err, &status):
+		fmt.Fprintln(env.Stderr, "ordergraph: interrupted")
+		return exitFailed
 	case errors.As(err, &wrong):
 		fmt.Fprintf(env.Stderr, "ordergraph: %s; see ordergraph help\n", wrong.problem)
 		return exitUsage
@@ -423,6 +426,8 @@ func readBook(name string) (commerce.Book, error) {
 		return book, nil
 	case len(begins) == 0 && errors.Is(err, io.EOF):
 		return book, fmt.Errorf("%s holds no order book: it is empty", name)
+	case kind == transfer.KindGzip:
+		return book, fmt.Errorf("%s is compressed: unpack it first, with gunzip", name)
 	case kind == transfer.KindExport:
 		return book, fmt.Errorf("%s is no order book but an export: put it into the table with `ordergraph import FILE`", name)
 	default:
