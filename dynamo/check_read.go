@@ -11,8 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// checkReader reads for a check. It waits where DynamoDB is busy, for as long as a server could not, and counts what the
-// reading costs.
+// checkReader reads for a check. It tries again for longer than a server could, and counts what the reading costs.
 type checkReader struct {
 	s *Store
 
@@ -35,16 +34,6 @@ func (r *checkReader) cost() (requests int, units float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.requests, r.units
-}
-
-// patiently is persist for a request that is named.
-//
-// Errors: those of failed.
-func patiently(ctx context.Context, operation, subject string, send func() error) error {
-	if err := persist(ctx, send); err != nil {
-		return failed(operation, subject, err)
-	}
-	return nil
 }
 
 // consistency tells which reads see everything that was written before; they cost twice as much.
@@ -73,16 +62,12 @@ func (r *checkReader) get(ctx context.Context, how consistency, ks ...keys) (map
 			return nil, failed("BatchGetItem", describe(ks), err)
 		}
 		batch := wanted[from:min(from+batchSize, len(wanted))]
-		var out *dynamodb.BatchGetItemOutput
-		err := patiently(ctx, "BatchGetItem", describe(ks), func() (err error) {
-			out, err = r.s.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-				RequestItems:           map[string]types.KeysAndAttributes{r.s.table: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
-				ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-			})
-			return err
-		})
+		out, err := r.s.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems:           map[string]types.KeysAndAttributes{r.s.table: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
+			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		}, r.s.bulk)
 		if err != nil {
-			return nil, err
+			return nil, failed("BatchGetItem", describe(ks), err)
 		}
 		r.count(out.ConsumedCapacity...)
 		for _, item := range out.Responses[r.s.table] {
@@ -111,13 +96,9 @@ func (r *checkReader) query(ctx context.Context, p *AccessPattern, partition, pr
 		in.IndexName = &p.Index
 	}
 	for {
-		var out *dynamodb.QueryOutput
-		err := patiently(ctx, "Query", partition, func() (err error) {
-			out, err = r.s.db.Query(ctx, in)
-			return err
-		})
+		out, err := r.s.db.Query(ctx, in, r.s.bulk)
 		if err != nil {
-			return err
+			return failed("Query", partition, err)
 		}
 		if out.ConsumedCapacity != nil {
 			r.count(*out.ConsumedCapacity)

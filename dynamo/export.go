@@ -88,11 +88,7 @@ func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segmen
 	if at.After != nil {
 		in.ExclusiveStartKey = keys{PK: at.After.PK, SK: at.After.SK}.attributes()
 	}
-	var out *dynamodb.ScanOutput
-	err := persist(ctx, func() (err error) {
-		out, err = s.db.Scan(ctx, in)
-		return err
-	})
+	out, err := s.db.Scan(ctx, in, s.bulk)
 	if err != nil {
 		return ExportPage{}, failed("Scan", s.table, err)
 	}

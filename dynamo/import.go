@@ -339,6 +339,9 @@ func (i *importer) start(ctx context.Context, line *importLine, rec record, weig
 	}()
 }
 
+// putAttempts is how often a record is written that others write and delete at the same time.
+const putAttempts = 12
+
 // put writes a record, or finds out why it need not be written.
 //
 // Errors: LineError where DynamoDB does not take the record; those of failed.
@@ -350,7 +353,7 @@ func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, erro
 		}
 		return i.meet(old, rec), nil
 	}
-	for range patience {
+	for range putAttempts {
 		old, err := i.store.putIfAbsent(ctx, key, rec)
 		if err == nil && old == nil {
 			return written, nil
@@ -407,10 +410,7 @@ func (s *Store) replace(ctx context.Context, key keys, rec record) error {
 }
 
 func (s *Store) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput) error {
-	err := persist(ctx, func() error {
-		_, err := s.db.PutItem(ctx, in)
-		return err
-	})
+	_, err := s.db.PutItem(ctx, in, s.bulk)
 	if err == nil {
 		return nil
 	}
@@ -422,11 +422,7 @@ func (s *Store) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput
 
 // current is the record at a key as it is now, nil where there is none.
 func (s *Store) current(ctx context.Context, key keys) (record, error) {
-	var out *dynamodb.GetItemOutput
-	err := persist(ctx, func() (err error) {
-		out, err = s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, Key: key.attributes(), ConsistentRead: aws.Bool(true)})
-		return err
-	})
+	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, Key: key.attributes(), ConsistentRead: aws.Bool(true)}, s.bulk)
 	if err != nil {
 		return nil, failed("GetItem", key.PK+" "+key.SK, err)
 	}

@@ -66,22 +66,20 @@ func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}})
 	}
-	var refused error
-	err := patiently(ctx, "TransactWriteItems", "to repair "+v.basis.PK, func() error {
-		_, err := c.s.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
-		refused = refusal(err)
-		return err
-	})
-	if refused != nil {
+	_, err := c.s.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.s.bulk)
+	if err == nil {
+		return nil
+	}
+	if refused := refusal(err); refused != nil {
 		return refused
 	}
-	return err
+	return failed("TransactWriteItems", "to repair "+v.basis.PK, err)
 }
 
 // refusal is why a transaction was turned away for good, nil where it was not.
 func refusal(err error) error {
 	api := smithy.APIError(nil)
-	if err == nil || throttled(err) || !errors.As(err, &api) {
+	if !errors.As(err, &api) {
 		return nil
 	}
 	if api.ErrorCode() == "ValidationException" {
@@ -91,15 +89,25 @@ func refusal(err error) error {
 	if !errors.As(err, &cancelled) {
 		return nil
 	}
-	reason := "the records keep changing"
+	changed, busy, other := false, false, ""
 	for _, r := range cancelled.CancellationReasons {
 		switch aws.ToString(r.Code) {
-		case "", "None", "ConditionalCheckFailed", "TransactionConflict":
+		case "", reasonNone:
+		case reasonConditionFailed, "TransactionConflict":
+			changed = true
+		case "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
+			busy = true
 		default:
-			reason = aws.ToString(r.Code) + ": " + aws.ToString(r.Message)
+			other = aws.ToString(r.Code) + ": " + aws.ToString(r.Message)
 		}
 	}
-	return &refusedError{reason: reason}
+	switch {
+	case other != "":
+		return &refusedError{reason: other}
+	case busy && !changed:
+		return nil
+	}
+	return &refusedError{reason: "the records keep changing"}
 }
 
 // action is a write with its conditions.

@@ -25,13 +25,9 @@ func (r *checkReader) scan(ctx context.Context, segment, segments int, take func
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		var out *dynamodb.ScanOutput
-		err := patiently(ctx, "Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), func() (err error) {
-			out, err = r.s.db.Scan(ctx, in)
-			return err
-		})
+		out, err := r.s.db.Scan(ctx, in, r.s.bulk)
 		if err != nil {
-			return err
+			return failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
 		if out.ConsumedCapacity != nil {
 			r.count(*out.ConsumedCapacity)

@@ -41,8 +41,9 @@ type Store struct {
 	entropy  io.Reader
 	// consistent tells that reads of the table see every write that was answered before.
 	consistent bool
-	// writing are the options of writes: they are tried until they pass or the context ends.
-	writing func(*dynamodb.Options)
+	// writing are the options of writes: they are tried until they pass or the context ends. bulk are those of requests of checks,
+	// exports and imports, which are tried for longer than a server could wait.
+	writing, bulk func(*dynamodb.Options)
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.
@@ -56,7 +57,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if s.entropy == nil {
 		s.entropy = rand.Reader
 	}
-	s.writing = untilDeadline()
+	s.writing, s.bulk = persistently(maxWriteAttempts), persistently(maxBulkAttempts)
 	if s.currency == "" {
 		s.currency = "USD"
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -431,21 +432,36 @@ func TestImportIntoNoTable(t *testing.T) {
 	})
 }
 
-// DynamoDB turns much away before it has raised its limits.
-func TestThrottling(t *testing.T) {
-	db := storetest.Engines()[0].Client(t)
-	store := storetest.NewTable(t, db, dynamo.Options{})
-	var requests atomic.Int64
-	slow := through(t, store, watched(db, func(context.Context, any) error {
-		if requests.Add(1) <= 2 {
-			return &smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"}
+// Bulk work outlasts faults that pass, and many more in a row than the SDK does.
+func TestTransfersOutlastFaults(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		failing, between := faults.Between(db, atFirst(passingFaults()...))
+		slow := through(t, store, failing, dynamo.Options{})
+		imported(t, slow, line("1", ""), dynamo.ImportOptions{})
+		if got := exported(t, slow, 1); len(got) != 1 {
+			t.Errorf("exported %q", got)
 		}
-		return nil
-	}), dynamo.Options{})
-	imported(t, slow, line("1", ""), dynamo.ImportOptions{})
-	requests.Store(0)
-	if got := exported(t, slow, 1); len(got) != 1 {
-		t.Errorf("exported %q", got)
+		if got := len(between.Counts()); got != len(passingFaults()) {
+			t.Errorf("met %v", between.Counts())
+		}
+	})
+}
+
+// passingFaults are faults after which the same request may pass.
+func passingFaults() []faults.Kind {
+	return []faults.Kind{faults.Throughput, faults.Internal, faults.Reset, faults.Throttling, faults.Silence}
+}
+
+// atFirst lets the first requests of each operation meet these faults.
+func atFirst(kinds ...faults.Kind) faults.Chooser {
+	met := map[string]int{}
+	return func(r faults.Request) faults.Kind {
+		if n := met[r.Operation]; n < len(kinds) {
+			met[r.Operation]++
+			return kinds[n]
+		}
+		return faults.None
 	}
 }
 
@@ -454,15 +470,51 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
-	var requests atomic.Int64
-	refusing := through(t, store, watched(db, func(context.Context, any) error {
-		if requests.Add(1) == 3 {
+	requests := 0
+	failing, _ := faults.Between(db, func(faults.Request) faults.Kind {
+		if requests++; requests == 3 {
 			cancel()
 		}
-		return &smithy.GenericAPIError{Code: "ThrottlingException"}
-	}), dynamo.Options{})
-	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests.Load() != 3 {
-		t.Errorf("did %+v, %v, in %d requests", done, err, requests.Load())
+		return faults.Throttling
+	})
+	refusing := through(t, store, failing, dynamo.Options{})
+	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
+		t.Errorf("did %+v, %v, in %d requests", done, err, requests)
+	}
+}
+
+// What a client does not repeat is not repeated for it: what fails in memory fails again.
+func TestAClientThatNeverTriesAgain(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	r := newRawTable(t, db, shop(t), dynamo.Options{})
+	requests := 0
+	failing, _ := faults.Between(db, func(faults.Request) faults.Kind {
+		requests++
+		return faults.Internal
+	})
+	store := through(t, r.store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
+	ctx := t.Context()
+	for name, do := range map[string]func() error{
+		"check": func() error {
+			_, err := store.CheckRecords(ctx, dynamo.CheckOptions{})
+			return err
+		},
+		"import": func() error {
+			_, err := store.Import(ctx, strings.NewReader(line("1", "")), dynamo.ImportOptions{})
+			return err
+		},
+		"export": func() error {
+			return store.Export(ctx, make([]dynamo.Segment, 1), func(dynamo.ExportPage) error { return nil })
+		},
+		"mutation": func() error {
+			_, err := store.CreateWarehouse(ctx, dynamo.Caller{Name: "c"}, commerce.NewWarehouse{ID: "w9", Name: "New"})
+			return err
+		},
+	} {
+		requests = 0
+		if err := do(); !errors.Is(err, dynamo.ErrUnavailable) || requests != 1 {
+			t.Errorf("%s: %v, in %d requests, want 1", name, err, requests)
+		}
 	}
 }
 

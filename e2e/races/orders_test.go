@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -40,7 +39,7 @@ func (s shop) another(t testing.TB, choose faults.Chooser) (string, *faults.Clie
 	t.Helper()
 	failing, between := faults.Between(s.db, choose)
 	// Reads that fail are the caller's to repeat: the SDK would wait for seconds. Writes are persistent all the same.
-	failing = dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	failing = dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 	store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
@@ -109,7 +111,16 @@ func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
+		// A client that never tries again would not see a fault pass.
+		if _, never := o.Retryer.(aws.NopRetryer); never {
+			o.Retryer = OneAttempt()
+		}
 	}), c
+}
+
+// OneAttempt is the retryer of a client that makes each request once, except those that are told to be persistent.
+func OneAttempt() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
 }
 
 // Counts tells how many faults of each kind there were.

@@ -12,17 +12,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// maxWriteAttempts ends the attempts of a write whose context has no deadline: after about twenty seconds.
-const maxWriteAttempts = 50
+// How often a request is made at most.
+const (
+	// maxWriteAttempts ends the attempts of a write whose context has no deadline: after about twenty seconds.
+	maxWriteAttempts = 50
+	// maxBulkAttempts ends those of bulk work, which nobody waits for and which drives a table to its limits: after about a
+	// minute.
+	maxBulkAttempts = 200
+)
 
-// untilDeadline are the SDK's options for writes. It is the SDK that tries again, because it sends the same bytes with the same
-// ClientRequestToken: a transaction that was committed while its answer was lost is not done twice, as long as DynamoDB keeps the
-// token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is worth another attempt.
-func untilDeadline() func(*dynamodb.Options) {
+// persistently are the SDK's options for requests that are made up to so many times. It is the SDK that tries again, because it sends
+// the same bytes with the same ClientRequestToken: a transaction that was committed while its answer was lost is not done twice, as
+// long as DynamoDB keeps the token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is worth
+// another attempt.
+//
+// A client that never tries again keeps to that: what fails in memory fails again.
+func persistently(attempts int) func(*dynamodb.Options) {
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = maxWriteAttempts
+		o.MaxAttempts = attempts
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return pause(attempt), nil })
-		// The SDK would give up when many requests are throttled at once; here the deadline decides.
+		// The SDK would give up when many requests are throttled at once; here the number of attempts and the deadline decide.
 		o.RateLimiter = ratelimit.None
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
@@ -35,7 +44,11 @@ func untilDeadline() func(*dynamodb.Options) {
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"TransactionInProgressException": {}}},
 		}, o.Retryables...)
 	})
-	return func(o *dynamodb.Options) { o.Retryer = retryer }
+	return func(o *dynamodb.Options) {
+		if _, never := o.Retryer.(aws.NopRetryer); !never {
+			o.Retryer = retryer
+		}
+	}
 }
 
 // pause is how long to wait after that many failed attempts: at random, up to 10 ms, 20 ms and so on to 640 ms, so that those
