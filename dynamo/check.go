@@ -23,16 +23,24 @@ type CheckOptions struct {
 	Parallel int
 	// Repair puts right what is found.
 	Repair bool
-	// IndexLag is how long the index may lag behind the table. Sums over it wait that long.
+	// IndexLag is how long the index may lag behind the table, a second where it is 0; it usually is some milliseconds. Sums over
+	// it wait that long. NoIndexLag is for engines whose index does not lag.
 	IndexLag time.Duration
 	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it is 0. When there are more
 	// they are verified first, so that a table that is wrong from end to end does not fill the memory.
 	Suspects int
-	// Found, where it is set, is told each drift; Progress how far the check is. They are called one at a time, and the
-	// check waits for them.
-	Found    func(Drift)
-	Progress func(CheckProgress)
+	// Found, where it is set, is told each drift, Unsettled each record of which the check could not tell, and Progress how far
+	// the check is. They are called one at a time, and the check waits for them.
+	Found     func(Drift)
+	Unsettled func(Unsettled)
+	Progress  func(CheckProgress)
 }
+
+// NoIndexLag is the IndexLag of an index that does not lag.
+const NoIndexLag time.Duration = -1
+
+// usualIndexLag is the IndexLag where nothing is said.
+const usualIndexLag = time.Second
 
 // Drift is a record that disagrees with others or with the model.
 type Drift struct {
@@ -44,6 +52,18 @@ type Drift struct {
 	Detail string
 	// Repaired tells that it has been put right.
 	Repaired bool
+	// ByHand tells that no repair is made for it.
+	ByHand bool
+	// StandIn tells that the missing record is replaced with one that says nothing but its id.
+	StandIn bool
+}
+
+// Unsettled is a record of which a check could not tell whether it, and what follows from it, agrees with others.
+type Unsettled struct {
+	// PK and SK are the record's key.
+	PK, SK string
+	// Reason tells why.
+	Reason string
 }
 
 // CheckProgress is how far a check is.
@@ -62,6 +82,8 @@ type CheckSummary struct {
 	Orders, Customers, Products, Employees, Warehouses int
 	// Found is how many drifts there are of each class, Repaired how many of them have been put right.
 	Found, Repaired map[string]int
+	// ByHand is how many of those that are left no repair is made for.
+	ByHand int
 	// Unsettled is how many units changed so often, or depend on a record that cannot be read, that nothing can be said
 	// about them.
 	Unsettled int
@@ -111,7 +133,20 @@ type unit interface {
 	judge(c *check) *verdict
 	// settled tells the check what follows from the unit for others. v is what was wrong, and left tells that it still is.
 	settled(c *check, v *verdict, left bool)
+	// key is the key of the record that names the unit.
+	key(s *Store) keys
+	// doubt tells why nothing follows from what was read last; it is empty where something does.
+	doubt() string
+	// repaired tells the unit that it has been repaired.
+	repaired()
 }
+
+// selfContained is the part of units all of whose records are read at once: no reading is in doubt.
+type selfContained struct{}
+
+func (selfContained) doubt() string { return "" }
+
+func (selfContained) repaired() {}
 
 // suspicion is why a unit is to be verified, and what its verification has to know.
 type suspicion struct {
@@ -147,14 +182,19 @@ type check struct {
 
 	// held is what pending and confirmed orders hold of each product, as they were when they were read.
 	held map[commerce.SKU]int
-	// damaged are orders whose records tell something else than what they should hold; heldByDamaged is what they should.
-	damaged       map[commerce.OrderID]bool
-	damagedHold   map[commerce.SKU]int
-	uncertain     map[commerce.SKU]bool
-	stock         map[commerce.SKU]stockSeen
-	warehouses    map[commerce.WarehouseID]bool
-	ordersToCome  map[commerce.CustomerID]int
-	warehousesNot map[commerce.WarehouseID]bool
+	// damaged are orders whose records tell something else than what they should hold; damagedHold is what they should.
+	damaged     map[commerce.OrderID]bool
+	damagedHold map[commerce.SKU]int
+	// uncertain are products of which an order that cannot be read may hold something, with that order.
+	uncertain map[commerce.SKU]commerce.OrderID
+	// stock is what the products' records said, to be compared with held when all orders have been read.
+	stock map[commerce.SKU]stockSeen
+	// warehouses are those that were read, referred those that levels and employees refer to.
+	warehouses map[commerce.WarehouseID]bool
+	referred   map[commerce.WarehouseID]bool
+	// ordersToCome is how many orders a customer's partition lacks that were not put there; it is less than zero where it has too
+	// many.
+	ordersToCome map[commerce.CustomerID]int
 }
 
 // stockSeen is what a product's records said when they were read.
@@ -170,13 +210,16 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 	if opts.Suspects == 0 {
 		opts.Suspects = maxSuspects
 	}
+	if opts.IndexLag == 0 {
+		opts.IndexLag = usualIndexLag
+	}
 	c := &check{
 		s: s, reads: &checkReader{s: s}, opts: opts,
 		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{},
 		held:     map[commerce.SKU]int{}, damaged: map[commerce.OrderID]bool{}, damagedHold: map[commerce.SKU]int{},
-		uncertain: map[commerce.SKU]bool{}, stock: map[commerce.SKU]stockSeen{},
-		warehouses: map[commerce.WarehouseID]bool{}, warehousesNot: map[commerce.WarehouseID]bool{},
+		uncertain: map[commerce.SKU]commerce.OrderID{}, stock: map[commerce.SKU]stockSeen{},
+		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
 	err := c.run(ctx)
@@ -238,8 +281,9 @@ func (c *check) suspectStock() {
 	for sku, seen := range c.stock {
 		switch {
 		case seen.available == seen.inventory-c.held[sku]:
-		case c.uncertain[sku]:
-			c.summary.Unsettled++
+		case c.uncertain[sku] != "":
+			b := &keyBuilder{shards: c.s.shards}
+			c.unsettledLocked(productKey(b, sku), fmt.Sprintf("%s may hold some of it, and cannot be read", orderKey(b, c.uncertain[sku]).PK))
 		default:
 			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{weigh: true})
 		}
@@ -250,7 +294,7 @@ func (c *check) suspectStock() {
 func (c *check) suspectWarehouses() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id := range c.warehousesNot {
+	for id := range c.referred {
 		if !c.warehouses[id] {
 			c.suspectLocked(unitKey{unitWarehouse, string(id)}, suspicion{needed: true})
 		}
@@ -261,7 +305,7 @@ func (c *check) suspectWarehouses() {
 func (c *check) refer(id commerce.WarehouseID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.warehousesNot[id] = true
+	c.referred[id] = true
 }
 
 // relieve verifies the suspects when there are too many to remember.
@@ -305,19 +349,9 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 	}
 	ks := slices.SortedFunc(maps.Keys(taken), func(a, b unitKey) int { return strings.Compare(a.id, b.id) })
 	for some := range slices.Chunk(ks, batchSize) {
-		var before map[unitKey]record
-		if kind == unitProduct && slices.ContainsFunc(some, func(k unitKey) bool { return taken[k].weigh }) {
-			var err error
-			if before, err = c.readBefore(ctx, some); err != nil {
-				return err
-			}
-		}
+		w := newWeighing(some, taken)
 		err := Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
-			u := c.newUnit(some[i], taken[some[i]])
-			if product, ok := u.(*productUnit); ok {
-				product.before = before[some[i]]
-			}
-			if err := c.settle(ctx, u, taken[some[i]]); err != nil {
+			if err := c.settle(ctx, c.newUnit(some[i], taken[some[i]], w), taken[some[i]]); err != nil {
 				return err
 			}
 			c.mu.Lock()
@@ -333,8 +367,8 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 	return nil
 }
 
-// newUnit returns a unit of which nothing has been read.
-func (c *check) newUnit(k unitKey, s suspicion) unit {
+// newUnit returns a unit of which nothing has been read. w is what weighs products.
+func (c *check) newUnit(k unitKey, s suspicion, w *weighing) unit {
 	switch k.kind {
 	case unitOrder:
 		hints := map[commerce.CustomerID]bool{}
@@ -349,7 +383,11 @@ func (c *check) newUnit(k unitKey, s suspicion) unit {
 	case unitEmployee:
 		return &employeeUnit{id: commerce.EmployeeID(k.id)}
 	case unitProduct:
-		return &productUnit{sku: commerce.SKU(k.id), weigh: s.weigh}
+		u := &productUnit{sku: commerce.SKU(k.id)}
+		if s.weigh {
+			u.weighing = w
+		}
+		return u
 	default:
 		return &warehouseUnit{id: commerce.WarehouseID(k.id), needed: s.needed}
 	}
@@ -358,60 +396,97 @@ func (c *check) newUnit(k unitKey, s suspicion) unit {
 // settleAttempts is how often a unit is read to find out what is wrong with it, and repaired.
 const settleAttempts = 4
 
-// settle reads a unit until two readings in a row find the same, as a mutation is atomic and several reads are not. Then it
-// reports, and repairs where that is asked for.
+// settle verifies a unit, reports what is wrong with it, and repairs it where that is asked for.
 func (c *check) settle(ctx context.Context, u unit, s suspicion) error {
-	before := s.findings
-	// found is what a repair has been made for, and last the reading behind it.
+	attempts := attempts{left: settleAttempts, before: s.findings}
+	// found is what was certain at any time, and last the last reading.
 	var found, last *verdict
-	for range settleAttempts {
-		if err := u.read(ctx, c); err != nil {
-			return err
-		}
-		v := u.judge(c)
-		product, _ := u.(*productUnit)
-		switch {
-		case product != nil && product.unsettled():
-			continue
-		case v.clean():
-			c.report(found, v)
-			u.settled(c, v.and(found), false)
-			return nil
-		case !sameFindings(before, v.findings):
-			before = v.findings
-			continue
-		}
-		found, last = found.and(v), v
-		if !c.opts.Repair || len(v.fixes) == 0 {
-			break
-		}
-		before = v.findings
-		err := c.repair(ctx, v)
-		if refused := (*refusedError)(nil); errors.As(err, &refused) {
-			found.refused = refused.reason
-			continue
-		}
+	for {
+		v, ok, err := c.confirmed(ctx, u, &attempts)
 		if err != nil {
 			return err
 		}
-		found.refused = ""
-		if err := u.read(ctx, c); err != nil {
-			return err
-		}
-		if last = u.judge(c); !newFindings(v, last) {
+		if !ok {
 			break
 		}
-		before = last.findings // a repair showed what could not be seen before it
+		found, last = found.and(v), v
+		if v.clean() || !c.opts.Repair || len(v.fixes) == 0 {
+			break
+		}
+		if last, found.refused, err = c.mended(ctx, u, v); err != nil {
+			return err
+		}
+		if found.refused == "" && !newFindings(v, last) {
+			break
+		}
+		// Somebody was quicker, or the repair showed what could not be seen before it.
+		attempts.before = last.findings
 	}
 	if found == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.summary.Unsettled++
+		c.unsettledLocked(u.key(c.s), attempts.doubt)
 		return nil
 	}
 	c.report(found, last)
 	u.settled(c, found, !last.clean())
 	return nil
+}
+
+// attempts are those to verify a unit.
+type attempts struct {
+	// left is how many more there may be.
+	left int
+	// before is what the reading before found.
+	before []finding
+	// doubt is why the last reading was not enough.
+	doubt string
+}
+
+// confirmed reads a unit until two readings in a row find the same, as a mutation is atomic and several reads are not. One that finds
+// nothing is enough. It tells false where there was no such reading.
+func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict, ok bool, err error) {
+	for a.left > 0 {
+		a.left--
+		if err := u.read(ctx, c); err != nil {
+			return nil, false, err
+		}
+		v := u.judge(c)
+		if doubt := u.doubt(); doubt != "" {
+			a.doubt = doubt
+			continue
+		}
+		if v.clean() || sameSet(a.before, v.findings, asFound) {
+			return v, true, nil
+		}
+		a.before, a.doubt = v.findings, "it was another one each time that it was read"
+	}
+	return nil, false, nil
+}
+
+// mended repairs what is wrong with a unit, and reads it again. Where the repair was refused it tells why, and what is wrong is
+// what was.
+func (c *check) mended(ctx context.Context, u unit, v *verdict) (after *verdict, refused string, err error) {
+	err = c.repair(ctx, v)
+	if refused := (*refusedError)(nil); errors.As(err, &refused) {
+		return v, refused.reason, nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	u.repaired()
+	if err := u.read(ctx, c); err != nil {
+		return nil, "", err
+	}
+	return u.judge(c), "", nil
+}
+
+// unsettledLocked tells of a unit of which nothing can be told.
+func (c *check) unsettledLocked(k keys, why string) {
+	c.summary.Unsettled++
+	if c.opts.Unsettled != nil {
+		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: why})
+	}
 }
 
 // newFindings tells whether after has what before has not.
@@ -436,11 +511,16 @@ func (c *check) report(found, last *verdict) {
 			continue
 		}
 		c.reported.add(f.key.PK + " " + f.key.SK)
-		d := Drift{Class: f.class, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasAt(f.class, f.key)}
+		d := Drift{
+			Class: f.class, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasAt(f.class, f.key),
+			ByHand: f.by == byHand, StandIn: f.by == byStandIn,
+		}
 		c.summary.Found[f.class]++
 		switch {
 		case d.Repaired:
 			c.summary.Repaired[f.class]++
+		case d.ByHand:
+			c.summary.ByHand++
 		case found.refused != "":
 			d.Detail += "; the repair was refused: " + found.refused
 		}
@@ -486,18 +566,6 @@ func (c *check) holdLocked(u *orderUnit, left bool) {
 			c.damagedHold[line.SKU] += line.Quantity
 		}
 	}
-}
-
-func (c *check) isDamaged(id commerce.OrderID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.damaged[id]
-}
-
-func (c *check) heldByDamaged(sku commerce.SKU) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.damagedHold[sku]
 }
 
 // toCome is how many orders a customer's partition lacks, as far as that was found and not put right.

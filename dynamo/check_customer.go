@@ -10,6 +10,7 @@ import (
 // customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail address, and how many orders
 // stand in the customer's partition.
 type customerUnit struct {
+	selfContained
 	id         commerce.CustomerID
 	main, edge record
 	claim      record
@@ -31,15 +32,12 @@ func (u *customerUnit) add(e *Entity, rec record) {
 	}
 }
 
-func (u *customerUnit) edgeKey(s *Store) keys {
-	b := &keyBuilder{shards: s.shards}
-	return keys{PK: b.key(entityCustomerRep.PK, string(u.id)), SK: b.key(entityCustomerRep.SK)}
-}
+func (u *customerUnit) key(s *Store) keys { return customerKey(&keyBuilder{shards: s.shards}, u.id) }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.main, u.edge, u.claim, u.owner, u.copies = nil, nil, nil, nil, 0
 	b := &keyBuilder{shards: c.s.shards}
-	mainKey, edgeKey := customerKey(b, u.id), u.edgeKey(c.s)
+	mainKey, edgeKey := customerKey(b, u.id), customerRepKey(b, u.id)
 	if b.err != nil {
 		return b.err
 	}
@@ -141,10 +139,13 @@ func (u *customerUnit) judge(c *check) *verdict {
 		return v
 	}
 	main, claim := wanted[0], wanted[1]
-	if u.main == nil {
-		v.absent(driftCustomerMissing, main, from, detail)
-	} else {
+	switch {
+	case u.main != nil:
 		v.compare(&entityCustomer, u.main, main, driftEdgeDiffers)
+	case from == nil:
+		v.unknown(driftCustomerMissing, main, detail)
+	default:
+		v.absent(driftCustomerMissing, main, from, detail)
 	}
 	u.judgeClaim(v, claim)
 	switch {
@@ -169,7 +170,7 @@ func (u *customerUnit) judgeClaim(v *verdict, want record) {
 	case have == nil:
 		v.absent(driftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
 	case owner != string(u.id) && hasEmail(u.owner, email):
-		v.find(driftEmailShared, customerKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner))
+		v.find(driftEmailShared, customerKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
 	default:
 		v.compare(&entityEmailClaim, have, want, driftEmailClaim)
 	}
@@ -185,10 +186,13 @@ func (u *customerUnit) settled(*check, *verdict, bool) {}
 
 // claimUnit is the claim of an e-mail address, and the records of the customer whom it names.
 type claimUnit struct {
+	selfContained
 	email          string
 	claim          record
 	customer, edge record
 }
+
+func (u *claimUnit) key(s *Store) keys { return emailClaimKey(&keyBuilder{shards: s.shards}, u.email) }
 
 func (u *claimUnit) add(_ *Entity, rec record) { u.claim = rec }
 
@@ -220,7 +224,7 @@ func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
 	if b.err != nil {
 		return keys{}, keys{}
 	}
-	return main, (&customerUnit{id: id}).edgeKey(s)
+	return main, customerRepKey(b, id)
 }
 
 // judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's unit finds.

@@ -8,6 +8,7 @@ import (
 
 // employeeUnit is an employee's record and edges.
 type employeeUnit struct {
+	selfContained
 	id commerce.EmployeeID
 	// records are the record and the edges that were found.
 	records map[keys]record
@@ -18,6 +19,8 @@ type employeeUnit struct {
 func employeeEntities() []*Entity {
 	return []*Entity{&entityEmployee, &entityEmployeeName, &entityEmployeeTitle, &entityEmployeeWarehouse}
 }
+
+func (u *employeeUnit) key(s *Store) keys { return employeeKey(&keyBuilder{shards: s.shards}, u.id) }
 
 func (u *employeeUnit) add(_ *Entity, rec record) { u.records[keyOf(rec)] = rec }
 

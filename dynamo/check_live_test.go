@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -230,17 +234,88 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		var told []dynamo.Unsettled
 		drifts, summary := r.among(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.set("PRODUCT#p00", "#METADATA", item{"version": number(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
-		if len(drifts) > 0 || summary.Unsettled != 1 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		}).check(dynamo.CheckOptions{Repair: true, Unsettled: func(u dynamo.Unsettled) { told = append(told, u) }})
+		want := []dynamo.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time that its orders were summed"}}
+		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(told, want) {
+			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
 		}
 		if rec := r.get("PRODUCT#p00", "#METADATA"); plain(rec["available"]) != "500" {
 			t.Errorf("it was repaired to %s", show(rec))
+		}
+	})
+}
+
+// Sums over the index wait for it, also where nobody says for how long.
+func TestSumsWaitForTheIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
+		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		r.set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
+		for lag, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 5 * time.Second: 10 * time.Second, dynamo.NoIndexLag: 0} {
+			began := time.Now()
+			summary, err := r.store.CheckRecords(t.Context(), dynamo.CheckOptions{IndexLag: lag, Parallel: 4})
+			if err != nil || summary.Found["stock-available"] != 2 {
+				t.Errorf("found %v, %v", summary.Found, err)
+			}
+			// Two readings, each of them after a wait for both products.
+			if took := time.Since(began); took != want {
+				t.Errorf("with a lag of %v it took %v, want %v", lag, took, want)
+			}
+		}
+	})
+}
+
+// What it costs to weigh stock depends on the orders that are open, not on those that are done, nor on how many products are
+// weighed.
+func TestWeighingReadsOpenOrdersOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		requests := func(delivered, products int) int {
+			book := shop(t)
+			template := book.Orders[bigOrder]
+			// Open, with its items in records of their own.
+			book.Orders[bigOrder].Status = commerce.Confirmed
+			book.Orders[bigOrder].Events[1].Type, book.Orders[bigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
+			for n := range delivered {
+				late := template
+				late.Status = commerce.Delivered
+				late.ID = commerce.OrderID(ulidAt(start.Add(time.Duration(1000+n)*time.Hour), n))
+				late.PlacedAt, _ = late.ID.Time()
+				late.Lines = slices.Clone(template.Lines[:2])
+				late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventImported, To: commerce.Delivered, At: late.PlacedAt, Actor: "c"}}
+				book.Orders = append(book.Orders, late)
+			}
+			if err := book.Settle(); err != nil {
+				t.Fatal(err)
+			}
+			r := newRawTable(t, db, book, dynamo.Options{})
+			healthy := r.all()
+			for i := range products {
+				r.set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", item{"available": number("-500")})
+			}
+			n := 0
+			drifts, _ := r.among(func(operation string, _ int, body string) *http.Response {
+				if strings.Contains(body, "GSI1") || operation == "BatchGetItem" && strings.Contains(body, `"ConsistentRead":true`) || strings.Contains(body, "ITEM#") {
+					n++
+				}
+				return nil
+			}).check(dynamo.CheckOptions{Repair: true})
+			if got, want := foundText(drifts), fmt.Sprint("stock-available ", products); got != want {
+				t.Errorf("found %s, want %s", got, want)
+			}
+			if changed := differing(healthy, r.all()); len(changed) > 0 {
+				t.Errorf("after the repair %q are others", changed)
+			}
+			return n
+		}
+		few := requests(0, 1)
+		if many := requests(150, 30); many != few || few == 0 {
+			t.Errorf("among 150 delivered orders %d requests weigh 30 products, without them %d weigh one", many, few)
 		}
 	})
 }
@@ -285,29 +360,24 @@ func reply(code string, reasons ...string) *http.Response {
 	}
 }
 
-// Where DynamoDB is busy, a check waits.
-func TestACheckWaitsWhereDynamoDBIsBusy(t *testing.T) {
+// A check and its repairs outlast faults that pass, and many more in a row than the SDK does.
+func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		r.set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
-		drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
-			if operation != "TransactWriteItems" {
-				if earlier < 2 {
-					return reply("ProvisionedThroughputExceededException")
-				}
-				return nil
-			}
-			switch earlier {
-			case 0:
-				return reply("ThrottlingException")
-			case 1:
-				return reply("TransactionCanceledException", "ThrottlingError", "None")
-			}
-			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
-		if got := foundText(drifts); got != "index-keys 1" || summary.Left() > 0 {
+		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		failing, between := faults.Between(db, atFirst(append(passingFaults(), faults.Conflict)...))
+		r.store = through(t, r.store, failing, dynamo.Options{})
+		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if got := foundText(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
+		for _, kind := range passingFaults() {
+			if between.Counts()[kind] != 4 {
+				t.Errorf("Scan, Query, BatchGetItem and TransactWriteItems met %v", between.Counts())
+			}
+		}
+		r.checkClean()
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -64,28 +65,49 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		var made [3]atomic.Int64
 		var writers sync.WaitGroup
-		done := make(chan struct{})
-		for seed := range uint64(3) {
+		for seed := range made {
 			writers.Go(func() {
-				if err := live(context.Background(), r.store, seed, 60); err != nil {
-					t.Errorf("mutation: %v", err)
+				for round := uint64(0); ctx.Err() == nil; round++ {
+					if err := live(context.Background(), r.store, 3*round+uint64(seed), 5); err != nil {
+						t.Errorf("mutation: %v", err)
+						return
+					}
+					made[seed].Add(5)
 				}
 			})
 		}
-		go func() {
-			writers.Wait()
-			close(done)
-		}()
-		for running := true; running; {
-			if drifts, _ := r.check(dynamo.CheckOptions{Repair: true, Segments: 2}); len(drifts) > 0 {
+		mutations := func() (n int64) {
+			for i := range made {
+				n += made[i].Load()
+			}
+			return n
+		}
+		// A check counts if mutations were made before, during and after it.
+		checks, unsettled := 0, 0
+		for checks < 5 || mutations() < 180 {
+			before := mutations()
+			drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
+			if len(drifts) > 0 {
 				t.Errorf("found %+v", drifts)
 			}
-			select {
-			case <-done:
-				running = false
-			default:
+			if before > 0 && mutations() > before {
+				checks++
+				unsettled += summary.Unsettled
 			}
+			if t.Failed() {
+				break
+			}
+		}
+		stop()
+		writers.Wait()
+		t.Logf("%d checks among %d mutations, %d unsettled", checks, mutations(), unsettled)
+		// Two customers, two products and the latest orders are what keeps changing.
+		if unsettled > 2*checks {
+			t.Errorf("%d checks could not tell of %d units", checks, unsettled)
 		}
 		r.checkClean()
 	})

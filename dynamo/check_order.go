@@ -15,6 +15,7 @@ import (
 
 // orderUnit is an order's item collection, and the copies of the order in customers' partitions.
 type orderUnit struct {
+	selfContained
 	id            commerce.OrderID
 	main          record
 	items, events []record
@@ -29,6 +30,8 @@ type orderUnit struct {
 	lines []commerce.LineItem
 	known bool
 }
+
+func (u *orderUnit) key(s *Store) keys { return orderKey(&keyBuilder{shards: s.shards}, u.id) }
 
 func (u *orderUnit) add(e *Entity, rec record) {
 	switch e.Name {
@@ -121,9 +124,7 @@ func (u *orderUnit) header(s *Store, rec record, customer commerce.CustomerID) o
 	h := orderHeader{record: rec}
 	h.order, h.err = s.decodeOrder(plain)
 	if h.err == nil && customer == "" {
-		at := reader{record: record{}}
-		at.mustText("customerId")
-		h.err = at.err()
+		h.err = fmt.Errorf("%w: attribute %q is missing", ErrCorrupt, "customerId")
 	}
 	if placed, err := time.Parse(time.RFC3339, textOf(rec, "createdAt")); err == nil {
 		h.order.PlacedAt = placed
@@ -234,13 +235,8 @@ func (u *orderUnit) judgeItems(v *verdict, b *keyBuilder, o commerce.Order, trut
 	main, copied, items := wanted[0], wanted[1], wanted[2:]
 	if !u.known {
 		// What follows from the items is left as it is.
-		for _, name := range []string{"items", "itemCount"} {
-			for rec, have := range map[*record]record{&main: u.main, &copied: u.copies[o.CustomerID]} {
-				if delete(*rec, name); have[name] != nil {
-					(*rec)[name] = have[name]
-				}
-			}
-		}
+		keep(main, u.main, "items", "itemCount")
+		keep(copied, u.copies[o.CustomerID], "items", "itemCount")
 	}
 	if u.main == nil {
 		v.absent(driftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
@@ -271,6 +267,15 @@ func (u *orderUnit) judgeItems(v *verdict, b *keyBuilder, o commerce.Order, trut
 	for _, item := range u.items {
 		if have[keyOf(item)] != nil {
 			v.orphan(driftOrphanItem, item, "neither the order's list nor its total has it")
+		}
+	}
+}
+
+// keep makes attributes of want those of have.
+func keep(want, have record, names ...string) {
+	for _, name := range names {
+		if delete(want, name); have[name] != nil {
+			want[name] = have[name]
 		}
 	}
 }
@@ -315,7 +320,7 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 		}
 		return nil, false
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		v.find(driftUnreadable, orderKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()))
+		v.find(driftUnreadable, orderKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
 		return nil, false
 	}
 	return lines, true
@@ -373,10 +378,10 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	}
 	if first, ok := commerce.FirstULID(v.s.timeBehind(*event)); !ok || first <= string(event.ID) {
 		// Other software may name its events in another way.
-		v.find(driftTimeline, orderKey(b, u.id), detail+fmt.Sprintf("; no new event would stand behind event %s", event.ID))
+		v.find(driftTimeline, orderKey(b, u.id), detail+fmt.Sprintf("; no new event would stand behind event %s", event.ID), byHand)
 		return
 	}
-	v.find(driftTimeline, orderKey(b, u.id), detail)
+	v.find(driftTimeline, orderKey(b, u.id), detail, byRepair)
 	v.fixes = append(v.fixes, fix{event: event})
 }
 
@@ -390,7 +395,7 @@ func (u *orderUnit) settled(c *check, v *verdict, left bool) {
 		c.holdLocked(u, left)
 	case v.has(driftUnreadable):
 		for _, sku := range u.skus() {
-			c.uncertain[sku] = true
+			c.uncertain[sku] = u.id
 		}
 	}
 	if u.truth == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
@@ -66,73 +67,76 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 		text("2030-01-01T00:00:00.000Z"), &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}},
 		&types.AttributeValueMemberM{Value: item{"x": text("y")}}, &types.AttributeValueMemberBOOL{Value: true},
 	}
-	// The embedded engine keeps no empty lists, such as the telephone numbers of a stand-in.
-	db := storetest.Engines()[1].Client(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
-		book := largeBook(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
-		r := newRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
-		healthy := r.all()
-		touched := map[string]bool{}
-		for range rapid.IntRange(1, 6).Draw(rt, "damages") {
-			records := r.all()
-			rec := maps.Clone(records[rapid.SampledFrom(slices.Sorted(maps.Keys(records))).Draw(rt, "record")])
-			pk, sk, _ := strings.Cut(keyText(rec), " ")
-			for _, k := range related(book, pk) {
-				touched[k] = true
-			}
-			switch rapid.IntRange(0, 3).Draw(rt, "kind") {
-			case 0:
-				r.drop(pk, sk)
-			case 1:
-				// The same record of something else, which may exist.
-				kind, _, _ := strings.Cut(pk, "#")
-				others := []string{kind + "#other"}
-				for _, other := range slices.Sorted(maps.Keys(records)) {
-					if other, _, _ := strings.Cut(other, " "); strings.HasPrefix(other, kind+"#") {
-						others = append(others, other)
-					}
-				}
-				other := rapid.SampledFrom(others).Draw(rt, "other")
-				rec["pk"] = text(other)
-				for _, k := range related(book, other) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		t.Parallel()
+		rapid.Check(t, func(rt *rapid.T) {
+			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
+			book := largeBook(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
+			r := newRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
+			healthy := r.all()
+			records := maps.Clone(healthy)
+			touched := map[string]bool{}
+			for range rapid.IntRange(1, 6).Draw(rt, "damages") {
+				rec := maps.Clone(records[rapid.SampledFrom(slices.Sorted(maps.Keys(records))).Draw(rt, "record")])
+				pk, sk, _ := strings.Cut(keyText(rec), " ")
+				for _, k := range related(book, pk) {
 					touched[k] = true
 				}
-				r.put(rec)
-			default:
-				name := rapid.SampledFrom(slices.Sorted(maps.Keys(rec))).Draw(rt, "attribute")
-				value := rapid.SampledFrom(values).Draw(rt, "value")
-				switch _, isText := value.(*types.AttributeValueMemberS); {
-				case name == "pk" || name == "sk":
-					continue
-				case strings.HasPrefix(name, "gsi1") && value != nil && (!isText || value.(*types.AttributeValueMemberS).Value == ""):
-					continue // no engine takes it
+				switch rapid.IntRange(0, 3).Draw(rt, "kind") {
+				case 0:
+					r.drop(pk, sk)
+					delete(records, keyText(rec))
+				case 1:
+					// The same record of something else, which may exist.
+					kind, _, _ := strings.Cut(pk, "#")
+					others := []string{kind + "#other"}
+					for _, other := range slices.Sorted(maps.Keys(records)) {
+						if other, _, _ := strings.Cut(other, " "); strings.HasPrefix(other, kind+"#") {
+							others = append(others, other)
+						}
+					}
+					other := rapid.SampledFrom(others).Draw(rt, "other")
+					rec["pk"] = text(other)
+					for _, k := range related(book, other) {
+						touched[k] = true
+					}
+					r.put(rec)
+					records[keyText(rec)] = rec
+				default:
+					name := rapid.SampledFrom(slices.Sorted(maps.Keys(rec))).Draw(rt, "attribute")
+					value := rapid.SampledFrom(values).Draw(rt, "value")
+					switch _, isText := value.(*types.AttributeValueMemberS); {
+					case name == "pk" || name == "sk":
+						continue
+					case strings.HasPrefix(name, "gsi1") && value != nil && (!isText || value.(*types.AttributeValueMemberS).Value == ""):
+						continue // no engine takes it
+					}
+					r.set(pk, sk, item{name: value})
+					records[keyText(rec)] = r.get(pk, sk)
 				}
-				r.set(pk, sk, item{name: value})
 			}
-		}
-		damaged := r.all()
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
-		again, left := r.check(dynamo.CheckOptions{})
-		for _, d := range again {
-			if !byHand[d.Class] {
-				rt.Errorf("left after the repair: %+v", d)
+			drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
+			again, left := r.check(dynamo.CheckOptions{})
+			for _, d := range again {
+				if !byHand[d.Class] {
+					rt.Errorf("left after the repair: %+v", d)
+				}
 			}
-		}
-		if summary.Left() != left.Left() {
-			rt.Errorf("the repair left %d, the check after it finds %d", summary.Left(), left.Left())
-		}
-		if rt.Failed() {
-			for _, k := range differing(healthy, damaged) {
-				rt.Logf("damage: %s\n was %s", show(damaged[k]), show(healthy[k]))
+			if summary.Left() != left.Left() {
+				rt.Errorf("the repair left %d, the check after it finds %d", summary.Left(), left.Left())
 			}
-			rt.Logf("repaired: %+v", drifts)
-		}
-		for _, k := range differing(healthy, r.all()) {
-			if pk, _, _ := strings.Cut(k, " "); !touched[pk] && healthy[k] != nil {
-				rt.Errorf("%s was changed, and had nothing to do with it", k)
+			if rt.Failed() {
+				for _, k := range differing(healthy, records) {
+					rt.Logf("damage: %s\n was %s", show(records[k]), show(healthy[k]))
+				}
+				rt.Logf("repaired: %+v", drifts)
 			}
-		}
-		r.cleanUp()
+			for _, k := range differing(healthy, r.all()) {
+				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && healthy[k] != nil {
+					rt.Errorf("%s was changed, and had nothing to do with it", k)
+				}
+			}
+			r.cleanUp()
+		})
 	})
 }

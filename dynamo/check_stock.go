@@ -2,10 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"reflect"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -15,11 +11,11 @@ type productUnit struct {
 	sku    commerce.SKU
 	main   record
 	levels []record
-	// weigh tells that what orders hold is to be summed, too; held is that sum where it is known. before is the product as it was
-	// read longer ago than the index lags behind; it is good for one reading.
-	weigh  bool
-	before record
-	held   *int
+	// weighing, where it is set, tells what orders hold. readings is how often the product was read with it, and held what orders
+	// hold where that is known.
+	weighing *weighing
+	readings int
+	held     *int
 
 	// truth is the product, nil where there is none or it cannot be read; inventory is the levels' sum where they can be
 	// read.
@@ -37,53 +33,28 @@ func (u *productUnit) add(e *Entity, rec record) {
 	}
 }
 
-// read reads the product last and first where it is weighed: the index lags behind the table, so a sum over it counts only
-// if the product has not changed since long enough before.
+func (u *productUnit) key(s *Store) keys { return productKey(&keyBuilder{shards: s.shards}, u.sku) }
+
+// read reads the product after what is held of it was summed: the index lags behind the table, so the sum counts only if
+// the product has not changed since long enough before.
 func (u *productUnit) read(ctx context.Context, c *check) error {
-	if !u.weigh {
+	u.held = nil
+	if u.weighing == nil {
 		return u.readCollection(ctx, c)
 	}
-	before := u.before
-	u.before = nil
-	if before == nil {
-		if err := u.readCollection(ctx, c); err != nil {
-			return err
-		}
-		before = u.main
-		if err := waitFor(ctx, c.opts.IndexLag); err != nil {
-			return err
-		}
-	}
-	held, err := c.heldNow(ctx, u.sku)
+	weights, err := u.weighing.weights(ctx, c, u.readings)
 	if err != nil {
 		return err
 	}
+	u.readings++
 	if err := u.readCollection(ctx, c); err != nil {
 		return err
 	}
-	u.held = nil
-	if reflect.DeepEqual(before, u.main) {
+	if sameRecord(weights.before[u.sku], u.main) {
+		held := weights.held[u.sku]
 		u.held = &held
 	}
 	return nil
-}
-
-// readBefore reads products that are going to be weighed, and waits for the index once for all of them.
-func (c *check) readBefore(ctx context.Context, ks []unitKey) (map[unitKey]record, error) {
-	b := &keyBuilder{shards: c.s.shards}
-	wanted := make([]keys, len(ks))
-	for i, k := range ks {
-		wanted[i] = productKey(b, commerce.SKU(k.id))
-	}
-	found, err := c.reads.get(ctx, consistent, wanted...)
-	if err != nil {
-		return nil, err
-	}
-	before := make(map[unitKey]record, len(ks))
-	for i, k := range ks {
-		before[k] = found[wanted[i]]
-	}
-	return before, waitFor(ctx, c.opts.IndexLag)
 }
 
 func (u *productUnit) readCollection(ctx context.Context, c *check) error {
@@ -96,8 +67,15 @@ func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	return c.reads.collection(ctx, &patternProductInventory, partition, u.add)
 }
 
-// unsettled tells that the stock changed while it was weighed.
-func (u *productUnit) unsettled() bool { return u.weigh && u.held == nil && u.main != nil }
+func (u *productUnit) doubt() string {
+	if u.weighing != nil && u.held == nil && u.main != nil {
+		return "the product changed each time that its orders were summed"
+	}
+	return ""
+}
+
+// repaired ends the weighing: the number was set on condition that the product was the one that was weighed.
+func (u *productUnit) repaired() { u.weighing = nil }
 
 func (u *productUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
@@ -182,55 +160,16 @@ func (u *productUnit) settled(c *check, _ *verdict, _ bool) {
 	}
 }
 
-// heldNow sums what pending and confirmed orders hold of a product. The index tells which orders; the orders and items
-// themselves are read consistently.
-//
-// Errors: those of failed.
-func (c *check) heldNow(ctx context.Context, sku commerce.SKU) (int, error) {
-	sum := c.heldByDamaged(sku)
-	b := &keyBuilder{shards: c.s.shards}
-	partition := b.key(patternProductOrderItems.PK, string(sku))
-	if b.err != nil {
-		return 0, b.err
-	}
-	err := c.reads.query(ctx, &patternProductOrderItems, partition, string(patternProductOrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
-		var mains, items []keys
-		for _, rec := range out.Items {
-			id := commerce.OrderID(keyValue(entityOrderItem.PK, textOf(rec, attrPK)))
-			main, item := orderKey(b, id), orderItemKey(b, OrderItemKey{Order: id, SKU: sku})
-			if b.err != nil {
-				b.err = nil // a record of other software
-				continue
-			}
-			if c.isDamaged(id) || item != keyOf(rec) {
-				continue
-			}
-			mains, items = append(mains, main), append(items, item)
-		}
-		found, err := c.reads.get(ctx, consistent, append(mains, items...)...)
-		if err != nil {
-			return err
-		}
-		for i, k := range items {
-			status, err := commerce.ParseStatus(textOf(found[mains[i]], "status"))
-			if err != nil || !status.Reserves() || found[k] == nil {
-				continue
-			}
-			at := reader{record: found[k]}
-			sum += at.number("qty")
-		}
-		return nil
-	})
-	return sum, err
-}
-
 // warehouseUnit is a warehouse.
 type warehouseUnit struct {
+	selfContained
 	id   commerce.WarehouseID
 	main record
 	// needed tells that a level or an employee refers to it.
 	needed bool
 }
+
+func (u *warehouseUnit) key(s *Store) keys { return warehouseKey(&keyBuilder{shards: s.shards}, u.id) }
 
 func (u *warehouseUnit) add(_ *Entity, rec record) { u.main = rec }
 
@@ -251,7 +190,7 @@ func (u *warehouseUnit) judge(c *check) *verdict {
 	v.basis, v.believed = warehouseKey(b, u.id), u.main
 	if u.main == nil {
 		if u.needed {
-			v.absent(driftWarehouseMissing, warehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), nil, "levels or employees refer to it")
+			v.unknown(driftWarehouseMissing, warehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")
 		}
 		return v
 	}

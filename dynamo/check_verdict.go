@@ -14,7 +14,22 @@ type finding struct {
 	class  string
 	key    keys
 	detail string
+	by     remedy
 }
+
+// remedy is how a finding is put right.
+type remedy int
+
+const (
+	byRepair remedy = iota
+	// byStandIn is a repair that writes a record of which nothing but the id is known.
+	byStandIn
+	// byHand is none: nothing tells what is right.
+	byHand
+)
+
+// asFound is what findings are compared by.
+func asFound(f finding) finding { return f }
 
 // verdict is what is wrong with a unit, and the fixes that put it right.
 type verdict struct {
@@ -82,13 +97,13 @@ func (v *verdict) hasAt(class string, key keys) bool {
 	return false
 }
 
-func (v *verdict) find(class string, key keys, detail string) {
-	v.findings = append(v.findings, finding{class: class, key: keys{PK: key.PK, SK: key.SK}, detail: detail})
+func (v *verdict) find(class string, key keys, detail string, by remedy) {
+	v.findings = append(v.findings, finding{class: class, key: keys{PK: key.PK, SK: key.SK}, detail: detail, by: by})
 }
 
 // unreadable finds a record that lacks what it must have and that nothing tells how to restore.
 func (v *verdict) unreadable(key keys, err error) {
-	v.find(driftUnreadable, key, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
+	v.find(driftUnreadable, key, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "), byHand)
 }
 
 // reasonOf is what an error of decoding says of the record, without the key.
@@ -106,8 +121,14 @@ func reasonOf(err error) string {
 // absent finds a record that should be there. from is the record that it is made of, whose unknown attributes it inherits;
 // nil for none.
 func (v *verdict) absent(class string, want, from record, detail string) {
-	v.find(class, keyOf(want), detail)
+	v.find(class, keyOf(want), detail, byRepair)
 	v.create(want, from)
+}
+
+// unknown finds a record that should be there, and of which nothing but the id is known. standIn is written in its place.
+func (v *verdict) unknown(class string, standIn record, detail string) {
+	v.find(class, keyOf(standIn), detail, byStandIn)
+	v.create(standIn, nil)
 }
 
 // create writes a record that follows from a finding of another.
@@ -124,7 +145,7 @@ func (v *verdict) create(want, from record) {
 
 // orphan finds a record that should not be there.
 func (v *verdict) orphan(class string, have record, detail string) {
-	v.find(class, keyOf(have), detail)
+	v.find(class, keyOf(have), detail, byRepair)
 	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have})
 }
 
@@ -147,7 +168,7 @@ func (v *verdict) compare(e *Entity, have, want record, class string) {
 		}
 	}
 	for _, c := range classes {
-		v.find(c, w.key, strings.Join(details[c], "; "))
+		v.find(c, w.key, strings.Join(details[c], "; "), byRepair)
 	}
 	if len(classes) > 0 {
 		v.fixes = append(v.fixes, w)
@@ -206,21 +227,4 @@ func foreignIndexValue(e *Entity, rec record) string {
 		return ""
 	}
 	return keyValue(e.IndexPK, textOf(rec, attrIndexPK))
-}
-
-// sameFindings tells whether two readings found the same.
-func sameFindings(a, b []finding) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	seen := make(map[finding]bool, len(a))
-	for _, f := range a {
-		seen[f] = true
-	}
-	for _, f := range b {
-		if !seen[f] {
-			return false
-		}
-	}
-	return true
 }

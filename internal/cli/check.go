@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// exitUndone is the exit status of a check that could not be made; 1 says that it found something.
+// exitUndone is the exit status of a check that could not tell; 1 says that it found something.
 const exitUndone = 3
 
 // checkSegments and checkParallel are how many requests a check makes at once: enough to be quick, few enough to leave a
@@ -22,9 +22,6 @@ const (
 	checkSegments = 4
 	checkParallel = 8
 )
-
-// checkIndexLag is how long a check takes the index to lag behind the table. It usually is some milliseconds.
-const checkIndexLag = time.Second
 
 // statusError ends a command with an exit status of its own. A nil err has been told already.
 type statusError struct {
@@ -50,51 +47,79 @@ func check(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	left, err := checkTable(ctx, repair, asJSON, env)
+	summary, err := checkTable(ctx, repair, asJSON, env)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return &statusError{exitUndone, errors.New("check: stopped before its end")}
 	case err != nil:
 		return &statusError{exitUndone, err}
-	case left > 0:
+	case summary.Left() > 0:
 		return &statusError{exitFailed, nil}
+	case summary.Unsettled > 0:
+		return &statusError{exitUndone, nil}
 	}
 	return nil
 }
 
-// checkTable returns how many drifts are left.
-func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (int, error) {
+// checkTable returns what came of the check.
+func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (dynamo.CheckSummary, error) {
 	store, cfg, err := open(ctx, "check", env)
 	if err != nil {
-		return 0, err
+		return dynamo.CheckSummary{}, err
 	}
 	if err := store.Check(ctx); err != nil {
-		return 0, onTable(cfg, err)
+		return dynamo.CheckSummary{}, onTable(cfg, err)
 	}
-	var out checkOutput = &checkText{w: env.Stdout, repair: repair, table: cfg.Table.Table}
+	stdout := &firstError{w: env.Stdout}
+	var out checkOutput = &checkText{w: stdout, repair: repair, table: cfg.Table.Table}
 	if asJSON {
-		out = &checkJSON{w: json.NewEncoder(env.Stdout)}
+		out = &checkJSON{w: json.NewEncoder(stdout)}
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts := dynamo.CheckOptions{Segments: checkSegments, Parallel: checkParallel, Repair: repair, IndexLag: checkIndexLag}
+	opts := dynamo.CheckOptions{Segments: checkSegments, Parallel: checkParallel, Repair: repair}
 	opts.Found = func(d dynamo.Drift) {
 		progress.clear()
 		out.drift(d)
 	}
+	opts.Unsettled = func(u dynamo.Unsettled) {
+		progress.clear()
+		out.unsettled(u)
+	}
 	opts.Progress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
-	if err != nil {
-		return 0, onTable(cfg, err)
+	// Who waited for an hour wants to know what was found and repaired, also where the check did not come to its end.
+	out.summary(summary, err == nil)
+	switch {
+	case err != nil:
+		return summary, onTable(cfg, err)
+	case stdout.err != nil:
+		return summary, fmt.Errorf("write what was found: %w", stdout.err)
 	}
-	out.summary(summary)
-	return summary.Left(), nil
+	return summary, nil
+}
+
+// firstError is an output that remembers its first error: whoever writes to it need not look.
+type firstError struct {
+	w   io.Writer
+	err error
+}
+
+func (f *firstError) Write(b []byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	var n int
+	n, f.err = f.w.Write(b)
+	return n, f.err
 }
 
 // checkOutput tells people or programs what a check finds.
 type checkOutput interface {
 	drift(dynamo.Drift)
-	summary(dynamo.CheckSummary)
+	unsettled(dynamo.Unsettled)
+	// summary ends the output; whole tells that the check came to its end.
+	summary(s dynamo.CheckSummary, whole bool)
 }
 
 // checkText is for people.
@@ -107,10 +132,14 @@ type checkText struct {
 func (t *checkText) drift(d dynamo.Drift) {
 	note := ""
 	switch class := driftClass(d.Class); {
+	case d.Repaired && d.StandIn:
+		note = " (a stand-in was written)"
 	case d.Repaired:
 		note = " (repaired)"
-	case class.ByHand:
+	case d.ByHand && class.ByHand:
 		note = fmt.Sprintf(" (by hand: %s)", class.Repair)
+	case d.ByHand:
+		note = " (by hand)"
 	case t.repair:
 		note = " (not repaired)"
 	}
@@ -127,7 +156,11 @@ func driftClass(name string) dynamo.DriftClass {
 	return dynamo.DriftClass{}
 }
 
-func (t *checkText) summary(s dynamo.CheckSummary) {
+func (t *checkText) unsettled(u dynamo.Unsettled) {
+	fmt.Fprintf(t.w, "unverified  %s %s: %s\n", u.PK, u.SK, u.Reason)
+}
+
+func (t *checkText) summary(s dynamo.CheckSummary, whole bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
@@ -153,23 +186,45 @@ func (t *checkText) summary(s dynamo.CheckSummary) {
 	}
 	fmt.Fprintln(t.w, ".")
 	if s.Unsettled > 0 {
-		fmt.Fprintf(t.w, "%d could not be verified, as they keep changing or depend on a record that cannot be read: check again.\n", s.Unsettled)
+		fmt.Fprintf(t.w, "unverified: %d, as told above; check again\n", s.Unsettled)
 	}
-	switch left := s.Left(); {
+	fmt.Fprintln(t.w, t.outcome(s, whole))
+}
+
+// outcome is the last line: what is left, and what to do.
+func (t *checkText) outcome(s dynamo.CheckSummary, whole bool) string {
+	left := s.Left()
+	byRepair := left - s.ByHand
+	switch {
+	case !whole:
+		repaired := 0
+		for _, n := range s.Repaired {
+			repaired += n
+		}
+		return fmt.Sprintf("not checked to the end; until then drifts found: %d, repaired: %d", left+repaired, repaired)
 	case left == 0 && s.Unsettled > 0:
-		fmt.Fprintln(t.w, "clean, as far as it could be verified")
+		return "it cannot be told whether the table is clean"
 	case left == 0 && len(s.Found) == 0:
-		fmt.Fprintln(t.w, "clean")
+		return "clean"
 	case left == 0:
-		fmt.Fprintln(t.w, "clean now")
+		return "clean now"
+	case t.repair && s.ByHand == 0:
+		return fmt.Sprintf("drifts left: %d", left)
+	case t.repair && byRepair > 0:
+		return fmt.Sprintf("drifts left: %d, of which %d are to be put right by hand, as told above", left, s.ByHand)
 	case t.repair:
-		fmt.Fprintf(t.w, "drifts left: %d\n", left)
+		return fmt.Sprintf("drifts left: %d, all to be put right by hand, as told above", left)
+	case byRepair == 0:
+		return fmt.Sprintf("drifts: %d, all to be put right by hand, as told above", left)
+	case s.ByHand > 0:
+		return fmt.Sprintf("drifts: %d; `ordergraph check -repair` repairs %d, %d are by hand", left, byRepair, s.ByHand)
 	default:
-		fmt.Fprintf(t.w, "drifts: %d; repair them with `ordergraph check -repair`\n", left)
+		return fmt.Sprintf("drifts: %d; repair them with `ordergraph check -repair`", left)
 	}
 }
 
-// checkJSON is for programs: a line for each drift, and one for the summary.
+// checkJSON is for programs: a line for each drift and each record that could not be verified, and one for the summary. Errors are w's
+// to remember.
 type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d dynamo.Drift) {
@@ -179,12 +234,26 @@ func (j *checkJSON) drift(d dynamo.Drift) {
 		SK       string `json:"sk"`
 		Detail   string `json:"detail"`
 		Repaired bool   `json:"repaired"`
-	}{d.Class, d.PK, d.SK, d.Detail, d.Repaired})
+		ByHand   bool   `json:"byHand,omitempty"`
+		StandIn  bool   `json:"standIn,omitempty"`
+	}{d.Class, d.PK, d.SK, d.Detail, d.Repaired, d.ByHand, d.StandIn})
 }
 
-func (j *checkJSON) summary(s dynamo.CheckSummary) {
+func (j *checkJSON) unsettled(u dynamo.Unsettled) {
+	type unverified struct {
+		PK     string `json:"pk"`
+		SK     string `json:"sk"`
+		Reason string `json:"reason"`
+	}
+	_ = j.w.Encode(struct {
+		Unverified unverified `json:"unverified"`
+	}{unverified{u.PK, u.SK, u.Reason}})
+}
+
+func (j *checkJSON) summary(s dynamo.CheckSummary, whole bool) {
 	type summary struct {
 		Clean      bool           `json:"clean"`
+		Complete   bool           `json:"complete"`
 		Records    int            `json:"records"`
 		Foreign    int            `json:"foreign"`
 		Orders     int            `json:"orders"`
@@ -195,6 +264,7 @@ func (j *checkJSON) summary(s dynamo.CheckSummary) {
 		Found      map[string]int `json:"found"`
 		Repaired   map[string]int `json:"repaired"`
 		Left       int            `json:"left"`
+		LeftByHand int            `json:"leftByHand"`
 		Unsettled  int            `json:"unsettled"`
 		Requests   int            `json:"requests"`
 		ReadUnits  float64        `json:"readUnits"`
@@ -202,7 +272,7 @@ func (j *checkJSON) summary(s dynamo.CheckSummary) {
 	_ = j.w.Encode(struct {
 		Summary summary `json:"summary"`
 	}{summary{
-		s.Left() == 0, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees, s.Warehouses, s.Found, s.Repaired,
-		s.Left(), s.Unsettled, s.Requests, s.ReadUnits,
+		whole && s.Left() == 0 && s.Unsettled == 0, whole, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees,
+		s.Warehouses, s.Found, s.Repaired, s.Left(), s.ByHand, s.Unsettled, s.Requests, s.ReadUnits,
 	}})
 }

@@ -3,20 +3,44 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// getenv looks variables up, NAME=value.
+func getenv(variables []string) func(string) string {
+	return func(name string) string {
+		for _, v := range variables {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}
 
 // seeded is a table with the sample book.
 func seeded(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
@@ -158,13 +182,167 @@ func TestCheckWithAnotherNumberOfShards(t *testing.T) {
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
+// behind puts something between the commands and DynamoDB Local that is told each request before it is sent, and may refuse
+// it with the name of an error.
+func behind(t *testing.T, before func(operation string) (refusal string)) {
+	t.Helper()
+	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(local)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that are given up
+	var one sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		one.Lock()
+		refusal := before(operation)
+		one.Unlock()
+		if refusal == "" {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"no"}`, refusal)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", server.URL)
+}
+
+// A check that could not tell of everything does not say that the table is clean.
+func TestCheckThatCouldNotVerify(t *testing.T) {
+	db, table, variables := seeded(t)
+	const order = "01HVMK3P2Q0000000000000001"
+	version := 100
+	behind(t, func(operation string) string {
+		if operation != "BatchGetItem" {
+			return ""
+		}
+		// The order's own record has been read, its copy is read next.
+		version++
+		var actions []types.TransactWriteItem
+		for _, k := range [][2]string{{"ORDER#" + order, "#METADATA"}, {"CUSTOMER#cust_01", "ORDER#" + order}} {
+			actions = append(actions, types.TransactWriteItem{Update: &types.Update{
+				TableName: &table, Key: map[string]types.AttributeValue{"pk": text(k[0]), "sk": text(k[1])},
+				UpdateExpression: aws.String("SET version = :v, updatedAt = :t"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{
+					":v": &types.AttributeValueMemberN{Value: strconv.Itoa(version)}, ":t": text(fmt.Sprintf("2026-03-01T00:00:00.%03dZ", version)),
+				},
+			}})
+		}
+		if _, err := db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
+			t.Error(err)
+		}
+		return ""
+	})
+	c := run(t, "check", variables...)
+	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: it was another one each time", "\nunverified: 1,", "\nit cannot be told whether the table is clean\n"} {
+		if out := c.stdout.String(); c.status != 3 || !strings.Contains(out, part) {
+			t.Errorf("exit %d, want 3 and %q:\n%s", c.status, part, out)
+		}
+	}
+	c = run(t, "check -json", variables...)
+	first, last, _ := strings.Cut(c.stdout.String(), "\n")
+	if c.status != 3 || !strings.HasPrefix(first, `{"unverified":{"pk":"ORDER#`+order+`","sk":"#METADATA","reason":"it was`) || !strings.Contains(last, `"clean":false,"complete":true`) || !strings.Contains(last, `"unsettled":1`) {
+		t.Errorf("exit %d:\n%s", c.status, c.stdout.String())
+	}
+}
+
+// What was found and repaired until then is told, and where the check ended.
 func TestCheckThatIsStopped(t *testing.T) {
+	db, table, variables := seeded(t)
+	for _, line := range []string{"check -repair", "check -repair -json"} {
+		damageSample(t, db, table)
+		ctx, stop := context.WithCancel(t.Context())
+		transactions := 0
+		behind(t, func(operation string) string {
+			if operation == "TransactWriteItems" {
+				if transactions++; transactions == 2 {
+					stop()
+				}
+			}
+			return ""
+		})
+		c := begin(ctx, line, variables...)
+		<-c.done
+		stop()
+		if c.status != 3 || !strings.Contains(c.stderr.String(), "stopped before its end") {
+			t.Errorf("%s: exit %d, stderr %q", line, c.status, c.stderr.String())
+		}
+		wanted := []string{"(repaired)", "not checked to the end; until then drifts found: 1, repaired: 1\n", "102 records"}
+		if strings.Contains(line, "json") {
+			wanted = []string{`"repaired":true`, `{"summary":{"clean":false,"complete":false,"records":10`, `"repaired":{"order-total":1}`}
+		}
+		for _, part := range wanted {
+			if out := c.stdout.String(); !strings.Contains(out, part) {
+				t.Errorf("%s: want %q:\n%s", line, part, out)
+			}
+		}
+	}
+}
+
+func TestCheckThatFails(t *testing.T) {
+	db, table, variables := seeded(t)
+	damageSample(t, db, table)
+	behind(t, func(operation string) string {
+		if operation == "TransactWriteItems" {
+			return "AccessDeniedException"
+		}
+		return ""
+	})
+	c := run(t, "check -repair", variables...)
+	if c.status != 3 || !strings.Contains(c.stdout.String(), "not checked to the end; until then drifts found: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "refuses the credentials") {
+		t.Errorf("exit %d, stderr %q:\n%s", c.status, c.stderr.String(), c.stdout.String())
+	}
+}
+
+// full is an output that takes no more.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestCheckThatCannotBeWritten(t *testing.T) {
 	_, _, variables := seeded(t)
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	c := begin(ctx, "check", variables...)
-	<-c.done
-	c.checkFailed(t, 3, "stopped before its end")
+	for _, args := range [][]string{{"check"}, {"check", "-json"}} {
+		var stderr output
+		if status := cli.Run(t.Context(), args, cli.Environment{Stdout: full{}, Stderr: &stderr, Getenv: getenv(variables)}); status != 3 || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%q: exit %d, stderr %q", args, status, stderr.String())
+		}
+	}
+}
+
+// Nobody is sent to a repair that does nothing.
+func TestCheckByHand(t *testing.T) {
+	db, table, variables := seeded(t)
+	ctx := context.Background()
+	remove := func(pk, attribute string) {
+		if _, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &table, Key: map[string]types.AttributeValue{"pk": text(pk), "sk": text("#METADATA")},
+			UpdateExpression: aws.String("REMOVE #a"), ExpressionAttributeNames: map[string]string{"#a": attribute},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(line string, status int, parts ...string) {
+		t.Helper()
+		c := run(t, line, variables...)
+		for _, part := range parts {
+			if out := c.stdout.String(); c.status != status || !strings.Contains(out, part) {
+				t.Errorf("%s: exit %d, want %d and %q:\n%s", line, c.status, status, part, out)
+			}
+		}
+	}
+	remove("CUSTOMER#cust_01", "name")
+	says("check", 1, "\ndrifts: 1, all to be put right by hand, as told above\n")
+	damageSample(t, db, table)
+	says("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, 1 are by hand\n")
+	says("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
+	says("check -repair", 1, "\ndrifts left: 1, all to be put right by hand, as told above\n")
+	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"pk": text("WAREHOUSE#wh_sea"), "sk": text("#METADATA")}}); err != nil {
+		t.Fatal(err)
+	}
+	says("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: levels or employees refer to it (a stand-in was written)")
 }
 
 // terminal is an output that says it is one.
@@ -177,14 +355,7 @@ func TestCheckShowsProgressOnATerminalOnly(t *testing.T) {
 	damageSample(t, db, table)
 	var stdout output
 	var stderr terminal
-	status := cli.Run(context.Background(), []string{"check"}, cli.Environment{Stdout: &stdout, Stderr: &stderr, Getenv: func(name string) string {
-		for _, v := range variables {
-			if value, ok := strings.CutPrefix(v, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}})
+	status := cli.Run(context.Background(), []string{"check"}, cli.Environment{Stdout: &stdout, Stderr: &stderr, Getenv: getenv(variables)})
 	if shown := stderr.String(); status != 1 || !strings.Contains(shown, "records read") || !strings.HasSuffix(shown, "\r\x1b[K") {
 		t.Errorf("exit %d, stderr %q", status, shown)
 	}
