@@ -14,6 +14,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -343,6 +344,26 @@ func TestCheckByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: levels or employees refer to it (a stand-in was written)")
+
+	// Its name comes from its line of an export.
+	file := filepath.Join(t.TempDir(), "all.jsonl")
+	run(t, "export "+file, variables...).checkDone(t)
+	lines, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(lines)) {
+		if strings.Contains(line, `"pk":{"S":"WAREHOUSE#wh_sea"}`) {
+			named := strings.Replace(line, `"name":{"S":"wh_sea"}`, `"name":{"S":"Seattle"}`, 1)
+			if err := os.WriteFile(file, []byte(named), 0o600); err != nil || named == line {
+				t.Fatalf("%v, %s", err, line)
+			}
+		}
+	}
+	run(t, "import -overwrite "+file, variables...).checkDone(t)
+	if name := contents(t, db, table)["WAREHOUSE#wh_sea #METADATA"]["name"]; name.(*types.AttributeValueMemberS).Value != "Seattle" {
+		t.Errorf("the warehouse is called %v", name)
+	}
 }
 
 // terminal is an output that says it is one.
