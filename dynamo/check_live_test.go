@@ -314,6 +314,7 @@ func TestWeighingReadsOpenOrdersOnly(t *testing.T) {
 			return n
 		}
 		few := requests(0, 1)
+		t.Logf("%d requests weigh a product", few)
 		if many := requests(150, 30); many != few || few == 0 {
 			t.Errorf("among 150 delivered orders %d requests weigh 30 products, without them %d weigh one", many, few)
 		}
