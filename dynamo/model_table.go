@@ -34,6 +34,20 @@ func PatternsMarkdown() string {
 	return markdown(rows)
 }
 
+// Records are the records that a write pattern writes or checks, in one line, by the entities' names.
+func (p WritePattern) Records() string {
+	var parts []string
+	for _, group := range []struct {
+		of, each string
+		entities []Entity
+	}{{"", "", p.Writes}, {"", " for each line", p.Each}, {"perhaps ", "", p.Maybe}} {
+		for _, e := range group.entities {
+			parts = append(parts, group.of+e.Name+group.each)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Request is the DynamoDB operation in a few words, with the index that it reads.
 func (p AccessPattern) Request() string {
 	if p.With != "" {

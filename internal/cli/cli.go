@@ -448,5 +448,8 @@ func patterns(args []string, env Environment) error {
 	for _, p := range dynamo.AccessPatterns() {
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.What, p.Request(), p.Keys())
 	}
+	for _, p := range dynamo.WritePatterns() {
+		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, p.Records())
+	}
 	return tab.Flush()
 }

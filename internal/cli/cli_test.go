@@ -120,6 +120,9 @@ func TestPatterns(t *testing.T) {
 				t.Errorf("%s: AP%d stands on %d lines, want 1", line, i, n)
 			}
 		}
+		if line == "patterns" {
+			c.checkDone(t, "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency", "WP18 ")
+		}
 		c.checkDone(t, "Query GSI1 per shard", "CUSTOMER#{customerId}", "GetItem", "with AP10")
 	}
 }

@@ -42,7 +42,7 @@ func commands() []commandHelp {
 			"repair": "put right what can be put right",
 			"json":   "write a line of JSON for each drift, and one for the summary",
 		}},
-		{"patterns", "patterns [-markdown]", "print the access patterns and their keys", map[string]string{
+		{"patterns", "patterns [-markdown]", "print the access and write patterns, with their keys and records", map[string]string{
 			"markdown": "as the table in docs/data-model.md",
 		}},
 		{"help", "help [COMMAND]", "print this, or the flags of a command; so does COMMAND -h", nil},
