@@ -122,10 +122,7 @@ func TestBadMutationInput(t *testing.T) {
 			tried[c.mutation] = true
 			t.Run(c.mutation+" "+c.name, func(t *testing.T) {
 				s.wire.forget()
-				got := s.refuse(t, c.mutation, c.input, c.reasons...)
-				if string(got.Value) != "null" {
-					t.Errorf("the payload holds %s", got.Value)
-				}
+				s.refuse(t, c.mutation, c.input, c.reasons...)
 				if made := s.wire.seen(); len(made) != c.requests {
 					t.Errorf("requests are %q, want %d", made, c.requests)
 				}

@@ -470,6 +470,10 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	if !slices.Equal(told(got), reasons) {
 		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), told(got), reasons)
 	}
+	// Who expected another version is shown the record as it is, nobody else is shown a record.
+	if shown := string(got.Value) != "null"; shown != slices.ContainsFunc(got.UserErrors, func(e userError) bool { return e.Code == "VERSION_CONFLICT" }) {
+		t.Errorf("%s %.300s is refused for %q, and the payload holds %s", name, fmt.Sprint(input), reasons, got.Value)
+	}
 	for _, e := range got.UserErrors {
 		if e.Message == "" || len(e.Message) > 300 {
 			t.Errorf("%s has a message of %d bytes: %.300s", e, len(e.Message), e.Message)

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
+
+	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // Audited is what an audit found in a table.
@@ -77,7 +79,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Clean fails t where the table is not consistent, and gives what the audit found.
+// Clean fails t where the table is not consistent, and gives what the audit found. The product's own check has to find nothing
+// either, and to come to an end.
 func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 	t.Helper()
 	a, err := Audit(context.Background(), db, table, shards)
@@ -91,6 +94,15 @@ func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 			break
 		}
 		t.Errorf("audit: %s", p)
+	}
+	store, err := dynamo.New(db, dynamo.Options{Table: table, Shards: shards})
+	if err != nil {
+		t.Fatalf("check: %v", err)
+	}
+	// The index of the test engines never lags.
+	summary, err := store.CheckRecords(context.Background(), dynamo.CheckOptions{Found: func(d dynamo.Drift) { t.Errorf("check: %+v", d) }})
+	if err != nil || summary.Left() > 0 || summary.Unsettled > 0 || summary.Foreign > 0 {
+		t.Errorf("check: %+v, %v, want nothing found, unsettled or foreign", summary, err)
 	}
 	return a
 }
