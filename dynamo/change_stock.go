@@ -144,13 +144,14 @@ func (s *Store) AdjustInventory(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// leveled is an inventory level with the records that belong to it, and the product that it counts.
+// leveled is an inventory level with the records that belong to it, and what its product counts.
 type leveled struct {
 	commerce.InventoryLevel
 	// record is nil where there is no such level yet.
 	record        record
-	product       *commerce.Product
 	productRecord record
+	// total and available are the product's counters, 0 where it has no number there.
+	total, available int
 }
 
 // level reads a product's stock in a warehouse, 0 where there is none.
@@ -173,7 +174,14 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 		return leveled{}, refusals
 	}
 	l := leveled{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
-	if l.product, err = c.store.decodeProduct(records[1]); err != nil {
+	// What else stands in the product is none of its stock's: unreadable, it is no reason to count nothing.
+	product := reader{record: records[1]}
+	for counter, place := range map[string]*int{attrTotalInventory: &l.total, attrAvailable: &l.available} {
+		if isCounted(product.record, counter) {
+			*place = product.number(counter)
+		}
+	}
+	if err := product.err(); err != nil {
 		return leveled{}, err
 	}
 	if l.record != nil {
@@ -196,10 +204,10 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		return &before.InventoryLevel, nil
 	}
 	r := before.productRecord
-	if by < 0 && isCounted(r, attrAvailable) && before.product.Available < -by {
-		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.product.Available, ", the rest is reserved")
+	if by < 0 && isCounted(r, attrAvailable) && before.available < -by {
+		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.available, ", the rest is reserved")
 	}
-	if by > 0 && before.product.TotalInventory > commerce.MaxInventory-by {
+	if by > 0 && before.total > commerce.MaxInventory-by {
 		return nil, commerce.Refuse(commerce.Path(field), "makes more than %d pieces of product %s in all warehouses", commerce.MaxInventory, before.SKU)
 	}
 	after := before.InventoryLevel

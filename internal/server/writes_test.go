@@ -425,8 +425,8 @@ func mutation(name, fields string) string {
 		strings.ToUpper(name[:1]), name[1:], name, yields[name], fields, userErrors)
 }
 
-// try sends a mutation. Top-level errors fail the test.
-func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcome {
+// send sends a mutation, whatever comes of it. Without fields it asks for the details.
+func (s *shop) send(t testing.TB, name string, input in, fields ...string) answer {
 	t.Helper()
 	if len(fields) == 0 {
 		fields = []string{details[yields[name]]}
@@ -435,9 +435,15 @@ func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcom
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := outcome{answer: s.ask(t, mutation(name, strings.Join(fields, " ")), variables)}
+	return s.ask(t, mutation(name, strings.Join(fields, " ")), variables)
+}
+
+// try sends a mutation. Top-level errors fail the test.
+func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcome {
+	t.Helper()
+	got := outcome{answer: s.send(t, name, input, fields...)}
 	if len(got.Errors) > 0 || got.Status != http.StatusOK {
-		t.Fatalf("%s %s: status %d, errors %+v", name, variables, got.Status, got.Errors)
+		t.Fatalf("%s %.1000s: status %d, errors %+v", name, fmt.Sprint(input), got.Status, got.Errors)
 	}
 	var data struct {
 		Payload struct {

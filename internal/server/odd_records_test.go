@@ -1,0 +1,326 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// itemsOf is a list of items as an order's records carry it.
+func itemsOf(items ...attribute) attribute { return &types.AttributeValueMemberL{Value: items} }
+
+// item is one of an embedded list.
+func item(sku string, quantity int) attribute {
+	return &types.AttributeValueMemberM{Value: map[string]attribute{"productId": text(sku), "name": text("A " + sku), "qty": number(quantity), "price": number(5)}}
+}
+
+// remove deletes a record past the server.
+func (s *shop) remove(t testing.TB, pk, sk string) {
+	t.Helper()
+	if _, err := s.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]attribute{"pk": text(pk), "sk": text(sk)}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bare is a shop whose server logs nowhere, for records that cannot be read.
+func (s *shop) bare(t testing.TB) *shop {
+	t.Helper()
+	c := *s
+	c.api = serveLogging(t, s.store, io.Discard)
+	return &c
+}
+
+// fails sends a mutation that must be INTERNAL for the caller, with nothing written.
+func (s *shop) fails(t testing.TB, name string, input in) {
+	t.Helper()
+	before := s.records(t)
+	got := s.bare(t).send(t, name, input)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
+		t.Errorf("%s %v answers %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
+	}
+	if diff := changes(before, s.records(t)); diff != "" {
+		t.Errorf("%s %v fails, and writes\n%s", name, input, diff)
+	}
+}
+
+// A product without a category is in no list and can be changed; with a category it comes into that one's list.
+func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"category": nil, "gsi1pk": nil, "gsi1sk": nil})
+		kitchen := func() []string {
+			return s.ids(t, `{ list: products(category: "Kitchen") { nodes { sku } } }`, "sku")
+		}
+		if got := s.do(t, "updateProduct", in{"sku": "mug", "name": "Beaker"}, `name version`); string(got.Value) != `{"name":"Beaker","version":2}` {
+			t.Errorf("with a new name the product is %s", got.Value)
+		}
+		if r := s.records(t)["PRODUCT#mug #METADATA"]; strings.Contains(r, "gsi1") || strings.Contains(r, "category") {
+			t.Errorf("a new name puts the product into a list: %s", r)
+		}
+		want(t, "Kitchen", kitchen(), "none", "plate")
+		s.do(t, "updateProduct", in{"sku": "mug", "category": "Kitchen"})
+		want(t, "Kitchen", kitchen(), "mug", "none", "plate")
+	})
+}
+
+// What stands in a record and could be in no key can be replaced by what can.
+func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.change(t, "EMPLOYEE#sam", "#METADATA", map[string]attribute{"jobTitle": text("Packer #2")})
+		s.do(t, "updateEmployee", in{"id": "sam", "jobTitle": "Foreman"})
+		s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"category": text("A#B")})
+		s.do(t, "updateProduct", in{"sku": "mug", "category": "Cups"})
+		want(t, "Foremen", s.ids(t, `{ list: employeesByJobTitle(jobTitle: "Foreman") { nodes { id } } }`, "id"), "sam")
+		want(t, "Cups", s.ids(t, `{ list: products(category: "Cups") { nodes { sku } } }`, "sku"), "mug")
+		// What stays is no reason to lose the record, and none to put it under a key that is not its own.
+		s.change(t, "EMPLOYEE#rita", "#METADATA", map[string]attribute{"jobTitle": text("Rep #1")})
+		s.fails(t, "updateEmployee", in{"id": "rita", "warehouseId": "north"})
+	})
+}
+
+// A record that lacks index keys, both or one, gets both when it changes.
+func TestMissingIndexKeysComeBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name, missing := range map[string]map[string]attribute{
+			"both": {"gsi1pk": nil, "gsi1sk": nil}, "the partition": {"gsi1pk": nil}, "the sort key": {"gsi1sk": nil}, "neither, they are another's": {"gsi1pk": text("STATUS#lost"), "gsi1sk": text("?")},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				id := s.place(t, "ann", "mug")
+				for _, c := range []struct {
+					pk, mutation string
+					input        in
+					keys         string
+				}{
+					{"ORDER#" + id, "confirmOrder", in{"orderId": id}, "gsi1pk=STATUS#confirmed gsi1sk=ORDER#" + id},
+					{"ORDER#" + id, "updateShippingAddress", in{"orderId": id, "shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}}, "gsi1pk=STATUS#confirmed gsi1sk=ORDER#" + id},
+					{"PRODUCT#mug", "updateProduct", in{"sku": "mug", "name": "Beaker"}, "gsi1pk=CATEGORY#Kitchen gsi1sk=PRODUCT#mug"},
+					{"CUSTOMER#bob", "updateCustomer", in{"id": "bob", "name": "Bobby"}, "gsi1pk=CUSTOMER gsi1sk=2026-02-28T08:00:00.000Z#bob"},
+					{"EMPLOYEE#rita", "updateEmployee", in{"id": "rita", "phoneNumbers": []string{"+1"}}, "gsi1pk=EMPLOYEE gsi1sk=2020-01-01#rita"},
+				} {
+					s.change(t, c.pk, "#METADATA", missing)
+					s.do(t, c.mutation, c.input)
+					if r := s.records(t)[c.pk+" #METADATA"]; !strings.Contains(r, c.keys) {
+						t.Errorf("after %s the record is %s, want the keys %s", c.mutation, r, c.keys)
+					}
+				}
+				want(t, "confirmed orders", s.ids(t, `{ list: ordersByStatus(status: CONFIRMED) { nodes { id } } }`, "id"), id)
+			})
+		}
+	})
+}
+
+// The items of an order whose items stand only inside of it outlive the 26th, with which they stand no more inside of it.
+func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, longBook(t))
+		id := s.place(t, "ann", skus(25)...)
+		for _, sku := range skus(25) {
+			s.remove(t, "ORDER#"+id, "ITEM#"+sku)
+		}
+		s.do(t, "setOrderItem", in{"orderId": id, "sku": "p25", "quantity": 2})
+		o := s.order(t, id)
+		if len(o.Items.Nodes) != 26 || o.ItemCount != 26 || o.Total.Amount != "27.00" {
+			t.Errorf("the order has %d items, counts %d and costs %s: %s", len(o.Items.Nodes), o.ItemCount, o.Total.Amount, o.lines())
+		}
+		s.copied(t, id)
+		s.do(t, "cancelOrder", in{"orderId": id})
+		for _, sku := range skus(26) {
+			if got := s.stock(t, sku); got != "10 of 10 available, 10 in north" {
+				t.Errorf("of %s, %s", sku, got)
+			}
+		}
+	})
+}
+
+// Of a product whose stock is counted by half, the half goes on being counted, and the other is left as it is.
+func TestHalfCountedProducts(t *testing.T) {
+	null := &types.AttributeValueMemberNULL{Value: true}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name, counters := range map[string]map[string]attribute{
+			"only what is available": {"totalInventory": nil}, "only what there is": {"available": nil}, "neither": {"totalInventory": nil, "available": nil},
+			"null available": {"available": null}, "null and null": {"totalInventory": null, "available": null}, "a text for what is available": {"available": text("12")}, "a text for what there is": {"totalInventory": text("12")},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				shipped, cancelled := in{"orderId": s.place(t, "ann", "mug")}, in{"orderId": s.place(t, "ann", "mug")}
+				s.do(t, "confirmOrder", shipped)
+				s.change(t, "PRODUCT#mug", "#METADATA", counters)
+				stands := s.records(t)["PRODUCT#mug #METADATA"]
+				level := in{"sku": "mug", "warehouseId": "north"}
+				for _, step := range []struct {
+					mutation         string
+					input            in
+					total, available int
+				}{
+					{"adjustInventory", level.with("delta", 10), 112, 110},
+					{"adjustInventory", level.with("delta", -5), 107, 105},
+					{"setInventoryLevel", level.with("quantity", 104), 106, 104},
+					{"shipOrder", shipped.with("warehouseId", "north"), 105, 104},
+					{"cancelOrder", cancelled, 105, 105},
+				} {
+					s.do(t, step.mutation, step.input)
+					want := strings.NewReplacer("totalInventory=102", fmt.Sprint("totalInventory=", step.total), "available=100", fmt.Sprint("available=", step.available)).Replace(stands)
+					if got := s.records(t)["PRODUCT#mug #METADATA"]; got != want {
+						t.Errorf("after %s %v the product is\n%s, want\n%s", step.mutation, step.input, got, want)
+					}
+				}
+				if r := s.records(t)["PRODUCT#mug WAREHOUSE#north"]; !strings.Contains(r, "quantity=103 ") {
+					t.Errorf("the level is %s, want 103 pieces", r)
+				}
+			})
+		}
+	})
+}
+
+// Whatever the customer's copy of an order has that the order's own record lacks, it has no more after a change.
+func TestACopyThatKnowsMoreFollows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for mutation, more := range map[string]in{
+			"setOrderItem": {"sku": "p00", "quantity": 7}, "removeOrderItem": {"sku": "p00"}, "confirmOrder": {}, "cancelOrder": {},
+			"updateShippingAddress": {"shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}},
+		} {
+			t.Run(mutation, func(t *testing.T) {
+				s := newShop(t, db, longBook(t))
+				id := s.place(t, "bob", skus(30)...)
+				s.change(t, "CUSTOMER#bob", "ORDER#"+id, map[string]attribute{
+					"items": itemsOf(item("p00", 1), item("p01", 1)), "itemCount": number(2), "accountRepId": text("rita"), "gsi1pk": text("REP#rita"), "gsi1sk": text("ORDER#" + id),
+					"shippingAddress": &types.AttributeValueMemberM{Value: map[string]attribute{"recipient": text("Eve"), "city": text("Elsewhere"), "countryCode": text("US")}},
+				})
+				input := in{"orderId": id}
+				maps.Copy(input, more)
+				s.do(t, mutation, input)
+				s.copied(t, id)
+				if r := s.records(t)["CUSTOMER#bob ORDER#"+id]; strings.Contains(r, "gsi1") {
+					t.Errorf("the copy stays in a list of a rep: %s", r)
+				}
+			})
+		}
+	})
+}
+
+// A product in two items of an embedded list is shipped and released with the sum of both.
+func TestAProductInTwoItems(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, c := range []struct {
+			mutation string
+			input    in
+			stock    string
+		}{
+			{"shipOrder", in{"warehouseId": "north"}, "99 of 99 available, 97 in north, 2 in south"},
+			{"cancelOrder", in{}, "102 of 102 available, 100 in north, 2 in south"},
+		} {
+			t.Run(c.mutation, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "mug", "quantity": 3}}})
+				id := s.ids(t, `{ list: customer(id: "ann") { orders { nodes { id } } } }`, "id")[0]
+				s.change(t, "ORDER#"+id, "#METADATA", map[string]attribute{"items": itemsOf(item("mug", 1), item("mug", 2)), "itemCount": number(2)})
+				s.fails(t, "setOrderItem", in{"orderId": id, "sku": "mug", "quantity": 9})
+				s.do(t, "confirmOrder", in{"orderId": id})
+				s.do(t, c.mutation, c.input.with("orderId", id))
+				if got := s.stock(t, "mug"); got != c.stock {
+					t.Errorf("of the mugs, %s, want %s", got, c.stock)
+				}
+			})
+		}
+	})
+}
+
+// An item of no pieces, or of less, is no item that a change could count with.
+func TestItemsOfLessThanOnePiece(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, quantity := range []int{0, -500} {
+			t.Run(fmt.Sprint(quantity), func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				pending := s.place(t, "ann", "mug", "plate")
+				confirmed := s.brought(t, commerce.Confirmed)
+				for _, id := range []string{pending, confirmed} {
+					s.change(t, "ORDER#"+id, "#METADATA", map[string]attribute{"items": itemsOf(item("mug", quantity), item("plate", 1))})
+				}
+				s.fails(t, "cancelOrder", in{"orderId": pending})
+				s.fails(t, "setOrderItem", in{"orderId": pending, "sku": "plate", "quantity": 2})
+				s.fails(t, "removeOrderItem", in{"orderId": pending, "sku": "mug"})
+				s.fails(t, "cancelOrder", in{"orderId": confirmed})
+				s.fails(t, "shipOrder", in{"orderId": confirmed, "warehouseId": "north"})
+			})
+		}
+	})
+}
+
+// A change at the end of all time does not take those after it beyond: they are made at their own time, and stay readable.
+func TestTimesAtTheEndOfTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug")
+		end := map[string]attribute{"updatedAt": text("9999-12-31T23:59:59.999Z")}
+		s.change(t, "ORDER#"+id, "#METADATA", end)
+		s.change(t, "CUSTOMER#bob", "#METADATA", end)
+		for i, mutation := range []string{"confirmOrder", "cancelOrder"} {
+			s.clock.pass(time.Hour)
+			now := s.clock.Now()
+			s.do(t, mutation, in{"orderId": id})
+			s.do(t, "updateCustomer", in{"id": "bob", "name": fmt.Sprint("Bob ", i)})
+			var bob struct{ Customer struct{ UpdatedAt time.Time } }
+			s.read(t, &bob, `{ customer(id: "bob") { updatedAt } }`)
+			if o := s.order(t, id); !o.UpdatedAt.Equal(now) || !bob.Customer.UpdatedAt.Equal(now) {
+				t.Errorf("%s at %v is of %v, the customer's change of %v", mutation, now, o.UpdatedAt, bob.Customer.UpdatedAt)
+			}
+		}
+		want(t, "ann's orders", s.ids(t, `{ list: customer(id: "ann") { orders { nodes { id } } } }`, "id"), id)
+		s.copied(t, id)
+	})
+}
+
+// An address that its customer has and nobody claims is claimed when the customer gives it again, in whatever case, unless it has
+// become another's.
+func TestAMissingClaimComesBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, email := range []string{"bob@example.com", "Bob@Example.com"} {
+			t.Run(email, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				s.remove(t, "EMAIL#bob@example.com", "#METADATA")
+				s.do(t, "updateCustomer", in{"id": "bob", "name": "Bobby", "email": email})
+				s.refuse(t, "createCustomer", in{"name": "B", "email": "bob@example.com"}, "EMAIL_TAKEN input.email")
+				want(t, "claims", slices.DeleteFunc(slices.Collect(maps.Keys(s.records(t))), func(k string) bool { return !strings.HasPrefix(k, "EMAIL#") }),
+					"EMAIL#ann@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
+				s.change(t, "EMAIL#bob@example.com", "#METADATA", map[string]attribute{"customerId": text("ann")})
+				s.refuse(t, "updateCustomer", in{"id": "bob", "name": "Rob", "email": strings.ToUpper(email)}, "EMAIL_TAKEN input.email")
+			})
+		}
+	})
+}
+
+// A request that was done is answered from memory, also when no other record of the table can be read any more.
+func TestMemoriesNeedNoOtherRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		inputs := keyed(s, t)
+		first := map[string]outcome{}
+		for name, input := range inputs {
+			first[name] = s.do(t, name, input[0].with("idempotencyKey", name))
+		}
+		for k := range s.records(t) {
+			if pk, sk, _ := strings.Cut(k, " "); !strings.HasPrefix(pk, "IDEMPOTENCY#") {
+				s.change(t, pk, sk, map[string]attribute{"version": text("x"), "unitPrice": text("x"), "name": number(1), "status": number(1)})
+			}
+		}
+		for name, input := range inputs {
+			if got := s.do(t, name, input[0].with("idempotencyKey", name)); string(got.Data) != string(first[name].Data) {
+				t.Errorf("%s answers %s again, first %s", name, got.Data, first[name].Data)
+			}
+		}
+		s.fails(t, "placeOrder", inputs["placeOrder"][0].with("idempotencyKey", "another"))
+	})
+}
