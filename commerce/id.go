@@ -131,7 +131,12 @@ func ParseEmail(s string) (string, error) {
 }
 
 // invisible tells of a character that shows nothing, a space or a mark of direction, say, or is none.
-func invisible(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) }
+func invisible(r rune) bool {
+	const emptyBraille = '\u2800'
+	// Fillers are letters to Unicode, and selectors of a variant are marks.
+	return r == ' ' || r == emptyBraille || r == utf8.RuneError || !unicode.IsPrint(r) ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
 
 // ParseName returns s as a name or a line of text that is shown to people.
 //

@@ -1,0 +1,257 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// Who says nothing of the rep takes nobody away; who says null does.
+func TestTheRepGoesWithNullOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		got := s.refuse(t, "assignAccountRep", in{"customerId": "ann"}, "INVALID input.employeeId")
+		if m := got.UserErrors[0].Message; !strings.Contains(m, "missing") || !strings.Contains(m, "null") {
+			t.Errorf("it is told %q", m)
+		}
+		// A variable that was not given says nothing either.
+		query := `mutation($rep: ID) { assignAccountRep(input: {customerId: "ann", employeeId: $rep}) { customer { accountRep { id } } userErrors { code } } }`
+		if got := s.ask(t, query, json.RawMessage(`{}`)); string(got.Data) != `{"assignAccountRep":{"customer":null,"userErrors":[{"code":"INVALID"}]}}` {
+			t.Errorf("without the variable it answers %s, %+v", got.Data, got.Errors)
+		}
+		if got := s.do(t, "assignAccountRep", in{"customerId": "ann", "employeeId": nil}, `accountRep { id } version`); string(got.Value) != `{"accountRep":null,"version":2}` {
+			t.Errorf("with null the customer is %s", got.Value)
+		}
+	})
+}
+
+// An e-mail address is one address however its characters are composed, and shows all that is in it.
+func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
+	const composed, apart = "Zo\u00eb@example.com", "ZOE\u0308@example.com"
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		for _, pair := range [][2]string{{composed, apart}, {apart, composed}} {
+			var made struct{ ID string }
+			if err := json.Unmarshal(s.do(t, "createCustomer", in{"name": "Zo\u00eb", "email": pair[0]}).Value, &made); err != nil {
+				t.Fatal(err)
+			}
+			s.refuse(t, "createCustomer", in{"name": "Zoe", "email": pair[1]}, "EMAIL_TAKEN input.email")
+			var found struct{ Customer struct{ ID string } }
+			s.read(t, &found, `{ customer: customerByEmail(email: %q) { id } }`, pair[1])
+			if found.Customer.ID != made.ID {
+				t.Errorf("by %q customer %q is found, want %q", pair[1], found.Customer.ID, made.ID)
+			}
+			// The same address in the other form is no other one: nothing has to be freed or taken.
+			s.do(t, "updateCustomer", in{"id": made.ID, "email": pair[1]})
+			s.refuse(t, "updateCustomer", in{"id": "bob", "email": pair[0]}, "EMAIL_TAKEN input.email")
+			s.do(t, "updateCustomer", in{"id": made.ID, "email": made.ID + "@example.com"})
+		}
+	})
+}
+
+// What nobody sees is in no address, and makes no name on its own.
+func TestInvisibleCharacters(t *testing.T) {
+	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	for _, unseen := range []string{"\u200b", "\u200d", "\u00ad", "\u00a0", "\u202e", "\u2060", "\ufeff", "\u3000", "\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\ufe0f", "\U000e0041", "\ue000"} {
+		t.Run(fmt.Sprintf("%U", []rune(unseen)[0]), func(t *testing.T) {
+			for _, email := range []string{unseen + "bob@example.com", "bo" + unseen + "b@example.com", "bob@example.com" + unseen} {
+				s.refuse(t, "createCustomer", in{"name": "Bob", "email": email}, "INVALID input.email")
+				s.refuse(t, "updateCustomer", in{"id": "ann", "email": email}, "INVALID input.email")
+			}
+			for _, name := range []string{unseen, unseen + " " + unseen} {
+				s.refuse(t, "createCustomer", in{"name": name, "email": "cleo@example.com"}, "INVALID input.name")
+				s.refuse(t, "hireEmployee", in{"name": name, "jobTitle": name, "hireDate": "2026-03-01"}, "INVALID input.name", "INVALID input.jobTitle")
+			}
+			// Beside others it can matter: it joins letters, and parts words.
+			name := "A" + unseen + "B"
+			if got := s.do(t, "updateCustomer", in{"id": "bob", "name": name}, `name`); !strings.Contains(string(got.Value), unseen) {
+				t.Errorf("the name %+q is answered as %s", name, got.Value)
+			}
+		})
+	}
+}
+
+// One amount is one amount, however many zeros it ends with.
+func TestOneAmountInSeveralSpellings(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		bowl := in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "idempotencyKey": "k"}
+		first := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.9"}))
+		for _, spelling := range []string{"9.90", "9.900", "09.9"} {
+			if got := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": spelling})); string(got.Data) != string(first.Data) {
+				t.Errorf("with the amount %s it answers %s, first %s", spelling, got.Data, first.Data)
+			}
+		}
+		s.refuse(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.91"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+		before := s.records(t)
+		for sku, spellings := range map[string][]string{"bowl": {"9.9", "9.90", "9.900"}, "mug": {"7.5", "7.50", "7.5000"}, "plate": {"12", "12.0", "12.00"}, "yen": {"500", "500.0"}} {
+			for _, spelling := range spellings {
+				if got := s.do(t, "updateProduct", in{"sku": sku, "unitPrice": in{"amount": spelling}}, `version`); string(got.Value) != `{"version":1}` {
+					t.Errorf("%s at the price %s is %s, want version 1", sku, spelling, got.Value)
+				}
+			}
+		}
+		if diff := changes(before, s.records(t)); diff != "" {
+			t.Errorf("the same prices write\n%s", diff)
+		}
+	})
+}
+
+// A price without a currency is in the product's, with the digits that it has; only who names another one changes it.
+func TestAPriceStaysInItsCurrency(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.do(t, "createProduct", in{"sku": "euro", "name": "E", "category": "Import", "unitPrice": in{"amount": "1.50", "currencyCode": "EUR"}})
+		costs := func(sku, amount string, currency any, want string) {
+			t.Helper()
+			price := in{"amount": amount}
+			if currency != nil {
+				price["currencyCode"] = currency
+			}
+			if got := s.do(t, "updateProduct", in{"sku": sku, "unitPrice": price}, `unitPrice { amount currencyCode }`); string(got.Value) != `{"unitPrice":`+want+`}` {
+				t.Errorf("%s at %s %v is %s, want %s", sku, amount, currency, got.Value, want)
+			}
+		}
+		costs("euro", "2.25", nil, `{"amount":"2.25","currencyCode":"EUR"}`)
+		costs("yen", "750", nil, `{"amount":"750","currencyCode":"JPY"}`)
+		s.refuse(t, "updateProduct", in{"sku": "yen", "unitPrice": in{"amount": "1.5"}}, "INVALID input.unitPrice.amount")
+		s.refuse(t, "updateProduct", in{"sku": "yen", "unitPrice": in{"amount": "-1"}}, "INVALID input.unitPrice.amount")
+		s.refuse(t, "updateProduct", in{"sku": "yen", "unitPrice": in{"amount": "much"}}, "INVALID input.unitPrice.amount")
+		s.refuse(t, "updateProduct", in{"sku": "euro", "unitPrice": in{"amount": "1.505"}}, "INVALID input.unitPrice.amount")
+		s.refuse(t, "updateProduct", in{"sku": "euro", "unitPrice": in{"amount": "1.5", "currencyCode": "JPY"}}, "INVALID input.unitPrice.amount")
+		costs("yen", "1.5", "USD", `{"amount":"1.50","currencyCode":"USD"}`)
+		costs("yen", "1.75", nil, `{"amount":"1.75","currencyCode":"USD"}`)
+	})
+}
+
+// However much is wrong, an answer stays short: of the refusals as of what each repeats.
+func TestRefusalsStayShort(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		bad := make([]in, 450)
+		var reasons []string
+		for i := range bad {
+			bad[i] = in{"sku": fmt.Sprint("#", i), "quantity": -i}
+			reasons = append(reasons, fmt.Sprintf("INVALID input.items.%d.sku", i), fmt.Sprintf("INVALID input.items.%d.quantity", i))
+		}
+		s.refuse(t, "placeOrder", in{"customerId": "ann", "items": bad}, reasons[:50]...)
+
+		long := strings.Repeat("7", 10_000)
+		for _, value := range []string{long, strings.Repeat("é", 5_000), "1" + strings.Repeat("é", 5_000), "-" + long, "1." + long} {
+			for _, c := range []struct {
+				mutation string
+				input    in
+				reasons  []string
+			}{
+				{"createProduct", in{"sku": value, "name": value, "category": value, "unitPrice": in{"amount": value, "currencyCode": value}, "idempotencyKey": value},
+					[]string{"sku", "name", "category", "unitPrice.currencyCode", "unitPrice.amount", "idempotencyKey"}},
+				{"updateProduct", in{"sku": "mug", "unitPrice": in{"amount": value}}, []string{"unitPrice.amount"}},
+				{"createCustomer", in{"id": value, "name": value, "email": value + "@" + value, "phoneNumbers": []string{value}, "accountRepId": value}, []string{"id", "name", "email", "phoneNumbers.0", "accountRepId"}},
+				{"updateShippingAddress", in{"orderId": value, "shippingAddress": in{"recipient": value, "line1": value, "city": value, "countryCode": value}},
+					[]string{"orderId", "shippingAddress.recipient", "shippingAddress.line1", "shippingAddress.city", "shippingAddress.countryCode"}},
+			} {
+				for i, path := range c.reasons {
+					c.reasons[i] = "INVALID input." + path
+				}
+				for _, e := range s.refuse(t, c.mutation, c.input, c.reasons...).UserErrors {
+					for _, part := range []string{"7", "é"} {
+						// Of the 40 bytes all can be of one character.
+						if n := strings.Count(e.Message, part) * len(part); n > 40 {
+							t.Errorf("%s repeats %d bytes of the value: %s", e, n, e.Message)
+						}
+					}
+					if strings.ContainsRune(e.Message, '\ufffd') {
+						t.Errorf("%s repeats a part of a character: %q", e, e.Message)
+					}
+				}
+			}
+		}
+	})
+}
+
+// The message about a variable tells which of its fields is meant.
+func TestMessagesNameTheFieldOfAVariable(t *testing.T) {
+	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	for _, c := range []struct{ mutation, variables, message string }{
+		{"placeOrder", `{"input": {"items": []}}`, `variable "input": customerId must be defined`},
+		{"placeOrder", `{"input": {"customerId": "ann", "items": [{"sku": "mug", "quantity": 1}, {"sku": "mug"}]}}`, `variable "input": items.1.quantity must be defined`},
+		{"createProduct", `{"input": {"sku": "a", "name": "b", "category": "c", "unitPrice": {}}}`, `variable "input": unitPrice.amount must be defined`},
+		{"placeOrder", `{}`, `variable "input": must be defined`},
+	} {
+		got := s.ask(t, mutation(c.mutation, "__typename"), json.RawMessage(c.variables))
+		if len(got.Errors) != 1 || got.Errors[0].Message != c.message || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+			t.Errorf("%s %s answers %+v, want %s", c.mutation, c.variables, got.Errors, c.message)
+		}
+	}
+}
+
+// The log names neither e-mail addresses nor idempotency keys, whichever request to the store fails.
+func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
+	fails := "" // the operation that fails
+	var met atomic.Int64
+	client := embedded.New().Client(func(o *dynamodb.Options) {
+		next := o.HTTPClient
+		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) {
+			if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation != fails {
+				return next.Do(r)
+			}
+			met.Add(1)
+			return failure(400, "AccessDeniedException", "not today")(r, next)
+		})
+	})
+	store := storetest.NewTable(t, client, dynamo.Options{})
+	book := smallBook(t)
+	if err := book.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Load(t, store, book)
+	operations := []string{"GetItem", "BatchGetItem", "TransactGetItems", "TransactWriteItems"}
+	seen := map[string]bool{}
+	for _, query := range []string{
+		`{ customerByEmail(email: "Ann@Example.com") { id } }`,
+		`{ a: customerByEmail(email: "ann@example.com") { id } b: customerByEmail(email: "bob@example.com") { id orders { nodes { id } } } }`,
+		`mutation { createCustomer(input: {name: "Cleo", email: "cleo@example.com", idempotencyKey: "k-secret"}) { userErrors { code } } }`,
+		`mutation { createCustomer(input: {name: "Cleo", email: "ann@example.com", idempotencyKey: "k-secret"}) { userErrors { code } } }`,
+		`mutation { updateCustomer(input: {id: "bob", email: "bob.new@example.com"}) { userErrors { code } } }`,
+		`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002", idempotencyKey: "k-secret"}) { userErrors { code } } }`,
+		`mutation { placeOrder(input: {customerId: "ann", items: [{sku: "mug", quantity: 1}], idempotencyKey: "k-secret"}) { userErrors { code } } }`,
+		`mutation { adjustInventory(input: {sku: "mug", warehouseId: "north", delta: 1, idempotencyKey: "k-secret"}) { userErrors { code } } }`,
+	} {
+		for _, operation := range operations {
+			h, j := handler(t, store, slog.LevelInfo)
+			met.Store(0)
+			fails = operation
+			ask(h, http.MethodPost, server.PathGraphQL, post(query))
+			fails = ""
+			if met.Load() == 0 {
+				continue
+			}
+			seen[operation] = true
+			log := j.entries(t)
+			if len(log) == 0 {
+				t.Errorf("%s with %s failing logs nothing", query, operation)
+			}
+			for _, secret := range []string{"@", "example.com", "secret"} {
+				if strings.Contains(strings.ToLower(fmt.Sprint(log)), secret) {
+					t.Errorf("%s with %s failing logs %s: %v", query, operation, secret, log)
+				}
+			}
+		}
+	}
+	for _, operation := range operations {
+		if !seen[operation] {
+			t.Errorf("nothing here makes a %s", operation)
+		}
+	}
+}
