@@ -1,0 +1,149 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// another is a second server of the shop's table, past its wire and with its clock.
+func (s *shop) another(t testing.TB) *shop {
+	t.Helper()
+	store, err := dynamo.New(s.db, dynamo.Options{Table: s.table, Clock: s.clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := *s
+	c.store, c.api = store, serve(t, store)
+	return &c
+}
+
+// Fifty who adjust one level at once, through two servers, all succeed, and each is counted once.
+func TestManyAdjustOneLevel(t *testing.T) {
+	const people = 50
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		servers := []*shop{s, s.another(t)}
+		var quantities [people]int
+		var group sync.WaitGroup
+		for i := range people {
+			group.Go(func() {
+				got := servers[i%len(servers)].send(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": fmt.Sprint("key-", i)}, "quantity")
+				var data struct {
+					Payload struct {
+						Value      struct{ Quantity int }
+						UserErrors []userError
+					}
+				}
+				if err := json.Unmarshal(got.Data, &data); err != nil || len(got.Errors) > 0 || len(data.Payload.UserErrors) > 0 {
+					t.Errorf("the answer is %s, %+v, %v", got.Data, got.Errors, err)
+				}
+				quantities[i] = data.Payload.Value.Quantity
+			})
+		}
+		group.Wait()
+		if got := s.stock(t, "mug"); got != "152 of 152 available, 150 in north, 2 in south" {
+			t.Errorf("of the mugs, %s", got)
+		}
+		told := map[int]bool{}
+		for _, q := range quantities {
+			told[q] = true
+		}
+		if len(told) != people {
+			t.Errorf("of %d changes %d different quantities are told: %v", people, len(told), quantities)
+		}
+	})
+}
+
+// Whoever edits a product or a customer gets it done, also when another one orders between each look at the record and its change:
+// the counters that orders change are no reason to begin anew for ever, and lose nothing.
+func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, c := range []struct {
+			mutation string
+			input    in
+			record   string
+			want     func(orders int) []string
+		}{
+			{"updateProduct", in{"sku": "mug", "name": "Beaker"}, "PRODUCT#mug #METADATA", func(orders int) []string {
+				return []string{"name=Beaker", "version=2", fmt.Sprintf("available=%d ", 102-orders), "totalInventory=102"}
+			}},
+			{"updateProduct", in{"sku": "mug", "unitPrice": in{"amount": "8"}, "expectedVersion": 1}, "PRODUCT#mug #METADATA", func(orders int) []string {
+				return []string{"unitPrice=8 ", "version=2", fmt.Sprintf("available=%d ", 102-orders)}
+			}},
+			{"updateCustomer", in{"id": "bob", "name": "Bobby"}, "CUSTOMER#bob #METADATA", func(orders int) []string {
+				return []string{"name=Bobby", "version=2", fmt.Sprintf("orderCount=%d ", orders)}
+			}},
+			{"assignAccountRep", in{"customerId": "bob", "employeeId": "rita"}, "CUSTOMER#bob #METADATA", func(orders int) []string {
+				return []string{"accountRepId=rita", "version=2", fmt.Sprintf("orderCount=%d ", orders)}
+			}},
+		} {
+			t.Run(c.mutation, func(t *testing.T) {
+				// More than any edit needs, so that one that waits for quiet is seen to.
+				const most = 12
+				s := newShop(t, db, smallBook(t))
+				others, orders := s.another(t), 0
+				var order func()
+				order = func() {
+					if orders++; orders <= most {
+						others.place(t, "bob", "mug")
+						s.wire.meanwhile(order)
+					}
+				}
+				s.wire.meanwhile(order)
+				s.do(t, c.mutation, c.input)
+				s.wire.meanwhile(nil)
+				if orders > most {
+					t.Fatalf("the change was made when others stopped, after %d orders", most)
+				}
+				if orders < 2 {
+					t.Errorf("%d orders came between: the test proves nothing", orders)
+				}
+				r := s.records(t)[c.record]
+				for _, part := range c.want(orders) {
+					if !strings.Contains(r+" ", part) {
+						t.Errorf("after %d orders the record is %s, want %s", orders, r, part)
+					}
+				}
+			})
+		}
+	})
+}
+
+// Of those who buy a product while another one edits it, all get it, and so does the edit.
+func TestBuyersAndAnEditAtOnce(t *testing.T) {
+	const buyers, each = 6, 5
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		others := s.another(t)
+		var group sync.WaitGroup
+		for range buyers {
+			group.Go(func() {
+				for range each {
+					if got := others.send(t, "placeOrder", in{"customerId": "bob", "items": lines("mug")}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
+						t.Errorf("an order is answered %s, %+v", got.Data, got.Errors)
+					}
+				}
+			})
+		}
+		group.Go(func() {
+			for i := range 3 {
+				if got := s.send(t, "updateProduct", in{"sku": "mug", "category": fmt.Sprint("Cups ", i)}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
+					t.Errorf("the edit is answered %s, %+v", got.Data, got.Errors)
+				}
+			}
+		})
+		group.Wait()
+		if got := s.stock(t, "mug"); got != "72 of 102 available, 100 in north, 2 in south" {
+			t.Errorf("of the mugs, %s", got)
+		}
+		want(t, "the last category", s.ids(t, `{ list: products(category: "Cups 2") { nodes { sku } } }`, "sku"), "mug")
+	})
+}
