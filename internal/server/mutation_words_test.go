@@ -64,7 +64,7 @@ func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 func TestInvisibleCharacters(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
 	for _, unseen := range []string{"\u200b", "\u200d", "\u00ad", "\u00a0", "\u202e", "\u2060", "\ufeff", "\u3000", "\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\ufe0f", "\U000e0041", "\ue000"} {
-		t.Run(fmt.Sprintf("%U", []rune(unseen)[0]), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%+q", unseen), func(t *testing.T) {
 			for _, email := range []string{unseen + "bob@example.com", "bo" + unseen + "b@example.com", "bob@example.com" + unseen} {
 				s.refuse(t, "createCustomer", in{"name": "Bob", "email": email}, "INVALID input.email")
 				s.refuse(t, "updateCustomer", in{"id": "ann", "email": email}, "INVALID input.email")
