@@ -30,6 +30,10 @@ const maxActions = 100
 // succeeded.
 const maxPlans = 100
 
+// longestPause is the attempt whose pause is the longest: 200 ms at most. One of those who were in the way has succeeded, so there is
+// nothing to wait for but a turn, and who waits longer is the last of many.
+const longestPause = 4
+
 // change is a mutation under way: what it knows of the table, and the transaction that it makes of that.
 //
 // A change reads, decides and then writes on the condition that what it decided on is still so. Where it is not, DynamoDB tells
@@ -80,7 +84,7 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 		// Planning again with what DynamoDB has just told needs no pause. Who loses again and again waits, and then reads anew: what
 		// was told before the pause is no longer so.
 		if attempt > 1 {
-			if err := backOff(ctx, attempt-1); err != nil {
+			if err := backOff(ctx, min(attempt-1, longestPause)); err != nil {
 				return none, failed("TransactWriteItems", p.Mutation, err)
 			}
 			clear(c.known)

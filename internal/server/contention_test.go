@@ -62,6 +62,39 @@ func TestManyAdjustOneLevel(t *testing.T) {
 	})
 }
 
+// Who loses once tries again with what the loss told; who loses twice, and has waited, looks first: what was told is old by then.
+func TestWhoLosesTwiceLooksAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		level := in{"sku": "mug", "warehouseId": "north", "delta": 1}
+		for losses, want := range []string{"read write", "read write write", "read write write read write", "read write write read write read write"} {
+			s := newShop(t, db, smallBook(t))
+			others := s.another(t)
+			var adjust func()
+			left := losses
+			adjust = func() {
+				if left--; left >= 0 {
+					others.do(t, "adjustInventory", level)
+					s.wire.meanwhile(adjust)
+				}
+			}
+			s.wire.meanwhile(adjust)
+			s.wire.forget()
+			got := s.do(t, "adjustInventory", level, "quantity")
+			var steps []string
+			for _, operation := range s.wire.seen() {
+				step := "read"
+				if operation == "TransactWriteItems" {
+					step = "write"
+				}
+				steps = append(steps, step)
+			}
+			if have := strings.Join(steps, " "); have != want || string(got.Value) != fmt.Sprintf(`{"quantity":%d}`, 101+losses) {
+				t.Errorf("after %d losses the requests are %q, want %q, and the level is %s", losses, have, want, got.Value)
+			}
+		}
+	})
+}
+
 // Whoever edits a product or a customer gets it done, also when another one orders between each look at the record and its change:
 // the counters that orders change are no reason to begin anew for ever, and lose nothing.
 func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
