@@ -476,8 +476,9 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	if !slices.Equal(told(got), reasons) {
 		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), told(got), reasons)
 	}
-	// Who expected another version is shown the record as it is, nobody else is shown a record.
-	if shown := string(got.Value) != "null"; shown != slices.ContainsFunc(got.UserErrors, func(e userError) bool { return e.Code == "VERSION_CONFLICT" }) {
+	// Who expected another version is shown the record as it is, unless there is none; nobody else is shown a record.
+	at := slices.IndexFunc(got.UserErrors, func(e userError) bool { return e.Code == "VERSION_CONFLICT" })
+	if shown := string(got.Value) != "null"; shown && at < 0 || !shown && at >= 0 && got.UserErrors[at].CurrentVersion > 0 {
 		t.Errorf("%s %.300s is refused for %q, and the payload holds %s", name, fmt.Sprint(input), reasons, got.Value)
 	}
 	for _, e := range got.UserErrors {
