@@ -198,12 +198,13 @@ func TestMessagesNameTheFieldOfAVariable(t *testing.T) {
 
 // The log names neither e-mail addresses nor idempotency keys, whichever request to the store fails.
 func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
-	fails := "" // the operation that fails
+	var fails atomic.Value // the operation that fails
+	fails.Store("")
 	var met atomic.Int64
 	client := embedded.New().Client(func(o *dynamodb.Options) {
 		next := o.HTTPClient
 		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) {
-			if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation != fails {
+			if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation != fails.Load() {
 				return next.Do(r)
 			}
 			met.Add(1)
@@ -231,9 +232,9 @@ func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 		for _, operation := range operations {
 			h, j := handler(t, store, slog.LevelInfo)
 			met.Store(0)
-			fails = operation
+			fails.Store(operation)
 			ask(h, http.MethodPost, server.PathGraphQL, post(query))
-			fails = ""
+			fails.Store("")
 			if met.Load() == 0 {
 				continue
 			}
