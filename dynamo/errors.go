@@ -100,6 +100,10 @@ func kindOf(err error) error {
 			return ErrNotDynamoDB // an error without a name
 		}
 	}
+	// No answer at all: no connection, or one that ended before the answer came.
+	if sent := (interface{ ConnectionError() bool })(nil); errors.As(err, &sent) && sent.ConnectionError() {
+		return ErrUnavailable
+	}
 	// Whatever stands between us and DynamoDB may answer in its place, a gateway with a page of its own, say.
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return ErrUnavailable

@@ -2,10 +2,12 @@ package dynamo
 
 import (
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // A transaction that was cancelled for reasons that pass is one of a DynamoDB that is unavailable; one with a reason of its own is
@@ -28,6 +30,15 @@ func TestCancelledTransactions(t *testing.T) {
 		}
 		if err := failed("TransactWriteItems", "x", cancelled); errors.Is(err, ErrUnavailable) != c.unavailable {
 			t.Errorf("%v: unavailable is %v, want %v", c.codes, !c.unavailable, c.unavailable)
+		}
+	}
+}
+
+// A connection that ends before the answer comes says nothing about whether the request was served: DynamoDB is unavailable.
+func TestLostConnections(t *testing.T) {
+	for _, lost := range []error{io.ErrUnexpectedEOF, io.EOF, errors.New("http: server closed idle connection")} {
+		if err := failed("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%v is %v, want that DynamoDB is unavailable", lost, err)
 		}
 	}
 }

@@ -17,12 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -52,7 +54,13 @@ func newShop(t testing.TB, db *dynamodb.Client, book commerce.Book) *shop {
 func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shards int) *shop {
 	t.Helper()
 	w := &wire{next: db.Options().HTTPClient}
-	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w })
+	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = w
+		// What the wire does to requests passes; the embedded store's client would never try again.
+		if _, never := o.Retryer.(aws.NopRetryer); never {
+			o.Retryer = faults.OneAttempt()
+		}
+	})
 	s := &shop{db: db, wire: w, clock: &clock{now: opening}}
 	s.store = storetest.NewTable(t, watched, dynamo.Options{Shards: shards, Clock: s.clock.Now, Entropy: &counting{}})
 	description, err := s.store.DescribeTable(t.Context())
