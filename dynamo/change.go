@@ -1,10 +1,12 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -87,9 +89,13 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 			if err := backOff(ctx, min(attempt-1, longestPause)); err != nil {
 				return none, failed("TransactWriteItems", p.Mutation, err)
 			}
-			clear(c.known)
 		}
 		c.keyBuilder, c.writes, c.attempt = keyBuilder{shards: s.shards}, nil, attempt
+		if attempt > 1 {
+			if err := c.lookAgain(ctx); err != nil {
+				return none, err
+			}
+		}
 		result, err := plan(ctx, c)
 		if err == nil && c.err != nil {
 			// The command's values can be in keys, so it is what stands in the table that cannot.
@@ -125,6 +131,19 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 		}
 	}
 	return none, fmt.Errorf("%s: %w: %w", p.Mutation, ErrUnavailable, errStale)
+}
+
+// lookAgain reads all that is known anew. Nothing is forgotten: what a plan was told of a record that it does not read for itself, it
+// would have to be told again and again.
+//
+// Errors: those of failed.
+func (c *change) lookAgain(ctx context.Context) error {
+	ks := slices.SortedFunc(maps.Keys(c.known), func(a, b keys) int {
+		return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK))
+	})
+	clear(c.known)
+	_, err := c.read(ctx, ks...)
+	return err
 }
 
 // isConflict tells of the one refusal that comes with the record as it is.

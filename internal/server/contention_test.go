@@ -3,11 +3,13 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -178,5 +180,50 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 			t.Errorf("of the mugs, %s", got)
 		}
 		want(t, "the last category", s.ids(t, `{ list: products(category: "Cups 2") { nodes { sku } } }`, "sku"), "mug")
+	})
+}
+
+// Shipping and cancelling do not read stock: a failed transaction tells them of it. That is not forgotten when somebody else was quicker
+// once before.
+func TestWhatATransactionToldIsNotForgotten(t *testing.T) {
+	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name, c := range map[string]struct {
+			then func(s, others *shop)
+			ask  func(s *shop, order in)
+		}{
+			"the stock goes": {
+				then: func(_, others *shop) {
+					others.do(t, "setInventoryLevel", in{"sku": "mug", "warehouseId": "north", "quantity": 0})
+				},
+				ask: func(s *shop, order in) {
+					got := s.try(t, "shipOrder", order.with("warehouseId", "north"))
+					if !slices.Equal(told(got), []string{"INSUFFICIENT_STOCK input.warehouseId"}) {
+						t.Errorf("it is refused for %q", told(got))
+					}
+				},
+			},
+			"the product goes": {
+				then: func(s, _ *shop) {
+					_, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{"pk": text("PRODUCT#mug"), "sk": text("#METADATA")}})
+					if err != nil {
+						t.Error(err)
+					}
+				},
+				ask: func(s *shop, order in) { s.do(t, "cancelOrder", order) },
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t, db, smallBook(t))
+				order := in{"orderId": s.place(t, "ann", "mug")}
+				s.do(t, "confirmOrder", order)
+				others := s.another(t)
+				s.wire.meanwhile(func() {
+					others.do(t, "updateShippingAddress", order.with("shippingAddress", address))
+					s.wire.meanwhile(func() { c.then(s, others) })
+				})
+				c.ask(s, order)
+			})
+		}
 	})
 }
