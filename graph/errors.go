@@ -18,10 +18,67 @@ import (
 
 // Codes that top-level errors carry in extensions.code.
 const (
-	codeBadUserInput = "BAD_USER_INPUT"
-	codeUnavailable  = "UNAVAILABLE"
-	codeInternal     = "INTERNAL"
+	// CodeBadUserInput means that the document, a variable or an argument is wrong.
+	CodeBadUserInput = "BAD_USER_INPUT"
+	// CodeUnavailable means that the order book cannot be reached right now, or that the request took too long.
+	CodeUnavailable = "UNAVAILABLE"
+	// CodeInternal means a fault of the server.
+	CodeInternal = "INTERNAL"
+
+	// Codes of requests that HTTP refuses.
+
+	// CodeBadRequest means that what was sent is no GraphQL request.
+	CodeBadRequest = "BAD_REQUEST"
+	// CodeMethodNotAllowed means that the HTTP method, or a GET, is not for this.
+	CodeMethodNotAllowed = "METHOD_NOT_ALLOWED"
+	// CodeNotAcceptable means that the client accepts no type that the server can answer with.
+	CodeNotAcceptable = "NOT_ACCEPTABLE"
+	// CodeRequestTimeout means that the request did not arrive in time.
+	CodeRequestTimeout = "REQUEST_TIMEOUT"
+	// CodeBodyTooLarge means that the body is longer than the limit.
+	CodeBodyTooLarge = "BODY_TOO_LARGE"
+	// CodeUnsupportedMediaType means that the body is not JSON in UTF-8, or is compressed.
+	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
+	// CodeForgeable means that a foreign page could have made a browser send the request.
+	CodeForgeable = "CSRF_PREVENTED"
+	// CodeOverloaded means that the server is busy with as many requests as it takes on at once.
+	CodeOverloaded = "OVERLOADED"
+
+	// Codes of limits: see Limits.
+
+	// CodeTooManyTokens belongs to Limits.Tokens.
+	CodeTooManyTokens = "TOO_MANY_TOKENS"
+	// CodeTooDeep belongs to Limits.Depth.
+	CodeTooDeep = "TOO_DEEP"
+	// CodeTooManyAliases belongs to Limits.Aliases.
+	CodeTooManyAliases = "TOO_MANY_ALIASES"
+	// CodeTooManyRootFields belongs to Limits.RootFields.
+	CodeTooManyRootFields = "TOO_MANY_ROOT_FIELDS"
+	// CodeTooManyDirectives belongs to Limits.Directives.
+	CodeTooManyDirectives = "TOO_MANY_DIRECTIVES"
+	// CodeListTooDeep belongs to Limits.ListDepth.
+	CodeListTooDeep = "LIST_TOO_DEEP"
+	// CodeIntrospectionTooDeep belongs to Limits.IntrospectionDepth.
+	CodeIntrospectionTooDeep = "INTROSPECTION_TOO_DEEP"
+	// CodeTooExpensive belongs to Limits.Cost.
+	CodeTooExpensive = "TOO_EXPENSIVE"
+
+	// Codes of documents.
+
+	// CodeIntrospectionOff means that the server does not tell its schema.
+	CodeIntrospectionOff = "INTROSPECTION_OFF"
+	// CodePersistedQueryNotFound is what Apollo's protocol wants where a hash is not known: send the text with it.
+	CodePersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
+	// CodePersistedQueryMismatch means that the hash is not that of the text.
+	CodePersistedQueryMismatch = "PERSISTED_QUERY_HASH_MISMATCH"
+	// CodeUntrustedDocument means that only trusted documents are executed, and this is none.
+	CodeUntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
+
+// refusedAt is an error that clients see as it is.
+func refusedAt(position *ast.Position, code, format string, args ...any) *gqlerror.Error {
+	return withCode(gqlerror.ErrorPosf(position, format, args...), code)
+}
 
 // present makes what a client sees of an error. It is a list of what may be seen: all else is INTERNAL, and told to report
 // only.
@@ -38,10 +95,13 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	switch {
 	case errors.As(err, &invalid):
 		shown.Message = sentence(invalid, shown.Path)
-		return withCode(shown, codeBadUserInput)
+		return withCode(shown, CodeBadUserInput)
+	case located != nil && located.Err == nil && located.Extensions["code"] != nil:
+		shown.Message, shown.Extensions = located.Message, located.Extensions
+		return shown
 	case located != nil && located.Err == nil:
 		// The parser's and the validator's own words: they tell what is wrong with the query.
-		shown.Message = plain(located.Message)
+		shown.Message = located.Message
 		if len(shown.Path) > 1 && shown.Path[0] == ast.PathName("variable") && !strings.Contains(shown.Message, "variable ") {
 			within := ""
 			for _, part := range shown.Path[2:] {
@@ -49,25 +109,29 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 			}
 			shown.Message = fmt.Sprintf("variable %q: %s", fmt.Sprint(shown.Path[1]), strings.TrimSpace(strings.TrimSuffix(within, ".")+" "+shown.Message))
 		}
-		return withCode(shown, codeBadUserInput)
+		return withCode(shown, CodeBadUserInput)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.
 		shown.Message = fmt.Sprintf("argument %q is not of its type", lastName(shown.Path))
-		return withCode(shown, codeBadUserInput)
+		return withCode(shown, CodeBadUserInput)
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		shown.Message = "The order book cannot be reached right now. Try again."
-		return withCode(shown, codeUnavailable)
+		return withCode(shown, CodeUnavailable)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.reportOnce(ctx, err)
 		}
 		shown.Message = "The request took too long, or its caller went away. Ask for less, or try again."
-		return withCode(shown, codeUnavailable)
+		return withCode(shown, CodeUnavailable)
 	default:
 		r.reportOnce(ctx, err)
 		shown.Message = "Something went wrong on the server."
-		return withCode(shown, codeInternal)
+		withCode(shown, CodeInternal)
+		if r.requestID != nil {
+			shown.Extensions["requestId"] = r.requestID(ctx)
+		}
+		return shown
 	}
 }
 
@@ -121,18 +185,6 @@ func lastName(path ast.Path) string {
 func withCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	e.Extensions = map[string]any{"code": code}
 	return e
-}
-
-// plain puts a message of the library's that repeats what was sent, or leaves out what to do, into words of our own.
-func plain(message string) string {
-	switch {
-	case strings.HasPrefix(message, "json request body could not be decoded"):
-		return "the body is no JSON object with a query: send {\"query\": \"...\", \"variables\": {...}}"
-	case message == "operation  not found":
-		return "the request has several operations: name the one to execute with operationName"
-	default:
-		return message
-	}
 }
 
 // recovered makes an error of a panic, for the log only.

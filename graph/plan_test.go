@@ -1,35 +1,17 @@
 package graph
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/loaders"
 )
-
-// unplanned is scope without a plan: every resolver reads for itself.
-type unplanned struct{ scope }
-
-func (u unplanned) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	if !graphql.HasOperationContext(ctx) || graphql.GetOperationContext(ctx).Operation == nil || len(graphql.GetErrors(ctx)) > 0 {
-		return next(ctx)
-	}
-	l := loaders.New(ctx, u.resolver.store, func(any) {})
-	return next(context.WithValue(ctx, loadersKey{}, l))
-}
 
 // arguments are what a random query gives to arguments of a name, as GraphQL spells it: what is there, what is not, and
 // what is wrong.
@@ -99,13 +81,8 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
 	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
-	planned := NewHandler(opts)
-	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report}
-	alone := handler.New(NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()}))
-	alone.AddTransport(transport.POST{})
-	alone.SetParserTokenLimit(maxTokens)
-	alone.SetErrorPresenter(r.present)
-	alone.Use(unplanned{scope{r}})
+	planned, alone := NewExecutor(opts), NewExecutor(opts)
+	alone.scope.plans = false
 
 	rapid.Check(t, func(rt *rapid.T) {
 		query := selectionSet(rt, parsedSchema.Query, 4)
@@ -141,18 +118,14 @@ func (m messages) String() string {
 	return fmt.Sprint(seen)
 }
 
-func post(t *rapid.T, h http.Handler, query string) reply {
-	body, err := json.Marshal(map[string]string{"query": query})
+func post(t *rapid.T, e *Executor, query string) reply {
+	body, err := json.Marshal(e.Execute(WithExplain(t.Context()), Request{Query: query}).Response)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
-	request.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, request.WithContext(WithExplain(request.Context())))
 	var r reply
-	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
-		t.Fatalf("%s: %v: %s", query, err, w.Body)
+	if err := json.Unmarshal(body, &r); err != nil {
+		t.Fatalf("%s: %v: %s", query, err, body)
 	}
 	return r
 }
@@ -163,7 +136,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := withReported(t.Context())
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
-		if shown := r.present(ctx, err); shown.Extensions["code"] != codeUnavailable {
+		if shown := r.present(ctx, err); shown.Extensions["code"] != CodeUnavailable {
 			t.Errorf("%v is shown as %v", err, shown.Extensions)
 		}
 	}

@@ -10,10 +10,6 @@ import (
 	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -30,6 +26,12 @@ type Options struct {
 	Report func(ctx context.Context, err error)
 	// Principal tells who makes a request; nil where nobody is asked to say so, and all are Anonymous.
 	Principal func(ctx context.Context) string
+	// RequestID is the id by which a request stands in the log; nil where it has none.
+	RequestID func(ctx context.Context) string
+	// Limits bound what a request can ask for; those that are zero have their default.
+	Limits Limits
+	// NoIntrospection tells that clients may not ask for the schema.
+	NoIntrospection bool
 }
 
 // Anonymous is who makes a request where nobody is asked to say so.
@@ -42,34 +44,8 @@ type Resolver struct {
 	report  func(ctx context.Context, err error)
 	// principal tells who makes a request.
 	principal func(ctx context.Context) string
-}
-
-// Limits that no query of a client comes near.
-const (
-	// maxTokens is how many tokens a query can have; the introspection query has 184.
-	maxTokens = 2000
-	// parsedQueries is how many parsed queries are kept; each can be as large as a request.
-	parsedQueries = 250
-)
-
-// NewHandler returns an http.Handler of GraphQL over GET and POST.
-func NewHandler(opts Options) *handler.Server {
-	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report, principal: opts.Principal}
-	if r.principal == nil {
-		r.principal = func(context.Context) string { return Anonymous }
-	}
-	srv := handler.New(NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()}))
-	srv.AddTransport(transport.GET{})
-	srv.AddTransport(transport.POST{})
-	srv.SetQueryCache(lru.New[*ast.QueryDocument](parsedQueries))
-	srv.SetParserTokenLimit(maxTokens)
-	srv.SetErrorPresenter(r.present)
-	srv.SetRecoverFunc(recovered)
-	srv.Use(extension.Introspection{})
-	srv.Use(variableChecks{})
-	srv.Use(sizeLimit{})
-	srv.Use(scope{r})
-	return srv
+	// requestID is nil where requests have none.
+	requestID func(ctx context.Context) string
 }
 
 // newSchema is the schema as it is served: without @defer, whose data would be dropped over plain POST.
@@ -87,36 +63,26 @@ func WithExplain(ctx context.Context) context.Context {
 }
 
 // scope gives every operation its loaders, its plan and, where it is asked for, its explanation.
-type scope struct{ resolver *Resolver }
+type scope struct {
+	resolver *Resolver
+	// plans tells whether to look ahead. Without, the answer is the same and takes more requests.
+	plans bool
+}
 
-var _ interface {
-	graphql.HandlerExtension
-	graphql.ResponseInterceptor
-	graphql.RootFieldInterceptor
-} = scope{}
-
-// ExtensionName is for gqlgen's messages.
-func (scope) ExtensionName() string { return "scope" }
-
-// Validate does nothing: scope fits every schema.
-func (scope) Validate(graphql.ExecutableSchema) error { return nil }
-
-// InterceptResponse wraps the execution of an operation. It is also called for requests that are refused before they are one.
-func (s scope) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	if !graphql.HasOperationContext(ctx) || graphql.GetOperationContext(ctx).Operation == nil || len(graphql.GetErrors(ctx)) > 0 {
-		return next(ctx)
-	}
-	ctx = withReported(ctx)
+// response wraps the execution of an operation.
+func (s scope) response(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	var trace *dynamo.Trace
 	if ctx.Value(explainKey{}) != nil {
 		trace = &dynamo.Trace{}
 		ctx = trace.Begin(ctx)
 	}
 	l := s.loaders(ctx, s.resolver.store)
-	s.plan(ctx, l)
+	if s.plans {
+		s.plan(ctx, l)
+	}
 	ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, ""), loadersKey{}, l)
 	response := next(ctx)
-	if trace != nil && response != nil {
+	if trace != nil {
 		l.Wait()
 		if response.Extensions == nil {
 			response.Extensions = map[string]any{}
@@ -130,9 +96,9 @@ func (s scope) loaders(ctx context.Context, store *dynamo.Store) *loaders.Loader
 	return loaders.New(ctx, store, func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
 }
 
-// InterceptRootField gives each mutation loaders of its own, which have read nothing yet and read consistently: what its payload
+// rootField gives each mutation loaders of its own, which have read nothing yet and read consistently: what its payload
 // shows is the state that it left, whatever mutations of the same request read or wrote before.
-func (s scope) InterceptRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+func (s scope) rootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	if graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation {
 		return next(ctx)
 	}

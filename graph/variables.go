@@ -1,49 +1,40 @@
 package graph
 
 import (
-	"context"
 	"reflect"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// variableChecks refuses variables that validation lets through and execution would take for something else: enum values
-// in another case, which the generated code would read as no value; and null where no null may stand. For that, validation
+// coerceVariables makes the values that execution reads of those that a request gives, and refuses what is not of its type.
+//
+// Beyond what validation refuses are enum values in another case, which the generated code would read as no value; and null
+// where no null may stand. For that, validation
 // is satisfied if the variable has a default; what happens when null is given all the same is left to execution
 // (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed), where it would panic in @skip and @include
 // and be the text "null" as an ID.
-type variableChecks struct{}
-
-var _ interface {
-	graphql.HandlerExtension
-	graphql.OperationContextMutator
-} = variableChecks{}
-
-// ExtensionName is for gqlgen's messages.
-func (variableChecks) ExtensionName() string { return "variableChecks" }
-
-// Validate does nothing: variableChecks fits every schema.
-func (variableChecks) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationContext refuses the operation where a variable is wrong.
-func (variableChecks) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
+func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
+	variables, err := validator.VariableValues(schema, operation, given)
+	if err != nil {
+		return nil, gqlerror.WrapIfUnwrapped(err)
+	}
 	null := false
-	for _, d := range op.Operation.VariableDefinitions {
-		value := op.Variables[d.Variable]
+	for _, d := range operation.VariableDefinitions {
+		value := variables[d.Variable]
 		null = null || d.DefaultValue != nil && value == nil
 		if wrong, ok := wrongEnum(d.Type, value); ok {
-			return withCode(gqlerror.ErrorPosf(d.Position, "variable %q holds %q, which is no value of %s", d.Variable, wrong, d.Type.Name()), codeBadUserInput)
+			return nil, refusedAt(d.Position, CodeBadUserInput, "variable %q holds %q, which is no value of %s", d.Variable, wrong, d.Type.Name())
 		}
 	}
 	if !null {
-		return nil
+		return variables, nil
 	}
-	c := nullCheck{variables: op.Variables, seen: map[string]bool{}}
-	c.directives(op.Operation.Directives)
-	c.selections(op.Operation.SelectionSet)
-	return c.refused
+	c := nullCheck{variables: variables, seen: map[string]bool{}}
+	c.directives(operation.Directives)
+	c.selections(operation.SelectionSet)
+	return variables, c.refused
 }
 
 // wrongEnum finds a text in a variable's value that should be an enum's and is not. Input objects of this schema hold no enums.
@@ -110,7 +101,7 @@ func (c *nullCheck) arguments(arguments ast.ArgumentList) {
 
 func (c *nullCheck) value(v *ast.Value) {
 	if v.Kind == ast.Variable && v.ExpectedType != nil && v.ExpectedType.NonNull && c.variables[v.Raw] == nil && c.refused == nil {
-		c.refused = withCode(gqlerror.ErrorPosf(v.Position, "variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, v.ExpectedType), codeBadUserInput)
+		c.refused = refusedAt(v.Position, CodeBadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, v.ExpectedType)
 	}
 	for _, child := range v.Children {
 		c.value(child.Value)

@@ -246,8 +246,9 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	handler, err := server.New(server.Options{
-		Graph:   graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey)},
+		Graph:   graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, NoIntrospection: !cfg.Introspection},
 		Origins: cfg.Origins,
+		Limits:  cfg.Serving,
 		Log:     log,
 	})
 	if err != nil {
@@ -264,7 +265,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if env.Listening != nil {
 		env.Listening(listener.Addr())
 	}
-	return server.Serve(ctx, listener, handler, log)
+	return server.Serve(ctx, listener, handler, cfg.Serving, log)
 }
 
 // openForServing returns an order book that can be served: the table is there and fits.

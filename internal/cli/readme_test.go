@@ -62,15 +62,23 @@ func TestReadmeAndGraphiQLPlaceOneOrder(t *testing.T) {
 // The statuses that the README tells client teams.
 func TestReadmeStatuses(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
-	for body, want := range map[string]int{
-		`{"query":"{ nonsense }"}`: http.StatusUnprocessableEntity,
-		`{"query":"query Q($id: ID!) { customer(id: $id) { name } }","variables":{}}`: http.StatusUnprocessableEntity,
-		`{"query":"{ orders(first: 0) { nodes { id } } }"}`:                           http.StatusOK,
-		`{"query":"{ customer(id: \"nobody\") { name } }"}`:                           http.StatusOK,
-		`nonsense`: http.StatusBadRequest,
+	for body, want := range map[string]struct{ json, graphql int }{
+		`{"query":"{ nonsense }"}`: {200, 400},
+		`{"query":"query Q($id: ID!) { customer(id: $id) { name } }","variables":{}}`: {200, 400},
+		`{"query":"{ orders(first: 0) { nodes { id } } }"}`:                           {200, 200},
+		`{"query":"{ customer(id: \"nobody\") { name } }"}`:                           {200, 200},
+		`nonsense`: {400, 400},
 	} {
-		if status, answer := post(t, url, body); status != want || !json.Valid([]byte(answer)) {
-			t.Errorf("%s: status %d, %s, want %d", body, status, answer, want)
+		for accept, want := range map[string]int{"application/json": want.json, "application/graphql-response+json": want.graphql} {
+			r, err := http.NewRequest(http.MethodPost, url+server.PathGraphQL, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", accept)
+			if status, answer := read(t)(http.DefaultClient.Do(r)); status != want || !json.Valid([]byte(answer)) {
+				t.Errorf("%s as %s: status %d, %s, want %d", body, accept, status, answer, want)
+			}
 		}
 	}
 }

@@ -3,15 +3,20 @@ package config
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/server"
 )
 
 // The stores.
@@ -34,6 +39,16 @@ type Config struct {
 	CursorKey []byte
 	// Origins are the browsers' origins that may use the API from another site, none by default.
 	Origins []string
+	// Limits bound what one request can ask for.
+	Limits graph.Limits
+	// Serving bounds what the server takes on.
+	Serving server.Limits
+	// Introspection tells whether clients may ask for the schema.
+	Introspection bool
+	// Documents is the file of the manifest of trusted documents, empty where there is none.
+	Documents string
+	// TrustedOnly tells that nothing but trusted documents is executed.
+	TrustedOnly bool
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 }
@@ -49,7 +64,7 @@ type Variable struct{ Name, Default, Meaning string }
 
 // Variables lists them; the AWS SDK reads its own besides.
 func Variables() []Variable {
-	return []Variable{
+	variables := []Variable{
 		{"PORT", "8080", "the port to listen on, where `-addr` is not given"},
 		{"ORDERGRAPH_STORE", Embedded, "`embedded` (in memory, with sample data) or `dynamodb`"},
 		{"ORDERGRAPH_TABLE", "ordergraph", "the table's name"},
@@ -58,6 +73,61 @@ func Variables() []Variable {
 		{"ORDERGRAPH_CURSOR_KEY", "", "the secret that signs cursors, 16 characters or more, the same for all servers; without it the table's name makes a key that guards against mistakes, not against forgers"},
 		{"ORDERGRAPH_CORS_ORIGINS", "", "origins, separated by commas, whose pages may call the API from a browser"},
 		{"ORDERGRAPH_LOG", "info", "`debug` (every request), `info`, `warn` or `error`"},
+		{"ORDERGRAPH_INTROSPECTION", "on", "`on`, or `off`: clients cannot ask for the schema; gateways still get the subgraph's"},
+		{"ORDERGRAPH_DOCUMENTS", "", "the file of a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
+		{"ORDERGRAPH_TRUSTED_ONLY", "off", "`on`: nothing but trusted documents is executed"},
+	}
+	var c Config
+	for _, n := range c.numbers() {
+		variables = append(variables, Variable{n.name, strconv.Itoa(n.standard), n.meaning})
+	}
+	for _, d := range c.durations() {
+		variables = append(variables, Variable{d.name, d.standard.String(), d.meaning})
+	}
+	return variables
+}
+
+// number is a variable that holds a whole number of at least 1.
+type number struct {
+	name     string
+	to       *int
+	standard int
+	meaning  string
+}
+
+// numbers are the variables that hold numbers, and where they go.
+func (c *Config) numbers() []number {
+	asked, serving := graph.DefaultLimits(), server.DefaultLimits()
+	return []number{
+		{"ORDERGRAPH_MAX_TOKENS", &c.Limits.Tokens, asked.Tokens, "how many tokens a document can have"},
+		{"ORDERGRAPH_MAX_DEPTH", &c.Limits.Depth, asked.Depth, "how many fields can stand inside one another"},
+		{"ORDERGRAPH_MAX_ALIASES", &c.Limits.Aliases, asked.Aliases, "how many fields can have an alias"},
+		{"ORDERGRAPH_MAX_ROOT_FIELDS", &c.Limits.RootFields, asked.RootFields, "how many fields an operation can have at its root"},
+		{"ORDERGRAPH_MAX_DIRECTIVES", &c.Limits.Directives, asked.Directives, "how many directives a document can have"},
+		{"ORDERGRAPH_MAX_LIST_DEPTH", &c.Limits.ListDepth, asked.ListDepth, "how many lists and objects can stand inside one another in a value"},
+		{"ORDERGRAPH_MAX_INTROSPECTION_DEPTH", &c.Limits.IntrospectionDepth, asked.IntrospectionDepth, "how many lists of the schema can stand inside one another"},
+		{"ORDERGRAPH_MAX_COST", &c.Limits.Cost, asked.Cost, "how much an operation can cost"},
+		{"ORDERGRAPH_MAX_BODY", &c.Serving.Body, serving.Body, "how many bytes a request's body can have"},
+		{"ORDERGRAPH_MAX_CONCURRENT", &c.Serving.Concurrent, serving.Concurrent, "how many requests are worked on at once; more are answered 503"},
+		{"ORDERGRAPH_MAX_CONNECTIONS", &c.Serving.Connections, serving.Connections, "how many connections are open at once; more wait"},
+	}
+}
+
+// duration is a variable that holds a span of time.
+type duration struct {
+	name     string
+	to       *time.Duration
+	standard time.Duration
+	meaning  string
+}
+
+// durations are the variables that hold spans of time, and where they go.
+func (c *Config) durations() []duration {
+	serving := server.DefaultLimits()
+	return []duration{
+		{"ORDERGRAPH_REQUEST_TIMEOUT", &c.Serving.RequestTime, serving.RequestTime, "how long a request can take, once it has arrived"},
+		{"ORDERGRAPH_HEADER_TIMEOUT", &c.Serving.HeaderTime, serving.HeaderTime, "how long a request's headers can take to arrive"},
+		{"ORDERGRAPH_BODY_TIMEOUT", &c.Serving.BodyTime, serving.BodyTime, "how long a request's body can take to arrive"},
 	}
 }
 
@@ -106,7 +176,39 @@ func Read(getenv func(string) string) (Config, error) {
 	if err := c.LogLevel.UnmarshalText([]byte(value("ORDERGRAPH_LOG"))); err != nil {
 		return c, fmt.Errorf("ORDERGRAPH_LOG is %q: set it to debug, info, warn or error", value("ORDERGRAPH_LOG"))
 	}
-	return c, nil
+	return c, c.readLimits(value)
+}
+
+// readLimits reads the limits and the switches.
+func (c *Config) readLimits(value func(string) string) error {
+	for _, n := range c.numbers() {
+		v, err := strconv.Atoi(value(n.name))
+		if err != nil || v < 1 || v > math.MaxInt32 {
+			return fmt.Errorf("%s is %q: set it to a number from 1 to %d", n.name, value(n.name), math.MaxInt32)
+		}
+		*n.to = v
+	}
+	for _, d := range c.durations() {
+		v, err := time.ParseDuration(value(d.name))
+		if err != nil || v <= 0 {
+			return fmt.Errorf("%s is %q: set it to a span of time such as 10s or 1m30s", d.name, value(d.name))
+		}
+		*d.to = v
+	}
+	for name, to := range map[string]*bool{"ORDERGRAPH_INTROSPECTION": &c.Introspection, "ORDERGRAPH_TRUSTED_ONLY": &c.TrustedOnly} {
+		switch value(name) {
+		case "on":
+			*to = true
+		case "off":
+		default:
+			return fmt.Errorf("%s is %q: set it to on or off", name, value(name))
+		}
+	}
+	c.Documents = value("ORDERGRAPH_DOCUMENTS")
+	if c.TrustedOnly && c.Documents == "" {
+		return errors.New("ORDERGRAPH_TRUSTED_ONLY is on, and there are no trusted documents: set ORDERGRAPH_DOCUMENTS to their manifest")
+	}
+	return nil
 }
 
 // cursorKey is the key for cursors. Without a secret it is made of what all servers of a table share, so that cursors

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/server"
 )
 
 // environment is an environment of these variables, NAME=value.
@@ -40,7 +43,10 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("the cursor key has %d bytes, want 32", len(got.CursorKey))
 	}
 	got.CursorKey = nil
-	want := config.Config{Addr: ":8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo}
+	want := config.Config{
+		Addr: ":8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
+		Limits: graph.DefaultLimits(), Serving: server.DefaultLimits(), Introspection: true,
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("defaults are %+v, want %+v", got, want)
 	}
@@ -48,10 +54,18 @@ func TestDefaults(t *testing.T) {
 
 func TestEveryVariableCounts(t *testing.T) {
 	got := read(t, "PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
-		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_LOG=debug")
+		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_LOG=debug",
+		"ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
+		"ORDERGRAPH_MAX_TOKENS=1", "ORDERGRAPH_MAX_DEPTH=2", "ORDERGRAPH_MAX_ALIASES=3", "ORDERGRAPH_MAX_ROOT_FIELDS=4", "ORDERGRAPH_MAX_DIRECTIVES=5",
+		"ORDERGRAPH_MAX_LIST_DEPTH=6", "ORDERGRAPH_MAX_INTROSPECTION_DEPTH=7", "ORDERGRAPH_MAX_COST=8",
+		"ORDERGRAPH_MAX_BODY=9", "ORDERGRAPH_MAX_CONCURRENT=10", "ORDERGRAPH_MAX_CONNECTIONS=11",
+		"ORDERGRAPH_REQUEST_TIMEOUT=12s", "ORDERGRAPH_HEADER_TIMEOUT=13ms", "ORDERGRAPH_BODY_TIMEOUT=1m14s")
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, LogLevel: slog.LevelDebug,
+		Limits:    graph.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8},
+		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second},
+		Documents: "trusted.json", TrustedOnly: true,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("configuration is %+v, want %+v", got, want)
@@ -102,6 +116,15 @@ func TestBadVariables(t *testing.T) {
 		{"ORDERGRAPH_CURRENCY=QQQ", []string{`"QQQ"`, "ISO 4217"}},
 		{"ORDERGRAPH_CURSOR_KEY=fifteen letters", []string{"15", "at least 16"}},
 		{"ORDERGRAPH_LOG=loud", []string{`"loud"`, "debug, info, warn or error"}},
+		{"ORDERGRAPH_MAX_BODY=0", []string{`"0"`, "1 to 2147483647"}},
+		{"ORDERGRAPH_MAX_BODY=2147483648", []string{`"2147483648"`, "1 to 2147483647"}},
+		{"ORDERGRAPH_MAX_COST=none", []string{`"none"`, "1 to 2147483647"}},
+		{"ORDERGRAPH_REQUEST_TIMEOUT=10", []string{`"10"`, "10s"}},
+		{"ORDERGRAPH_BODY_TIMEOUT=0s", []string{`"0s"`, "10s"}},
+		{"ORDERGRAPH_HEADER_TIMEOUT=-1s", []string{`"-1s"`, "10s"}},
+		{"ORDERGRAPH_INTROSPECTION=yes", []string{`"yes"`, "on or off"}},
+		{"ORDERGRAPH_TRUSTED_ONLY=true", []string{`"true"`, "on or off"}},
+		{"ORDERGRAPH_TRUSTED_ONLY=on", []string{"ORDERGRAPH_DOCUMENTS"}},
 	} {
 		name, value, _ := strings.Cut(c.variable, "=")
 		_, err := config.Read(environment(c.variable))
@@ -156,19 +179,24 @@ func TestGetenvReadsTheProcess(t *testing.T) {
 	}
 }
 
-// The README tells what the server reads.
-func TestREADMEListsTheVariables(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// The README tells what the server reads, docs/limits.md the limits: each variable stands in one of them.
+func TestDocumentationListsTheVariables(t *testing.T) {
+	var documents [2]string
+	for i, file := range []string{"../../README.md", "../../docs/limits.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents[i] = string(text)
 	}
 	for _, v := range config.Variables() {
 		preset := " "
 		if v.Default != "" {
 			preset = " `" + v.Default + "` "
 		}
-		if row := "| `" + v.Name + "` |" + preset + "| " + v.Meaning + " |"; !strings.Contains(string(readme), row) {
-			t.Errorf("the README lacks the row %s", row)
+		row := "| `" + v.Name + "` |" + preset + "| " + v.Meaning + " |"
+		if inREADME, inLimits := strings.Contains(documents[0], row), strings.Contains(documents[1], row); inREADME == inLimits {
+			t.Errorf("in README.md: %t, in docs/limits.md: %t, want one of them to have the row %s", inREADME, inLimits, row)
 		}
 	}
 }

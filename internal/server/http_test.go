@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -131,6 +132,30 @@ func post(query string) string {
 		panic(err)
 	}
 	return string(body)
+}
+
+// answerTypes are values of Accept, and the type that answers have then.
+var answerTypes = map[string]string{"": "application/json", "application/json": "application/json", "application/graphql-response+json": "application/graphql-response+json"}
+
+// check checks that an answer is a refusal: one GraphQL error in JSON, no data, a request id.
+func check(t testing.TB, w *httptest.ResponseRecorder, status int, code, contentType string) answer {
+	t.Helper()
+	var got answer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("status %d, no JSON: %.200s", w.Code, w.Body)
+	}
+	if w.Code != status || len(got.Errors) != 1 || got.Errors[0].Message == "" || got.Errors[0].Extensions["code"] != code || strings.Contains(w.Body.String(), `"data"`) {
+		t.Errorf("status %d, body %.300s, want %d %s", w.Code, w.Body, status, code)
+	}
+	for name, want := range map[string]string{"Content-Type": contentType + "; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+		if w.Header().Get(name) != want {
+			t.Errorf("%s is %q, want %q", name, w.Header().Get(name), want)
+		}
+	}
+	if w.Header().Get("X-Request-Id") == "" {
+		t.Error("the reply has no request id")
+	}
+	return got
 }
 
 func TestHealth(t *testing.T) {
@@ -258,9 +283,20 @@ func TestQueriesByGetAndPost(t *testing.T) {
 // A GET changes nothing, or any page could make a browser change something.
 func TestMutationByGetIsRefused(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
-	w := ask(h, http.MethodGet, server.PathGraphQL+"?query="+url.QueryEscape(`mutation { placeOrder { order { id } } }`), "")
-	if w.Code < 400 || w.Code > 499 || !strings.Contains(w.Body.String(), `"errors"`) {
-		t.Errorf("status %d, body %s", w.Code, w.Body)
+	for _, query := range []string{
+		`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
+		`query A { orders { nodes { id } } } mutation B { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
+	} {
+		for accept, contentType := range answerTypes {
+			w := ask(h, http.MethodGet, server.PathGraphQL+"?operationName=B&query="+url.QueryEscape(strings.Replace(query, "mutation {", "mutation B {", 1)), "", "Accept", accept)
+			check(t, w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", contentType)
+			if w.Header().Get("Allow") != "POST" {
+				t.Errorf("Allow is %q, want POST", w.Header().Get("Allow"))
+			}
+		}
+	}
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ order(id: "01HVNR4Q3R0000000000000002") { status } }`)); !strings.Contains(w.Body.String(), "PENDING") {
+		t.Errorf("the order is %s", w.Body)
 	}
 }
 
@@ -336,8 +372,8 @@ func TestConfiguredOrigins(t *testing.T) {
 		if got := w.Header().Get("Access-Control-Allow-Origin"); got != want {
 			t.Errorf("from %s: allowed is %q, want %q", from, got, want)
 		}
-		if want != "" && !strings.EqualFold(w.Header().Get("Access-Control-Expose-Headers"), "X-Request-Id") {
-			t.Errorf("pages can read the headers %q, want the request id", w.Header().Get("Access-Control-Expose-Headers"))
+		if want != "" && !strings.EqualFold(w.Header().Get("Access-Control-Expose-Headers"), "X-Request-Id, Retry-After") {
+			t.Errorf("pages can read the headers %q, want the request id and Retry-After", w.Header().Get("Access-Control-Expose-Headers"))
 		}
 		if !slices.Contains(w.Header().Values("Vary"), "Origin") {
 			t.Errorf("from %s: caches are not told that the answer varies by origin: %v", from, w.Header())
@@ -399,8 +435,15 @@ func TestFailuresOfTheStore(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
 			}
-			if w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != c.code || len(got.Errors[0].Extensions) != 1 {
+			if w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != c.code {
 				t.Fatalf("status %d, errors %+v, want one %s", w.Code, got.Errors, c.code)
+			}
+			want := map[string]any{"code": c.code}
+			if c.code == "INTERNAL" {
+				want["requestId"] = w.Header().Get("X-Request-Id")
+			}
+			if !maps.Equal(got.Errors[0].Extensions, want) {
+				t.Errorf("extensions %v, want %v", got.Errors[0].Extensions, want)
 			}
 			for _, internal := range []string{"arn:", "test-", "cust_01", "CUSTOMER", "#", "GetItem", "refused", "Exception", "aws"} {
 				if strings.Contains(got.Errors[0].Message, internal) {
@@ -471,7 +514,7 @@ func TestServeDrains(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
-	go func() { served <- server.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
+	go func() { served <- server.Serve(ctx, l, h, server.Limits{}, slog.New(slog.DiscardHandler)) }()
 	got := make(chan string)
 	go func() {
 		res, err := http.Post("http://"+l.Addr().String()+server.PathGraphQL, "application/json", strings.NewReader(post(alice)))
@@ -511,7 +554,7 @@ func TestServeTellsWhereItCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	if err := server.Serve(context.Background(), l, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
+	if err := server.Serve(context.Background(), l, http.NotFoundHandler(), server.Limits{}, slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("error %v, want net.ErrClosed", err)
 	}
 }

@@ -2,13 +2,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,20 +24,43 @@ type Options struct {
 	Graph graph.Options
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
+	// Limits bound what the server takes on.
+	Limits Limits
 	// Log is where the server logs.
 	Log *slog.Logger
 }
 
-// Limits of a request.
+// Limits bound what the server takes on. The zero value of each stands for its default.
+type Limits struct {
+	// Body is how many bytes the body of a request can have.
+	Body int
+	// Concurrent is how many requests are worked on at once.
+	Concurrent int
+	// Connections is how many connections are open at once.
+	Connections int
+	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are how long its headers and its body
+	// can take to arrive.
+	RequestTime, HeaderTime, BodyTime time.Duration
+}
+
+// DefaultLimits are for a server of one or two cores.
+func DefaultLimits() Limits {
+	return Limits{Body: 128 << 10, Concurrent: 256, Connections: 4096, RequestTime: 10 * time.Second, HeaderTime: 5 * time.Second, BodyTime: 10 * time.Second}
+}
+
+func (l Limits) orDefaults() Limits {
+	d := DefaultLimits()
+	return Limits{
+		Body: cmp.Or(l.Body, d.Body), Concurrent: cmp.Or(l.Concurrent, d.Concurrent), Connections: cmp.Or(l.Connections, d.Connections),
+		RequestTime: cmp.Or(l.RequestTime, d.RequestTime), HeaderTime: cmp.Or(l.HeaderTime, d.HeaderTime), BodyTime: cmp.Or(l.BodyTime, d.BodyTime),
+	}
+}
+
 const (
-	maxBody        = 128 << 10
-	maxHeader      = 32 << 10
-	requestTimeout = 10 * time.Second
-	headerTimeout  = 5 * time.Second
-	readTimeout    = 15 * time.Second
-	// writeTimeout leaves a request its own time and a slow client some more.
-	writeTimeout = 30 * time.Second
-	idleTimeout  = 2 * time.Minute
+	maxHeader = 32 << 10
+	// writeTime is what a slow client has to take the answer, beside the times that the limits give.
+	writeTime   = 15 * time.Second
+	idleTimeout = 2 * time.Minute
 	// drainTimeout is how long requests under way have when the server stops.
 	drainTimeout = 15 * time.Second
 )
@@ -51,9 +74,6 @@ const (
 
 // ExplainHeader asks for extensions.explain when it is "true", or 1.
 const ExplainHeader = "X-Ordergraph-Explain"
-
-// requestIDHeader names the request in every reply and in the log.
-const requestIDHeader = "X-Request-Id"
 
 // New returns the handler of everything that is served.
 //
@@ -69,22 +89,29 @@ func New(opts Options) (http.Handler, error) {
 		}
 		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 	}
+	opts.Graph.RequestID = requestID
+	limits := opts.Limits.orDefaults()
+	compress, err := compression()
+	if err != nil {
+		return nil, err
+	}
 	api := cors.New(cors.Options{
 		AllowedOrigins: opts.Origins,
 		// Without origins rs/cors would allow all of them.
 		AllowOriginFunc: allowNone(opts.Origins),
-		AllowedMethods:  []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders:  []string{"Content-Type", "Authorization", ExplainHeader, requestIDHeader},
-		ExposedHeaders:  []string{requestIDHeader},
-		MaxAge:          600,
-	}).Handler(explained(graph.NewHandler(opts.Graph)))
+		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
+		AllowedHeaders: slices.Concat([]string{"Accept", "Authorization", "Content-Type", requestIDHeader,
+			"Apollographql-Client-Name", "Apollographql-Client-Version"}, provingHeaders[:]),
+		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
+		MaxAge:         600,
+	}).Handler(newOverHTTP(graph.NewExecutor(opts.Graph), limits))
 
 	mux := http.NewServeMux()
-	mux.Handle(PathGraphQL, limited(api))
+	mux.Handle(PathGraphQL, compress(api))
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)
-	return logged(opts.Log, mux), nil
+	return identified(opts.Log, mux), nil
 }
 
 // allowNone refuses every origin where none is configured.
@@ -100,27 +127,6 @@ func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
-}
-
-// limited bounds the size of a request and the time that it may take.
-func limited(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
-
-// explained lets a request ask for the explain output.
-func explained(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if on, err := strconv.ParseBool(r.Header.Get(ExplainHeader)); err == nil && on {
-			r = r.WithContext(graph.WithExplain(r.Context()))
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // readyFor is how long an answer about readiness holds, so that checks cannot load the table.
@@ -154,56 +160,16 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 	}
 }
 
-type requestIDKey struct{}
-
-// requestID is the id of the request that ctx belongs to, empty outside of one.
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
-
-// logged gives every request an id and logs it, at debug level: what fails is logged where it fails.
-func logged(log *slog.Logger, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := rand.Text()
-		w.Header().Set(requestIDHeader, id)
-		ctx := context.WithValue(r.Context(), requestIDKey{}, id)
-		if !log.Enabled(ctx, slog.LevelDebug) {
-			next.ServeHTTP(w, r.WithContext(ctx))
-			return
-		}
-		start := time.Now()
-		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		next.ServeHTTP(seen, r.WithContext(ctx))
-		log.DebugContext(ctx, "request", "method", r.Method, "path", r.URL.Path, "status", seen.status,
-			"duration", time.Since(start), "requestId", id)
-	})
-}
-
-// statusWriter remembers the status of a reply.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader writes and remembers the status.
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController reach the writer beneath.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // Serve serves h on l until ctx ends, then lets requests under way finish.
 //
 // Errors: one where serving fails, or where requests do not finish in time.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, log *slog.Logger) error {
+	limits = limits.orDefaults()
 	srv := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
+		ReadHeaderTimeout: limits.HeaderTime,
+		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
+		WriteTimeout:      limits.HeaderTime + limits.BodyTime + limits.RequestTime + writeTime,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),

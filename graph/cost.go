@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"math"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -13,26 +12,12 @@ import (
 // customers is 10,000. The answer is built in memory, about two kilobytes for each.
 const maxRecords = 250_000
 
-// sizeLimit refuses queries that could ask for more than maxRecords. Loaders read each record once, so a query that goes in
+// checkCost refuses an operation that asks for too much. Loaders read each record once, so a query that goes in
 // circles from customers to orders and back costs few requests; but each time round its answer grows by the size of a page.
-type sizeLimit struct{}
-
-var _ interface {
-	graphql.HandlerExtension
-	graphql.OperationContextMutator
-} = sizeLimit{}
-
-// ExtensionName is for gqlgen's messages.
-func (sizeLimit) ExtensionName() string { return "sizeLimit" }
-
-// Validate does nothing: sizeLimit fits every schema.
-func (sizeLimit) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationContext refuses the operation where it asks for too much.
-func (sizeLimit) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
-	size := querySize{variables: op.Variables, fragments: map[string]float64{}}
-	if records := size.of(op.Operation.SelectionSet); records > maxRecords {
-		return withCode(gqlerror.ErrorPosf(op.Operation.Position, "the query asks for more than %d records, as its page sizes multiply: ask for smaller pages, or for fewer lists inside lists", maxRecords), codeBadUserInput)
+func (l Limits) checkCost(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
+	size := querySize{variables: variables, fragments: map[string]float64{}}
+	if records := size.of(operation.SelectionSet); records > maxRecords {
+		return refusedAt(operation.Position, CodeTooExpensive, "the query asks for more than %d records, as its page sizes multiply: ask for smaller pages, or for fewer lists inside lists", maxRecords)
 	}
 	return nil
 }

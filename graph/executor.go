@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// Request is a GraphQL request as a client sends it.
+type Request struct {
+	// Query is the document's text; empty where the request names a document instead.
+	Query string
+	// DocumentID names a trusted document.
+	DocumentID string
+	// OperationName chooses among the document's operations; empty where there is only one.
+	OperationName string
+	// Variables are the values of variables as JSON gives them, numbers as json.Number.
+	Variables map[string]any
+	// Extensions are what clients send besides; persistedQuery is read.
+	Extensions map[string]any
+	// ReadOnly refuses everything but queries.
+	ReadOnly bool
+}
+
+// Outcome tells how far a request came.
+type Outcome int
+
+// Outcomes.
+const (
+	// Executed requests have data, which is null where a fault took all of it away.
+	Executed Outcome = iota
+	// Refused requests were not executed: the response has errors and no data.
+	Refused
+	// NotReadOnly requests were refused because Request.ReadOnly allows only queries.
+	NotReadOnly
+)
+
+// Result is the answer to a request.
+type Result struct {
+	*graphql.Response
+	Outcome Outcome
+}
+
+// Executor answers GraphQL requests. It is safe for concurrent use.
+//
+// A request goes through four gates, and nothing is read for one that does not pass them all: the document is found, or parsed,
+// kept within limits and validated (documents.go, limits.go); its operation is chosen; the variables are checked
+// (variables.go); the cost is counted (cost.go). Then scope and the generated code execute it.
+type Executor struct {
+	resolver  *Resolver
+	schema    graphql.ExecutableSchema
+	scope     scope
+	limits    Limits
+	documents *documents
+}
+
+// NewExecutor returns an Executor.
+func NewExecutor(opts Options) *Executor {
+	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report, principal: opts.Principal, requestID: opts.RequestID}
+	if r.principal == nil {
+		r.principal = func(context.Context) string { return Anonymous }
+	}
+	schema := NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()})
+	limits := opts.Limits.orDefaults()
+	return &Executor{
+		resolver:  r,
+		schema:    schema,
+		scope:     scope{resolver: r, plans: true},
+		limits:    limits,
+		documents: newDocuments(schema.Schema(), limits, opts),
+	}
+}
+
+// Execute answers one request. All that goes wrong is in the result.
+func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
+	ctx = withReported(ctx)
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
+		}
+	}()
+	operation, errs := e.prepare(ctx, r)
+	if len(errs) > 0 {
+		refused := Result{Response: &graphql.Response{}, Outcome: Refused}
+		for _, err := range errs[:min(len(errs), maxErrors)] {
+			refused.Errors = append(refused.Errors, e.resolver.present(ctx, err))
+		}
+		return refused
+	}
+	if r.ReadOnly && operation.Operation.Operation != ast.Query {
+		err := refusedAt(operation.Operation.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", operation.Operation.Operation)
+		return Result{Response: e.refusal(ctx, err), Outcome: NotReadOnly}
+	}
+	return Result{Response: e.run(ctx, operation)}
+}
+
+// maxErrors is how many errors of one document are told; the client mends the first anyway.
+const maxErrors = 20
+
+func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
+	return &graphql.Response{Errors: gqlerror.List{e.resolver.present(ctx, err)}}
+}
+
+// prepare makes an operation that can be executed of a request, or tells what is wrong with it.
+func (e *Executor) prepare(ctx context.Context, r Request) (*graphql.OperationContext, gqlerror.List) {
+	start := graphql.Now()
+	text, document, errs := e.documents.find(ctx, r)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	operation := document.Operations.ForName(r.OperationName)
+	if operation == nil {
+		return nil, gqlerror.List{notFound(document, r.OperationName)}
+	}
+	variables, err := coerceVariables(e.schema.Schema(), operation, r.Variables)
+	if err != nil {
+		return nil, gqlerror.List{err}
+	}
+	if err := e.limits.checkCost(operation, variables); err != nil {
+		return nil, gqlerror.List{err}
+	}
+	return &graphql.OperationContext{
+		RawQuery:           text,
+		Variables:          variables,
+		OperationName:      r.OperationName,
+		Doc:                document,
+		Operation:          operation,
+		Extensions:         r.Extensions,
+		RecoverFunc:        recovered,
+		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
+		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+			return e.scope.rootField(ctx, next)
+		},
+		Stats: graphql.Stats{OperationStart: start},
+	}, nil
+}
+
+// notFound tells which operations there are.
+func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
+	if name == "" {
+		return gqlerror.Errorf("the request has several operations: name the one to execute with operationName")
+	}
+	err := gqlerror.Errorf("the document has no operation of the name that operationName gives")
+	if len(document.Operations) == 1 && document.Operations[0].Name == "" {
+		err.Message += ": its one operation has no name, so leave operationName out"
+	}
+	return err
+}
+
+// run executes an operation.
+func (e *Executor) run(ctx context.Context, operation *graphql.OperationContext) *graphql.Response {
+	ctx = graphql.WithOperationContext(ctx, operation)
+	ctx = graphql.WithResponseContext(ctx, e.resolver.present, recovered)
+	execute := e.schema.Exec(ctx)
+	return e.scope.response(ctx, func(ctx context.Context) *graphql.Response {
+		response := execute(ctx)
+		response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
+		response.Extensions = graphql.GetExtensions(ctx)
+		return response
+	})
+}

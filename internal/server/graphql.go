@@ -1,0 +1,207 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph"
+)
+
+// overHTTP serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
+type overHTTP struct {
+	executor *graph.Executor
+	limits   Limits
+	// working has a place for each request that can be worked on at once.
+	working chan struct{}
+}
+
+func newOverHTTP(executor *graph.Executor, limits Limits) overHTTP {
+	return overHTTP{executor, limits, make(chan struct{}, limits.Concurrent)}
+}
+
+// methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody gets.
+const methods = "GET, HEAD, POST, OPTIONS"
+
+// ServeHTTP answers one request.
+func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	// Stock and orders are those of the moment, and the answer depends on headers: there is nothing that a cache should keep.
+	header.Set("Cache-Control", "no-store")
+	header.Add("Vary", "Accept")
+	if r.Method == http.MethodOptions {
+		header.Set("Allow", methods)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	contentType, acceptable := answerType(r.Header.Values("Accept"))
+	result, refused := h.answer(w, r, acceptable)
+	if refused != nil {
+		refused.reply(w, contentType)
+		return
+	}
+	if result.Outcome == graph.NotReadOnly {
+		header.Set("Allow", http.MethodPost)
+	}
+	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	reply(w, contentType, status(result, contentType), encode(result))
+}
+
+// answer reads a request and has it executed.
+func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (graph.Result, *refusal) {
+	var decode func() (graph.Request, *refusal)
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		decode = func() (graph.Request, *refusal) { return readQuery(r) }
+	case http.MethodPost:
+	default:
+		refused := refuse(http.StatusMethodNotAllowed, graph.CodeMethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
+		refused.allow = methods
+		return graph.Result{}, refused
+	}
+	if !acceptable {
+		return graph.Result{}, refuse(http.StatusNotAcceptable, graph.CodeNotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+	}
+	if decode == nil {
+		if refused := checkContent(r.Header); refused != nil {
+			return graph.Result{}, refused
+		}
+		body, refused := receive(w, r, h.limits)
+		if refused != nil {
+			return graph.Result{}, refused
+		}
+		decode = func() (graph.Request, *refusal) { return readBody(body) }
+	} else if forgeable(r.Header) {
+		return graph.Result{}, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
+	}
+	return h.execute(r, decode)
+}
+
+// execute has a request that has arrived decoded and executed, if there is a place free. Nobody waits for a place: a queue
+// in front of a server that is too slow only makes all wait longer.
+func (h overHTTP) execute(r *http.Request, decode func() (graph.Request, *refusal)) (graph.Result, *refusal) {
+	select {
+	case h.working <- struct{}{}:
+		defer func() { <-h.working }()
+	default:
+		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
+	}
+	request, refused := decode()
+	if refused != nil {
+		return graph.Result{}, refused
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.limits.RequestTime)
+	defer cancel()
+	if on, err := strconv.ParseBool(r.Header.Get(ExplainHeader)); err == nil && on {
+		ctx = graph.WithExplain(ctx)
+	}
+	return h.executor.Execute(ctx, request), nil
+}
+
+// status is the status of an answer.
+func status(result graph.Result, t mediaType) int {
+	switch result.Outcome {
+	case graph.NotReadOnly:
+		return http.StatusMethodNotAllowed
+	case graph.Refused:
+		if len(result.Errors) > 0 && result.Errors[0].Extensions["code"] == graph.CodeInternal {
+			return http.StatusInternalServerError
+		}
+		if t == typeGraphQL {
+			return http.StatusBadRequest
+		}
+	}
+	return http.StatusOK
+}
+
+// encode makes the body of an answer. Data are put in as they are: they can be megabytes, which encoding/json would read
+// and copy once more.
+func encode(result graph.Result) []byte {
+	var body bytes.Buffer
+	body.Grow(len(result.Data) + 64)
+	separator := byte('{')
+	member := func(name string, value []byte) {
+		body.WriteByte(separator)
+		body.WriteString(`"` + name + `":`)
+		body.Write(value)
+		separator = ','
+	}
+	if len(result.Errors) > 0 {
+		member("errors", marshal(result.Errors))
+	}
+	switch {
+	case result.Outcome != graph.Executed:
+	case len(result.Data) == 0:
+		member("data", []byte("null"))
+	default:
+		member("data", result.Data)
+	}
+	if len(result.Extensions) > 0 {
+		member("extensions", marshal(result.Extensions))
+	}
+	body.WriteByte('}')
+	return body.Bytes()
+}
+
+// marshal is for values of this module, which always have a form in JSON; else it panics, which answers INTERNAL.
+func marshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// refusal is the reply to a request that is not executed.
+type refusal struct {
+	status int
+	code   string
+	// message does not repeat what was sent.
+	message string
+	// allow are the methods that can be used instead.
+	allow string
+	// requestID is set where the log has more to tell.
+	requestID string
+}
+
+func refuse(status int, code, format string, args ...any) *refusal {
+	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
+}
+
+// retryAfter is how many seconds clients are told to wait where the server is busy.
+const retryAfter = "1"
+
+func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
+	header := w.Header()
+	if e.allow != "" {
+		header.Set("Allow", e.allow)
+	}
+	switch e.status {
+	case http.StatusServiceUnavailable:
+		header.Set("Retry-After", retryAfter)
+	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
+		// The rest of the body is not waited for.
+		header.Set("Connection", "close")
+	}
+	extensions := map[string]any{"code": e.code}
+	if e.requestID != "" {
+		extensions["requestId"] = e.requestID
+	}
+	errs := gqlerror.List{{Message: e.message, Extensions: extensions}}
+	reply(w, t, e.status, encode(graph.Result{Response: &graphql.Response{Errors: errs}, Outcome: graph.Refused}))
+}
+
+func reply(w http.ResponseWriter, t mediaType, status int, body []byte) {
+	w.Header().Set("Content-Type", string(t)+"; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // whoever does not take it is gone
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ordergraph/ordergraph/graph"
+)
+
+// maxURL is how many bytes a URL can have; longer ones do not pass many proxies. It is below maxHeader, so that who exceeds it is
+// told in JSON.
+const maxURL = 16 << 10
+
+// readQuery reads a GraphQL request from a URL.
+func readQuery(r *http.Request) (graph.Request, *refusal) {
+	if len(r.RequestURI) > maxURL || len(r.URL.RawQuery) > maxURL {
+		return graph.Request{}, refuse(http.StatusRequestURITooLong, graph.CodeBodyTooLarge, "the URL is longer than %d bytes: send the query with POST", maxURL)
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return graph.Request{}, badRequest("the URL's query string cannot be read: percent-encode its values")
+	}
+	var p parameters
+	for name, given := range values {
+		to := p.named(name)
+		switch {
+		case to == nil:
+			continue
+		case len(given) > 1:
+			return graph.Request{}, badRequest("%s is given more than once", name)
+		case !utf8.ValidString(given[0]):
+			return graph.Request{}, badRequest("%s is not in UTF-8", name)
+		case given[0] == "":
+			continue
+		case name == "variables" || name == "extensions":
+			if !json.Valid([]byte(given[0])) {
+				return graph.Request{}, badRequest("%s is no JSON", name)
+			}
+			*to = json.RawMessage(given[0])
+		default:
+			if *to, err = json.Marshal(given[0]); err != nil {
+				return graph.Request{}, badRequest("%s cannot be read", name)
+			}
+		}
+	}
+	request, refused := p.request()
+	request.ReadOnly = true
+	return request, refused
+}
+
+// checkContent refuses bodies that are no JSON by what their headers say.
+func checkContent(h http.Header) *refusal {
+	switch {
+	case h.Get("Content-Type") == "":
+		return refuse(http.StatusUnsupportedMediaType, graph.CodeUnsupportedMediaType, "the request has no Content-Type: send application/json")
+	case !isJSON(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
+		return refuse(http.StatusUnsupportedMediaType, graph.CodeUnsupportedMediaType, "the body is of a type that is not understood: send application/json in UTF-8")
+	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
+		// A few bytes could grow to gigabytes.
+		return refuse(http.StatusUnsupportedMediaType, graph.CodeUnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
+	}
+	return nil
+}
+
+// receive reads a body, within its limits.
+func receive(w http.ResponseWriter, r *http.Request, limits Limits) ([]byte, *refusal) {
+	tooLarge := refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body is longer than %d bytes", limits.Body)
+	if r.ContentLength > int64(limits.Body) {
+		return nil, tooLarge
+	}
+	connection := http.NewResponseController(w)
+	// Errors: a writer without a connection, as in tests, has no deadlines.
+	_ = connection.SetReadDeadline(time.Now().Add(limits.BodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Body)))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, refuse(http.StatusRequestTimeout, graph.CodeRequestTimeout, "the body did not arrive within %s", limits.BodyTime)
+	case err != nil:
+		return nil, badRequest("the body did not arrive as a whole")
+	}
+	// From here on the server reads only to see whether the client goes away; a deadline would look as if it had.
+	_ = connection.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// readBody reads a GraphQL request from a body. What it says of a bad one does not repeat it.
+func readBody(body []byte) (graph.Request, *refusal) {
+	if !utf8.Valid(body) {
+		return graph.Request{}, badRequest("the body is not in UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	switch first, err := d.Token(); {
+	case err == nil && first == json.Delim('['):
+		return graph.Request{}, badRequest("the body is a list: send one JSON object, with one operation, per request")
+	case err != nil || first != json.Delim('{'):
+		return graph.Request{}, badRequest("the body is no JSON object: send one with query, and variables where there are any")
+	}
+	var p parameters
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return graph.Request{}, badJSON()
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return graph.Request{}, badJSON()
+		}
+		to := p.named(name.(string)) // a JSON object's names are strings, the decoder sees to it
+		if to == nil {
+			continue
+		}
+		if *to != nil {
+			return graph.Request{}, badRequest("%s is given more than once", name)
+		}
+		*to = value
+	}
+	if _, err := d.Token(); err != nil {
+		return graph.Request{}, badJSON()
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return graph.Request{}, badRequest("something follows the JSON object: send one request only")
+	}
+	return p.request()
+}
+
+// parameters are those of a GraphQL request, as JSON; nil where one is not given.
+type parameters struct {
+	query, operationName, variables, extensions json.RawMessage
+	// documentID names a trusted document; docID and id are what Relay's and other clients call it.
+	documentID, docID, id json.RawMessage
+}
+
+// named is the parameter of a name, nil where there is none.
+func (p *parameters) named(name string) *json.RawMessage {
+	switch name {
+	case "query":
+		return &p.query
+	case "operationName":
+		return &p.operationName
+	case "variables":
+		return &p.variables
+	case "extensions":
+		return &p.extensions
+	case "documentId":
+		return &p.documentID
+	case "doc_id":
+		return &p.docID
+	case "id":
+		return &p.id
+	}
+	return nil
+}
+
+// request makes a request of parameters that are of the right types.
+func (p *parameters) request() (graph.Request, *refusal) {
+	var r graph.Request
+	for _, s := range []struct {
+		name string
+		from json.RawMessage
+		to   *string
+	}{{"query", p.query, &r.Query}, {"operationName", p.operationName, &r.OperationName}, {"documentId", p.documentID, &r.DocumentID}} {
+		if s.from != nil && json.Unmarshal(s.from, s.to) != nil {
+			return r, badRequest("%s is no string", s.name)
+		}
+	}
+	for _, o := range []struct {
+		name string
+		from json.RawMessage
+		to   *map[string]any
+	}{{"variables", p.variables, &r.Variables}, {"extensions", p.extensions, &r.Extensions}} {
+		if o.from == nil {
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(o.from))
+		d.UseNumber() // a float would lose digits of large numbers
+		if d.Decode(o.to) != nil {
+			return r, badRequest("%s is no JSON object", o.name)
+		}
+	}
+	if r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil {
+		return r, nil
+	}
+	for _, alias := range []json.RawMessage{p.docID, p.id} {
+		if alias != nil && json.Unmarshal(alias, &r.DocumentID) == nil && r.DocumentID != "" {
+			return r, nil
+		}
+	}
+	return r, badRequest("the request has no query")
+}
+
+func badRequest(format string, args ...any) *refusal {
+	return refuse(http.StatusBadRequest, graph.CodeBadRequest, format, args...)
+}
+
+func badJSON() *refusal {
+	return badRequest("the body is no JSON object that can be read: it breaks off, or is not well-formed")
+}
