@@ -128,6 +128,7 @@ func (c *Config) durations() []duration {
 		{"ORDERGRAPH_REQUEST_TIMEOUT", &c.Serving.RequestTime, serving.RequestTime, "how long a request can take, once it has arrived"},
 		{"ORDERGRAPH_HEADER_TIMEOUT", &c.Serving.HeaderTime, serving.HeaderTime, "how long a request's headers can take to arrive"},
 		{"ORDERGRAPH_BODY_TIMEOUT", &c.Serving.BodyTime, serving.BodyTime, "how long a request's body can take to arrive"},
+		{"ORDERGRAPH_ANSWER_TIMEOUT", &c.Serving.AnswerTime, serving.AnswerTime, "how long a client can take to read an answer"},
 	}
 }
 

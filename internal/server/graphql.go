@@ -44,6 +44,8 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	contentType, acceptable := answerType(r.Header.Values("Accept"))
 	result, refused := h.answer(w, r, acceptable)
+	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
 		refused.reply(w, contentType)
 		return
@@ -51,8 +53,6 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if result.Outcome == graph.NotReadOnly {
 		header.Set("Allow", http.MethodPost)
 	}
-	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	reply(w, contentType, status(result, contentType), encode(result))
 }
 
@@ -82,6 +82,8 @@ func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool
 		decode = func() (graph.Request, *refusal) { return readBody(body) }
 	} else if forgeable(r.Header) {
 		return graph.Result{}, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
+	} else if r.ContentLength == 0 {
+		hasArrived(w)
 	}
 	return h.execute(r, decode)
 }

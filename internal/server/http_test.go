@@ -99,12 +99,21 @@ func direct(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 // handler is a server of a store that keeps its log.
 func handler(t testing.TB, store *dynamo.Store, level slog.Level, origins ...string) (http.Handler, *journal) {
 	t.Helper()
+	return newHandler(t, store, level, server.Options{Origins: origins})
+}
+
+// limited is a server with limits, which keeps its log.
+func limited(t testing.TB, store *dynamo.Store, limits server.Limits) (http.Handler, *journal) {
+	t.Helper()
+	return newHandler(t, store, slog.LevelInfo, server.Options{Limits: limits})
+}
+
+func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server.Options) (http.Handler, *journal) {
+	t.Helper()
 	j := &journal{}
-	h, err := server.New(server.Options{
-		Graph:   graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
-		Origins: origins,
-		Log:     slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level})),
-	})
+	opts.Graph.Store, opts.Graph.Cursors = store, graph.NewCursors([]byte("a key for tests"))
+	opts.Log = slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))
+	h, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,9 +76,8 @@ func receive(w http.ResponseWriter, r *http.Request, limits Limits) ([]byte, *re
 	if r.ContentLength > int64(limits.Body) {
 		return nil, tooLarge
 	}
-	connection := http.NewResponseController(w)
 	// Errors: a writer without a connection, as in tests, has no deadlines.
-	_ = connection.SetReadDeadline(time.Now().Add(limits.BodyTime))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limits.BodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Body)))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -88,10 +87,13 @@ func receive(w http.ResponseWriter, r *http.Request, limits Limits) ([]byte, *re
 	case err != nil:
 		return nil, badRequest("the body did not arrive as a whole")
 	}
-	// From here on the server reads only to see whether the client goes away; a deadline would look as if it had.
-	_ = connection.SetReadDeadline(time.Time{})
+	hasArrived(w)
 	return body, nil
 }
+
+// hasArrived takes away the deadline for reading a request. From now on net/http reads only to see whether the client goes away, and takes a
+// deadline that passes for that.
+func hasArrived(w http.ResponseWriter) { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }
 
 // readBody reads a GraphQL request from a body. What it says of a bad one does not repeat it.
 func readBody(body []byte) (graph.Request, *refusal) {

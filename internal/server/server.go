@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rs/cors"
+	"golang.org/x/net/netutil"
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
@@ -39,27 +40,28 @@ type Limits struct {
 	// Connections is how many connections are open at once.
 	Connections int
 	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are how long its headers and its body
-	// can take to arrive.
-	RequestTime, HeaderTime, BodyTime time.Duration
+	// can take to arrive, AnswerTime how long its answer can.
+	RequestTime, HeaderTime, BodyTime, AnswerTime time.Duration
 }
 
 // DefaultLimits are for a server of one or two cores.
 func DefaultLimits() Limits {
-	return Limits{Body: 128 << 10, Concurrent: 256, Connections: 4096, RequestTime: 10 * time.Second, HeaderTime: 5 * time.Second, BodyTime: 10 * time.Second}
+	return Limits{
+		Body: 128 << 10, Concurrent: 256, Connections: 4096,
+		RequestTime: 10 * time.Second, HeaderTime: 5 * time.Second, BodyTime: 10 * time.Second, AnswerTime: 15 * time.Second,
+	}
 }
 
 func (l Limits) orDefaults() Limits {
 	d := DefaultLimits()
 	return Limits{
 		Body: cmp.Or(l.Body, d.Body), Concurrent: cmp.Or(l.Concurrent, d.Concurrent), Connections: cmp.Or(l.Connections, d.Connections),
-		RequestTime: cmp.Or(l.RequestTime, d.RequestTime), HeaderTime: cmp.Or(l.HeaderTime, d.HeaderTime), BodyTime: cmp.Or(l.BodyTime, d.BodyTime),
+		RequestTime: cmp.Or(l.RequestTime, d.RequestTime), HeaderTime: cmp.Or(l.HeaderTime, d.HeaderTime), BodyTime: cmp.Or(l.BodyTime, d.BodyTime), AnswerTime: cmp.Or(l.AnswerTime, d.AnswerTime),
 	}
 }
 
 const (
-	maxHeader = 32 << 10
-	// writeTime is what a slow client has to take the answer, beside the times that the limits give.
-	writeTime   = 15 * time.Second
+	maxHeader   = 32 << 10
 	idleTimeout = 2 * time.Minute
 	// drainTimeout is how long requests under way have when the server stops.
 	drainTimeout = 15 * time.Second
@@ -165,17 +167,20 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 // Errors: one where serving fails, or where requests do not finish in time.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, log *slog.Logger) error {
 	limits = limits.orDefaults()
+	open := &connections{most: limits.Connections}
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           open.relieved(h),
+		ConnState:         open.changed,
 		ReadHeaderTimeout: limits.HeaderTime,
 		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
-		WriteTimeout:      limits.HeaderTime + limits.BodyTime + limits.RequestTime + writeTime,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		// For what has no closer deadline of its own.
+		WriteTimeout:   limits.BodyTime + limits.RequestTime + limits.AnswerTime,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- srv.Serve(netutil.LimitListener(l, limits.Connections)) }()
 	select {
 	case err := <-failed:
 		return err
