@@ -58,11 +58,8 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer reads a request and has it executed.
 func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (graph.Result, *refusal) {
-	var decode func() (graph.Request, *refusal)
 	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		decode = func() (graph.Request, *refusal) { return readQuery(r) }
-	case http.MethodPost:
+	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
 		refused := refuse(http.StatusMethodNotAllowed, graph.CodeMethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
 		refused.allow = methods
@@ -71,21 +68,26 @@ func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool
 	if !acceptable {
 		return graph.Result{}, refuse(http.StatusNotAcceptable, graph.CodeNotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
 	}
-	if decode == nil {
-		if refused := checkContent(r.Header); refused != nil {
-			return graph.Result{}, refused
-		}
-		body, refused := receive(w, r, h.limits)
-		if refused != nil {
-			return graph.Result{}, refused
-		}
-		decode = func() (graph.Request, *refusal) { return readBody(body) }
-	} else if forgeable(r.Header) {
-		return graph.Result{}, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
-	} else if r.ContentLength == 0 {
-		hasArrived(w)
+	decode, refused := h.arrival(w, r)
+	if refused != nil {
+		return graph.Result{}, refused
 	}
 	return h.execute(r, decode)
+}
+
+// arrival waits until a request has arrived as a whole, and returns what decodes it.
+func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph.Request, *refusal), *refusal) {
+	if r.Method == http.MethodPost {
+		if refused := checkContent(r.Header); refused != nil {
+			return nil, refused
+		}
+		body, refused := receive(w, r, h.limits)
+		return func() (graph.Request, *refusal) { return readBody(body) }, refused
+	}
+	if forgeable(r.Header) {
+		return nil, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
+	}
+	return func() (graph.Request, *refusal) { return readQuery(r) }, nil
 }
 
 // execute has a request that has arrived decoded and executed, if there is a place free. Nobody waits for a place: a queue

@@ -76,7 +76,7 @@ func receive(w http.ResponseWriter, r *http.Request, limits Limits) ([]byte, *re
 	if r.ContentLength > int64(limits.Body) {
 		return nil, tooLarge
 	}
-	// Errors: a writer without a connection, as in tests, has no deadlines.
+	// net/http takes the deadline away when the body has been read. Errors: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limits.BodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Body)))
 	switch {
@@ -87,13 +87,8 @@ func receive(w http.ResponseWriter, r *http.Request, limits Limits) ([]byte, *re
 	case err != nil:
 		return nil, badRequest("the body did not arrive as a whole")
 	}
-	hasArrived(w)
 	return body, nil
 }
-
-// hasArrived takes away the deadline for reading a request. From now on net/http reads only to see whether the client goes away, and takes a
-// deadline that passes for that.
-func hasArrived(w http.ResponseWriter) { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }
 
 // readBody reads a GraphQL request from a body. What it says of a bad one does not repeat it.
 func readBody(body []byte) (graph.Request, *refusal) {

@@ -1,0 +1,385 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// guard is how long a test waits for what must come, before it fails instead of hanging.
+const guard = 30 * time.Second
+
+// listen serves h on l until the test ends.
+func listen(t testing.TB, l net.Listener, h http.Handler, limits server.Limits) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, l, h, limits, slog.New(slog.DiscardHandler)) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}
+
+// listenTCP serves h on a port of this machine, and returns its address.
+func listenTCP(t testing.TB, h http.Handler, limits server.Limits) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen(t, l, h, limits)
+	return l.Addr().String()
+}
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(guard)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Who comes while the server has all hands full is told at once; checks are answered, and so is who comes afterwards.
+func TestShedding(t *testing.T) {
+	b := block()
+	h, j := limited(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		if !strings.Contains(string(body), "cust_01") { // readiness
+			return next.Do(r)
+		}
+		return b.pass(r, next)
+	}), server.Limits{Concurrent: 2})
+	got := make(chan *httptest.ResponseRecorder)
+	for range 2 {
+		go func() { got <- ask(h, http.MethodPost, server.PathGraphQL, post(alice)) }()
+	}
+	<-b.arrived
+	<-b.arrived
+	for accept, contentType := range answerTypes {
+		for _, w := range []*httptest.ResponseRecorder{
+			ask(h, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Accept", accept),
+			ask(h, http.MethodGet, get(`{ __typename }`), "", "Accept", accept),
+		} {
+			check(t, w, http.StatusServiceUnavailable, "OVERLOADED", contentType)
+			if w.Header().Get("Retry-After") != "1" {
+				t.Errorf("Retry-After is %q", w.Header().Get("Retry-After"))
+			}
+		}
+	}
+	for _, path := range []string{server.PathHealth, server.PathReady, "/"} {
+		if w := ask(h, http.MethodGet, path, ""); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+	close(b.release)
+	for range 2 {
+		if w := <-got; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+			t.Errorf("a request under way: status %d, body %s", w.Code, w.Body)
+		}
+	}
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK {
+		t.Errorf("a request afterwards: status %d, body %s", w.Code, w.Body)
+	}
+	j.checkEmpty(t)
+}
+
+// A request whose body is still on its way takes no place from others.
+func TestSlowBodiesTakeNoPlace(t *testing.T) {
+	h, _ := limited(t, sampleThrough(t, direct), server.Limits{Concurrent: 1})
+	body, slow := io.Pipe()
+	reading := make(chan struct{})
+	got := make(chan *httptest.ResponseRecorder)
+	go func() {
+		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, &observed{Reader: body, reading: reading})
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		got <- w
+	}()
+	<-reading
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK {
+		t.Errorf("beside a slow body: status %d, body %s", w.Code, w.Body)
+	}
+	if _, err := io.WriteString(slow, post(alice)); err != nil {
+		t.Fatal(err)
+	}
+	_ = slow.Close()
+	if w := <-got; w.Code != http.StatusOK {
+		t.Errorf("the slow body: status %d, body %s", w.Code, w.Body)
+	}
+}
+
+// observed closes reading when somebody begins to read.
+type observed struct {
+	io.Reader
+	reading chan struct{}
+	once    sync.Once
+}
+
+func (r *observed) Read(b []byte) (int, error) {
+	r.once.Do(func() { close(r.reading) })
+	return r.Reader.Read(b)
+}
+
+// What takes too long ends as UNAVAILABLE.
+func TestTimeOfARequest(t *testing.T) {
+	h, j := limited(t, sampleThrough(t, block().pass), server.Limits{RequestTime: 10 * time.Millisecond})
+	w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
+	var got answer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
+		t.Errorf("status %d, body %s, %v", w.Code, w.Body, err)
+	}
+	if log := j.entries(t); len(log) != 1 {
+		t.Errorf("the log has %v, want one line", log)
+	}
+}
+
+// Headers that do not come to an end are not waited for.
+func TestSlowHeaders(t *testing.T) {
+	h, _ := limited(t, sampleThrough(t, direct), server.Limits{})
+	addr := listenTCP(t, h, server.Limits{HeaderTime: 20 * time.Millisecond})
+	for _, part := range []string{"", "POST /graphql HT", "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: appl"} {
+		c := dial(t, addr)
+		if _, err := io.WriteString(c, part); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(c); errors.Is(err, context.DeadlineExceeded) || strings.HasPrefix(string(got), "HTTP/1.1 200") {
+			t.Errorf("after %q: %q, %v, want an end", part, got, err)
+		}
+	}
+}
+
+// A body that does not come to an end is answered 408, and the connection ends.
+func TestSlowBodies(t *testing.T) {
+	limits := server.Limits{BodyTime: 20 * time.Millisecond}
+	h, j := limited(t, sampleThrough(t, direct), limits)
+	addr := listenTCP(t, h, server.Limits{BodyTime: time.Hour}) // the handler sets a closer deadline
+	for _, part := range []string{"Content-Length: 100\r\n\r\n{\"query\"", "Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n"} {
+		c := dial(t, addr)
+		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+part); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("after %q: %v", part, err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusRequestTimeout || !response.Close || !strings.Contains(string(body), `"REQUEST_TIMEOUT"`) || response.Header.Get("X-Request-Id") == "" {
+			t.Errorf("after %q: status %d, header %v, body %s, %v", part, response.StatusCode, response.Header, body, err)
+		}
+		if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+			t.Errorf("after the answer: %q, %v, want the end", rest, err)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// A body that breaks off is no request, and one that is too long is answered before it has arrived.
+func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
+	h, j := limited(t, sampleThrough(t, direct), server.Limits{})
+	addr := listenTCP(t, h, server.Limits{})
+	for request, want := range map[string]int{
+		"Content-Length: 100\r\n\r\n{\"query\"":                                    http.StatusBadRequest,
+		"Content-Length: 10000000\r\n\r\n":                                         http.StatusRequestEntityTooLarge,
+		"Content-Length: 10000000\r\nExpect: 100-continue\r\n\r\n":                 http.StatusRequestEntityTooLarge,
+		"Transfer-Encoding: chunked\r\n\r\n30000\r\n" + strings.Repeat(" ", 3<<16): http.StatusRequestEntityTooLarge,
+	} {
+		c := dial(t, addr).(*net.TCPConn)
+		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+request); err != nil {
+			t.Fatal(err)
+		}
+		if want == http.StatusBadRequest {
+			if err := c.CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%.40q: %v", request, err)
+		}
+		if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != want || !json.Valid(body) {
+			t.Errorf("%.40q: status %d, body %s, %v, want %d", request, response.StatusCode, body, err, want)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// pipes is a listener whose connections have no buffers, so that a client that does not read shows at once.
+type pipes struct {
+	net.Listener // for its address
+	accepted     chan net.Conn
+	closed       chan struct{}
+	once         sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accepted:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.Listener.Close()
+}
+
+// watched calls closed when a connection is closed.
+type watched struct {
+	net.Conn
+	closed func()
+	once   sync.Once
+}
+
+func (w *watched) Close() error {
+	w.once.Do(w.closed)
+	return w.Conn.Close()
+}
+
+// A client that does not read its answer is cut.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	limits := server.Limits{AnswerTime: 20 * time.Millisecond}
+	h, j := limited(t, sampleThrough(t, direct), limits)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pipes{Listener: l, accepted: make(chan net.Conn), closed: make(chan struct{})}
+	// The server's own deadline is far away: the handler sets a closer one.
+	listen(t, p, h, server.Limits{})
+	for _, request := range []string{"GET " + get(alice) + " HTTP/1.1\r\nHost: x\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: x\r\n\r\n"} {
+		client, ours := net.Pipe()
+		t.Cleanup(func() { _ = client.Close() })
+		closed := make(chan struct{})
+		p.accepted <- &watched{Conn: ours, closed: func() { close(closed) }}
+		if _, err := io.WriteString(client, request); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-closed:
+		case <-time.After(guard):
+			t.Fatalf("%s: the connection is still open", request)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// counted is a listener that knows the most connections that were open at once.
+type counted struct {
+	net.Listener
+	mu         sync.Mutex
+	open, most int
+}
+
+func (l *counted) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open++
+	l.most = max(l.most, l.open)
+	return &watched{Conn: c, closed: func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.open--
+	}}, nil
+}
+
+// More clients than there may be connections get their answers one after the other.
+func TestConnectionsAreBounded(t *testing.T) {
+	const most, clients = 3, 12
+	b := block()
+	h, j := limited(t, sampleThrough(t, b.pass), server.Limits{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counted{Listener: l}
+	listen(t, c, h, server.Limits{Connections: most})
+	done := make(chan error, clients)
+	for range clients {
+		conn := dial(t, l.Addr().String())
+		go func() {
+			defer func() { _ = conn.Close() }()
+			if _, err := io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+				done <- err
+				return
+			}
+			answer, err := io.ReadAll(conn)
+			if err == nil && !strings.HasSuffix(string(answer), aliceAnswer) {
+				err = errors.New(string(answer))
+			}
+			done <- err
+		}()
+	}
+	for range most {
+		<-b.arrived
+	}
+	close(b.release)
+	for range clients {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.most != most {
+		t.Errorf("%d connections were open at once, want %d", c.most, most)
+	}
+	j.checkEmpty(t)
+}
+
+// Clients that keep their connections after an answer do not keep others out.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	const most = 8
+	h, j := limited(t, sampleThrough(t, direct), server.Limits{})
+	addr := listenTCP(t, h, server.Limits{Connections: most})
+	kept := 0
+	for range 3 * most {
+		c := dial(t, addr) // and keep it
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("with %d connections kept: %v", kept, err)
+		}
+		if !response.Close {
+			kept++
+		}
+	}
+	if want := most * 3 / 4; kept != want {
+		t.Errorf("%d connections were kept, want %d", kept, want)
+	}
+	j.checkEmpty(t)
+}
