@@ -2,7 +2,7 @@ GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/b
 BASE_URL ?= http://127.0.0.1:8080
 UI := internal/graphiql/ui
 
-.PHONY: build test race lint generate graphiql test-browser
+.PHONY: build test race lint generate graphiql test-browser test-http
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o ordergraph .
@@ -32,3 +32,8 @@ graphiql:
 test-browser:
 	npm --prefix e2e/browser ci
 	BASE_URL=$(BASE_URL) npm --prefix e2e/browser test
+
+# Needs a server at BASE_URL.
+test-http:
+	npm --prefix e2e/http ci
+	BASE_URL=$(BASE_URL) npm --prefix e2e/http test
