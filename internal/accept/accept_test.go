@@ -17,7 +17,7 @@ func TestList(t *testing.T) {
 }
 
 func TestWeight(t *testing.T) {
-	for parameters, want := range map[string]float64{"": 1, "charset=utf-8": 1, "q=0.5": 0.5, " level=1 ; Q=0.25": 0.25, "q=0": 0, "q=high": 0, "q": 0} {
+	for parameters, want := range map[string]float64{"": 1, "charset=utf-8": 1, "q=0.5": 0.5, "level=1 ; Q=0.25": 0.25, "q=0": 0, "q=high": 0, "q": 0} {
 		if got := accept.Weight(parameters); got != want {
 			t.Errorf("%q: %v, want %v", parameters, got, want)
 		}
