@@ -6,65 +6,165 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// maxRecords is how many records a query may ask for at most, as its page sizes multiply: a page of 100 orders of each of 100
-// customers is 10,000. The answer is built in memory, about two kilobytes for each.
-const maxRecords = 250_000
+// What an operation costs: one for each value that its answer can hold at most, be it a field's value, an element of a list, an object,
+// or null; and in addition what the order book has to do for it.
+const (
+	// listCost is for each page of a list, which can be a Query of DynamoDB.
+	listCost = 10
+	// mutationCost is for each mutation, which is a transaction.
+	mutationCost = 10
+	// plainList is how many elements a list has that is no connection: phone numbers, transitions, the path of a user error. None has
+	// more, but for phone numbers that other software wrote; user errors have a bound of their own, maxRefusals.
+	plainList = commerce.MaxPhoneNumbers
+)
 
-// checkCost refuses an operation that asks for too much. Loaders read each record once, so a query that goes in
-// circles from customers to orders and back costs few requests; but each time round its answer grows by the size of a page.
-func (l Limits) checkCost(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
-	size := querySize{variables: variables, fragments: map[string]float64{}}
-	if records := size.of(operation.SelectionSet); records > maxRecords {
-		return refusedAt(operation.Position, CodeTooExpensive, "the query asks for more than %d records, as its page sizes multiply: ask for smaller pages, or for fewer lists inside lists", maxRecords)
+// costs counts what operations cost.
+type costs struct {
+	limit int
+	// lists are the schema's own lists, for introspection.
+	lists schemaSizes
+}
+
+func newCosts(schema *ast.Schema, limits Limits) costs { return costs{limits.Cost, sizesOf(schema)} }
+
+// check refuses an operation that costs too much. Loaders read each record once, so a query that goes in circles from customers
+// to orders and back costs few requests; but each time round its answer, which is built in memory, grows by the size of a page.
+func (c costs) check(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
+	if cost := c.of(operation, variables); cost > c.limit {
+		return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages with first or last, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 	}
 	return nil
 }
 
-// querySize counts the records that a query asks for, each fragment once, so that it takes no longer than the query is long.
-type querySize struct {
-	variables map[string]any
-	fragments map[string]float64
+// of is what a valid operation costs with these variables, which are coerced. It is the same whatever the table holds, and never less than
+// the answer has values: @skip and @include are taken to let everything in.
+//
+// It takes time in proportion to the document's length: what a fragment costs is counted once for each kind of place that it is
+// spread in.
+func (c costs) of(operation *ast.OperationDefinition, variables map[string]any) int {
+	counting := costCount{costs: c, variables: variables, fragments: map[fragmentPlace]amount{}}
+	whole := counting.selections(operation.SelectionSet, anywhere)
+	if operation.Operation == ast.Mutation {
+		whole.once = enormous(whole.once + mutationCost*float64(rootFields(operation.SelectionSet, map[string]int{})))
+	}
+	return int(math.Round(whole.once)) // introspection counts with averages
 }
 
-func (q querySize) of(set ast.SelectionSet) float64 {
-	records := 0.0
+// amount is what a selection costs: once, and again for each record of the page that it stands in. So a fragment on a connection
+// is counted without knowing the size of the page.
+type amount struct{ once, perRecord float64 }
+
+func (a amount) plus(b amount) amount {
+	return amount{enormous(a.once + b.once), enormous(a.perRecord + b.perRecord)}
+}
+
+// enormous keeps a cost below what an int holds: fragments that double can multiply beyond every number.
+func enormous(cost float64) float64 { return math.Min(cost, 1<<52) }
+
+type costCount struct {
+	costs
+	variables map[string]any
+	fragments map[fragmentPlace]amount
+}
+
+type fragmentPlace struct {
+	name  string
+	place place
+}
+
+func (c *costCount) selections(set ast.SelectionSet, in place) amount {
+	var whole amount
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:
-			if len(s.SelectionSet) == 0 {
-				continue
-			}
-			inner := q.of(s.SelectionSet)
-			switch s.Name {
-			case "nodes", "node":
-				inner++ // a record of its own
-			}
-			records += inner * q.page(s)
+			whole = whole.plus(c.field(s, in))
 		case *ast.InlineFragment:
-			records += q.of(s.SelectionSet)
+			whole = whole.plus(c.selections(s.SelectionSet, in))
 		case *ast.FragmentSpread:
-			if _, ok := q.fragments[s.Name]; !ok {
-				q.fragments[s.Name] = q.of(s.Definition.SelectionSet)
+			at := fragmentPlace{s.Name, in}
+			cost, known := c.fragments[at]
+			if !known {
+				cost = c.selections(s.Definition.SelectionSet, in)
+				c.fragments[at] = cost
 			}
-			records += q.fragments[s.Name]
+			whole = whole.plus(cost)
 		}
 	}
-	return math.Min(records, math.MaxFloat32)
+	return whole
 }
 
-// page is by how much a field multiplies what is selected below it: the size of its page, 1 for what is no list.
-func (q querySize) page(f *ast.Field) float64 {
-	if f.Definition == nil || f.Definition.Arguments.ForName("first") == nil {
-		return 1
+func (c *costCount) field(f *ast.Field, in place) amount {
+	within := in.below(f)
+	below := c.selections(f.SelectionSet, within)
+	switch {
+	case isPage(f):
+		size := c.page(f)
+		return amount{once: enormous(1 + listCost + below.once + size*below.perRecord)}
+	case f.Definition.Type.Elem == nil:
+		return amount{once: 1 + below.once}
+	case isRecords(f):
+		return amount{once: 1, perRecord: 1 + below.once}
+	case f.Name == "_entities":
+		return amount{once: enormous(1 + c.representations(f)*(1+below.once))}
+	default:
+		elements := float64(plainList)
+		switch {
+		case in != anywhere:
+			elements = c.lists.of(f.Name, in)
+		case f.Name == "userErrors":
+			elements = maxRefusals
+		}
+		return amount{once: enormous(1 + elements*(1+below.once))}
 	}
-	given := f.ArgumentMap(q.variables)
-	size := float64(defaultPage)
+}
+
+// isPage tells whether a field gives a page of a list: those are the fields with a "first".
+func isPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
+
+// isRecords tells whether a field gives the records of a page.
+func isRecords(f *ast.Field) bool {
+	return f.ObjectDefinition.Fields.ForName("pageInfo") != nil && (f.Name == "nodes" || f.Name == "edges")
+}
+
+// page is how many records a page has at most. What is out of bounds is refused by its resolver, and counts as the bound.
+func (c *costCount) page(f *ast.Field) float64 {
+	given := f.ArgumentMap(c.variables)
+	size, asked := float64(defaultPage), false
 	for _, name := range []string{"first", "last"} {
 		if n, err := graphql.UnmarshalInt32(given[name]); err == nil && given[name] != nil {
-			size = math.Max(1, math.Min(float64(n), maxPage)) // what is out of bounds is refused by its resolver
+			bounded := math.Max(1, math.Min(float64(n), maxPage))
+			if !asked || bounded > size {
+				size, asked = bounded, true
+			}
 		}
 	}
 	return size
+}
+
+// representations is how many entities a gateway asks for.
+func (c *costCount) representations(f *ast.Field) float64 {
+	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(c.variables)["representations"]))))
+}
+
+// rootFields is how many fields stand at an operation's root, those of each fragment counted once.
+func rootFields(set ast.SelectionSet, fragments map[string]int) int {
+	n := 0
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			n++
+		case *ast.InlineFragment:
+			n += rootFields(s.SelectionSet, fragments)
+		case *ast.FragmentSpread:
+			if _, known := fragments[s.Name]; !known {
+				fragments[s.Name] = rootFields(s.Definition.SelectionSet, fragments)
+			}
+			n += fragments[s.Name]
+		}
+	}
+	return min(n, many)
 }

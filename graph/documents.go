@@ -18,7 +18,7 @@ type documents struct {
 	limits Limits
 	// introspection tells whether documents may ask for the schema.
 	introspection bool
-	parsed *lru.LRU[*ast.QueryDocument]
+	parsed        *lru.LRU[*ast.QueryDocument]
 }
 
 func newDocuments(schema *ast.Schema, limits Limits, opts Options) *documents {
@@ -41,7 +41,7 @@ func (d *documents) find(ctx context.Context, r Request) (string, *ast.QueryDocu
 func (d *documents) parse(text string) (*ast.QueryDocument, gqlerror.List) {
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
-		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
+		return nil, gqlerror.List{d.limits.parseError(text, err)}
 	}
 	if len(document.Operations) == 0 {
 		return nil, gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -102,13 +101,6 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case located != nil && located.Err == nil:
 		// The parser's and the validator's own words: they tell what is wrong with the query.
 		shown.Message = located.Message
-		if len(shown.Path) > 1 && shown.Path[0] == ast.PathName("variable") && !strings.Contains(shown.Message, "variable ") {
-			within := ""
-			for _, part := range shown.Path[2:] {
-				within += fmt.Sprintf("%v.", part)
-			}
-			shown.Message = fmt.Sprintf("variable %q: %s", fmt.Sprint(shown.Path[1]), strings.TrimSpace(strings.TrimSuffix(within, ".")+" "+shown.Message))
-		}
 		return withCode(shown, CodeBadUserInput)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.

@@ -53,6 +53,7 @@ type Executor struct {
 	schema    graphql.ExecutableSchema
 	scope     scope
 	limits    Limits
+	costs     costs
 	documents *documents
 }
 
@@ -69,6 +70,7 @@ func NewExecutor(opts Options) *Executor {
 		schema:    schema,
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
+		costs:     newCosts(schema.Schema(), limits),
 		documents: newDocuments(schema.Schema(), limits, opts),
 	}
 }
@@ -114,11 +116,11 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*graphql.OperationCo
 	if operation == nil {
 		return nil, gqlerror.List{notFound(document, r.OperationName)}
 	}
-	variables, err := coerceVariables(e.schema.Schema(), operation, r.Variables)
-	if err != nil {
-		return nil, gqlerror.List{err}
+	variables, errs := coerceVariables(e.schema.Schema(), operation, r.Variables, e.limits, !e.documents.introspection)
+	if len(errs) > 0 {
+		return nil, errs
 	}
-	if err := e.limits.checkCost(operation, variables); err != nil {
+	if err := e.costs.check(operation, variables); err != nil {
 		return nil, gqlerror.List{err}
 	}
 	return &graphql.OperationContext{

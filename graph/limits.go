@@ -2,26 +2,30 @@ package graph
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/lexer"
+	"github.com/vektah/gqlparser/v2/parser"
 )
 
 // Limits bound what one request can ask for. Each has an error code of its own; the zero value of each stands for its default.
 type Limits struct {
 	// Tokens is how many tokens a document can have; the introspection query has 184.
 	Tokens int
-	// Depth is how many fields can stand inside one another.
+	// Depth is how many fields can stand inside one another. Fields of the schema (inside __schema and __type) do not count.
 	Depth int
-	// Aliases is how many fields can have another name than their own.
+	// Aliases is how many fields of an operation can have another name than their own, counted wherever a fragment is spread.
 	Aliases int
-	// RootFields is how many fields an operation can have at its root.
+	// RootFields is how many fields an operation can have at its root, counted wherever a fragment is spread.
 	RootFields int
-	// Directives is how many directives a document can have.
+	// Directives is how many directives a document can have, as it is written.
 	Directives int
-	// ListDepth is how many lists and objects can stand inside one another in a value.
+	// ListDepth is how many lists and objects can stand inside one another in a value, be it in the document or in the variables.
 	ListDepth int
-	// IntrospectionDepth is how many lists of the schema (fields, interfaces and the like) can stand inside one another.
+	// IntrospectionDepth is how many of the schema's lists fields, inputFields, interfaces and possibleTypes can stand inside one
+	// another; the tools' own query has one, and 2 is what graphql-js allows.
 	IntrospectionDepth int
 	// Cost is how much an operation can cost; see cost.go for how it is counted.
 	Cost int
@@ -41,5 +45,69 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// checkDocument refuses a document that was parsed and not yet validated, so fragments may be unknown or go in circles.
-func (l Limits) checkDocument(*ast.QueryDocument) gqlerror.List { return nil }
+// Bounds that no setting moves: they keep the walks that follow within their stacks and their time.
+const (
+	// maxNesting is how many selection sets can stand inside one another, those of fragments where they are spread. The parser
+	// holds documents to as many without fragments.
+	maxNesting = parser.MaxNestingDepth
+	// maxExpanded is how many fields, fragments, directives and values a document has at most when every spread is replaced by
+	// its fragment. Validation, planning and execution take time for each.
+	maxExpanded = 50_000
+	// maxName is how long a name in a document can be, in bytes. Validation compares names that are wrong with those of the schema,
+	// letter by letter.
+	maxName = 200
+	// maxSchemaNesting is how many fields can stand inside one another below __schema and __type; the tools' own query has 14.
+	maxSchemaNesting = 20
+)
+
+// checkDocument refuses a document that was parsed and not yet validated, so fragments may be unknown, come twice or go in circles.
+// It takes time in proportion to the document's length, whatever its fragments do, and its recursion is bounded.
+//
+// Errors: one for each limit that the document is over, with the limit's code; and BAD_USER_INPUT for fragments that go in
+// circles and names that are too long.
+func (l Limits) checkDocument(document *ast.QueryDocument) gqlerror.List {
+	m := newMeasuring(document, l)
+	m.document()
+	return m.errs
+}
+
+// parseError puts the parser's own limits into our words and codes.
+func (l Limits) parseError(text string, err error) *gqlerror.Error {
+	told := gqlerror.WrapIfUnwrapped(err)
+	switch {
+	case strings.HasPrefix(told.Message, "exceeded token limit"):
+		count, position := tokens(text, l.Tokens)
+		return refusedAt(position, CodeTooManyTokens, "the document has %d tokens (names, values, brackets and the like), and the limit is %d: ask for less at once, or move values into variables", count, l.Tokens)
+	case strings.HasPrefix(told.Message, "exceeded maximum nesting depth"):
+		told.Message = "the document has more than 1000 brackets inside one another: write it flatter"
+		return withCode(told, CodeTooDeep)
+	}
+	told.Message = shortened(told.Message)
+	return told
+}
+
+// tokens counts a text's tokens as the parser does, and finds the one that is over the limit.
+func tokens(text string, limit int) (count int, over *ast.Position) {
+	l := lexer.New(&ast.Source{Input: text})
+	for {
+		token, err := l.ReadToken()
+		if err != nil || token.Kind == lexer.EOF {
+			return count, over
+		}
+		if count++; count == limit+1 {
+			position := token.Pos
+			over = &position
+		}
+	}
+}
+
+// maxMessage is how long the library's messages can get, in bytes: they repeat what was sent.
+const maxMessage = 300
+
+// shortened cuts a message that repeats too much.
+func shortened(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + " ..."
+}

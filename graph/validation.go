@@ -1,13 +1,121 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validate tells what is wrong with a document. Where clients may not ask for the schema, neither do messages tell of it.
-func validate(schema *ast.Schema, document *ast.QueryDocument, _ bool) gqlerror.List {
-	return validator.ValidateWithRules(schema, document, rules.NewDefaultRules())
+// validate tells what is wrong with a document that is within limits, up to maxErrors. It fills in the document's definitions, so
+// a document is validated before others see it. Where clients may not ask for the schema, neither do messages tell of it.
+//
+// The rules are the library's, but for three: fragments that go in circles and the depth of introspection are found when the
+// document is measured (document_size.go), and fields that cannot be merged by overlaps (overlaps.go), which takes time in proportion to
+// the document's expanded size, where the library's rule compares all with all.
+func validate(schema *ast.Schema, document *ast.QueryDocument, introspection bool) gqlerror.List {
+	errs := walk(schema, document, introspection)
+	if len(errs) == 0 {
+		errs = overlaps(schema, document)
+	}
+	return errs
+}
+
+// enough ends a walk that has found as many errors as are told. Each can cost more than the field that it is about: the library
+// looks for names that are alike, and repeats what was sent.
+type enough struct{}
+
+func walk(schema *ast.Schema, document *ast.QueryDocument, introspection bool) (errs gqlerror.List) {
+	defer func() {
+		if stopped := recover(); stopped != nil {
+			if _, ok := stopped.(enough); !ok {
+				panic(stopped)
+			}
+		}
+	}()
+	events := &core.Events{}
+	calls := 0
+	for _, rule := range ruleSet(introspection) {
+		rule.RuleFunc(events, func(options ...core.ErrorOption) {
+			err := &gqlerror.Error{Rule: rule.Name}
+			for _, option := range options {
+				option(err)
+			}
+			if plain := plainly[rule.Name]; plain != "" && !introspection {
+				err.Message = plain
+			}
+			err.Message = shortened(err.Message)
+			// What a fragment has wrong is found in each operation that spreads it, and in itself.
+			if !slices.ContainsFunc(errs, func(told *gqlerror.Error) bool {
+				return told.Message == err.Message && slices.Equal(told.Locations, err.Locations)
+			}) {
+				errs = append(errs, err)
+			}
+			if calls++; len(errs) == maxErrors || calls == 10*maxErrors {
+				panic(enough{})
+			}
+		})
+	}
+	core.Walk(schema, document, events)
+	return errs
+}
+
+// ruleSet are the rules; they have no state, so each walk takes its own slice of them.
+func ruleSet(introspection bool) []core.Rule {
+	set := []core.Rule{
+		rules.FragmentsOnCompositeTypesRule,
+		rules.KnownDirectivesRule,
+		rules.KnownFragmentNamesRule,
+		rules.KnownRootTypeRule,
+		rules.LoneAnonymousOperationRule,
+		rules.NoUndefinedVariablesRule,
+		rules.NoUnusedFragmentsRule,
+		rules.NoUnusedVariablesRule,
+		rules.PossibleFragmentSpreadsRule,
+		rules.ProvidedRequiredArgumentsRule,
+		rules.UniqueArgumentNamesRule,
+		rules.UniqueDirectivesPerLocationRule,
+		rules.UniqueFragmentNamesRule,
+		rules.UniqueInputFieldNamesRule,
+		rules.UniqueOperationNamesRule,
+		rules.UniqueVariableNamesRule,
+		rules.VariablesAreInputTypesRule,
+		rules.VariablesInAllowedPositionRule,
+	}
+	if !introspection {
+		return append(set, introspectionOff,
+			rules.FieldsOnCorrectTypeRuleWithoutSuggestions, rules.KnownArgumentNamesRuleWithoutSuggestions,
+			rules.KnownTypeNamesRuleWithoutSuggestions, rules.ScalarLeafsRuleWithoutSuggestions,
+			rules.ValuesOfCorrectTypeRuleWithoutSuggestions)
+	}
+	return append(set, rules.FieldsOnCorrectTypeRule, rules.KnownArgumentNamesRule, rules.KnownTypeNamesRule,
+		rules.ScalarLeafsRule, rules.ValuesOfCorrectTypeRule)
+}
+
+// introspectionOff refuses to tell the schema.
+var introspectionOff = core.Rule{
+	Name: "IntrospectionOff",
+	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
+		events.OnField(func(_ *core.Walker, f *ast.Field) {
+			if f.Name == "__schema" || f.Name == "__type" {
+				add(core.Message("this server does not tell its schema: leave %s out, and ask its operators for the schema", f.Name), core.At(f.Position),
+					func(err *gqlerror.Error) { withCode(err, CodeIntrospectionOff) })
+			}
+		})
+	},
+}
+
+// plainly are the messages where clients may not ask for the schema, of rules whose own name types, fields or arguments that
+// the client did not.
+var plainly = map[string]string{
+	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "there is no such field here",
+	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot be on this type",
+	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "there is no such argument here",
+	rules.PossibleFragmentSpreadsRule.Name:               "this fragment is never of the type that is asked for here",
+	rules.ProvidedRequiredArgumentsRule.Name:             "an argument is missing here",
+	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field needs a selection, or has one and takes none",
+	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value is not of the type that is wanted here",
+	rules.VariablesInAllowedPositionRule.Name:            "this variable is not of the type that is wanted here",
 }

@@ -1,0 +1,244 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"golang.org/x/tools/txtar"
+)
+
+// unread is an executor whose table nobody can read: all that reaches it was refused before.
+func unread(t *testing.T, limits Limits) *Executor {
+	t.Helper()
+	return NewExecutor(Options{Limits: limits, Report: func(_ context.Context, err error) { t.Error(err) }})
+}
+
+func refusals(e *Executor, query string) gqlerror.List {
+	_, errs := e.prepare(context.Background(), Request{Query: query})
+	return errs
+}
+
+// numbered repeats a text, with %d replaced by 0, 1, 2 and so on.
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(format, "%d", fmt.Sprint(i)))
+	}
+	return b.String()
+}
+
+func nested(n int, before, inner, after string) string {
+	return strings.Repeat(before, n) + inner + strings.Repeat(after, n)
+}
+
+// Each limit lets through what is at it, and refuses what is one over it, with its code, its numbers and a place.
+func TestLimits(t *testing.T) {
+	rep := func(inner string) string { return `{order(id:"1"){customer{accountRep{` + inner + `}}}}` }
+	workers := func(inner string) string { return nested(3, "warehouse{employees{nodes{", inner, "}}}") }
+	for _, c := range []struct {
+		name, code string
+		limits     Limits
+		passes     string
+		refused    string
+		says       []string
+	}{
+		{"tokens", CodeTooManyTokens, Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
+		{"tokens with comments", CodeTooManyTokens, Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
+		{"depth", CodeTooDeep, Limits{Depth: 4}, `{order(id:"1"){customer{accountRep{id}}}}`, `{order(id:"1"){customer{accountRep{warehouse{id}}}}}`, []string{"5", "4"}},
+		{"depth through fragments", CodeTooDeep, Limits{Depth: 4}, `{order(id:"1"){...F}} fragment F on Order{customer{accountRep{id}}}`,
+			`{order(id:"1"){...F}} fragment F on Order{customer{...G}} fragment G on Customer{...on Customer{accountRep{warehouse{id}}}}`, []string{"5", "4"}},
+		{"depth by default", CodeTooDeep, Limits{}, rep(workers("warehouse{name}")), rep(workers("warehouse{inventory{pageInfo{endCursor}}}")), []string{"16", "15"}},
+		{"brackets", CodeTooDeep, Limits{Tokens: 1 << 20, Depth: 1 << 20}, `{__typename}`, nested(1001, "{a", "", "}"), []string{"1000"}},
+		{"lists by the million", CodeTooDeep, Limits{Tokens: 1 << 20}, `{__typename}`, `{a(b:` + strings.Repeat("[", 300_000) + `)}`, []string{"1000"}},
+		{"nesting of inline fragments through fragments", CodeTooDeep, Limits{Tokens: 1 << 20}, `{...F} fragment F on Query{` + nested(998, "...{", "__typename", "}") + `}`,
+			`{...F} fragment F on Query{` + nested(500, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
+		{"nesting through fragments that were seen", CodeTooDeep, Limits{Tokens: 1 << 20}, `{__typename}`,
+			`{...G ` + nested(700, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
+		{"aliases", CodeTooManyAliases, Limits{Aliases: 3}, `{` + numbered(3, "a%d:__typename ") + `}`, `{` + numbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
+		{"aliases in fragments", CodeTooManyAliases, Limits{Aliases: 3}, `{...F __typename} fragment F on Query{a:__typename}`, `{...F ...F} fragment F on Query{a:__typename b:__typename}`, []string{"4", "3"}},
+		{"an alias that is the name", CodeTooManyAliases, Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
+		{"root fields", CodeTooManyRootFields, Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
+		{"root fields in fragments", CodeTooManyRootFields, Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
+		{"doubling", CodeTooManyRootFields, Limits{}, `{...A}` + fan("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + fan("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{"50"}},
+		{"directives", CodeTooManyDirectives, Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
+			`{__typename @include(if:true) ...F @skip(if:true)} fragment F on Query{...@include(if:true){__typename}}`, []string{"3", "2"}},
+		{"directives of the definitions", CodeTooManyDirectives, Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
+		{"lists", CodeListTooDeep, Limits{ListDepth: 2}, `{orders(statuses:[PENDING]){nodes{id}}}`, `{orders(statuses:[[[PENDING]]]){nodes{id}}}`, []string{"2"}},
+		{"lists in defaults", CodeListTooDeep, Limits{ListDepth: 2}, `query($s:[OrderStatus!]=[PENDING]){orders(statuses:$s){nodes{id}}}`, `query($s:[OrderStatus!]=[{a:[PENDING]}]){orders(statuses:$s){nodes{id}}}`, []string{"2"}},
+		{"lists in directives", CodeListTooDeep, Limits{ListDepth: 2}, `{__typename @include(if:true)}`, `{__typename @include(if:[[[true]]])}`, []string{"2"}},
+		{"introspection", CodeIntrospectionTooDeep, Limits{}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
+		{"introspection through fragments", CodeIntrospectionTooDeep, Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
+			`{__type(name:"Order"){...F}} fragment F on __Type{interfaces{...G}} fragment G on __Type{inputFields{name}}`, []string{"2", "1"}},
+		{"ofType", CodeIntrospectionTooDeep, Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
+		{"a long document", CodeTooExpensive, Limits{RootFields: 1 << 20}, `{...A}` + fan("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + fan("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
+		{"many operations", CodeTooExpensive, Limits{}, `query Q{__typename}`, numbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := unread(t, c.limits)
+			if _, errs := e.documents.parse(c.passes); len(errs) > 0 {
+				t.Errorf("%.200s is refused: %v", c.passes, errs)
+			}
+			_, errs := e.documents.parse(c.refused)
+			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
+				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
+			}
+			for _, number := range c.says {
+				if !strings.Contains(" "+strings.ReplaceAll(strings.ReplaceAll(errs[0].Message, ",", " "), ":", " ")+" ", " "+number+" ") {
+					t.Errorf("%q does not say %s", errs[0].Message, number)
+				}
+			}
+		})
+	}
+}
+
+// fan are fragments that each spread the next one n times.
+func fan(names string, n int) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "fragment %c on Query{%s}", name, strings.Repeat(fmt.Sprintf("...%c ", name+1), n))
+	}
+	return b.String()
+}
+
+// Whatever the fragments do, a document is measured, and refused where it is wrong.
+func TestFragmentsThatAreWrong(t *testing.T) {
+	e := unread(t, Limits{})
+	long := strings.Repeat("x", maxName+1)
+	for query, says := range map[string]string{
+		`{...F} fragment F on Query{...F}`:                                              `"F" is spread inside itself`,
+		`{...F} fragment F on Query{...G} fragment G on Query{__typename ...F}`:         `"F" is spread inside itself`,
+		`{__typename} fragment F on Query{...G} fragment G on Query{...on Query{...F}}`: `"F" is spread inside itself`,
+		`{...F}`: `Unknown fragment "F"`,
+		`{...F} fragment F on Query{__typename} fragment F on Query{...F}`: "only one fragment",
+		`{__typename} fragment F on Query{__typename}`:                     "never used",
+		`{` + long + `}`:                        "201 bytes",
+		`{a:` + long + `}`:                      "201 bytes",
+		`{` + long + `:a}`:                      "201 bytes",
+		`{...` + long + `}`:                     "201 bytes",
+		`{...on ` + long + `{a}}`:               "201 bytes",
+		`{a(` + long + `:1)}`:                   "201 bytes",
+		`{a(a:` + long + `)}`:                   "201 bytes",
+		`{a(a:{` + long + `:1})}`:               "201 bytes",
+		`{a(a:$` + long + `)}`:                  "201 bytes",
+		`{a @` + long + `}`:                     "201 bytes",
+		`{a @a(` + long + `:1)}`:                "201 bytes",
+		`query ` + long + `{a}`:                 "201 bytes",
+		`query($` + long + `:Int){a}`:           "201 bytes",
+		`query($a:` + long + `){a}`:             "201 bytes",
+		`query($a:Int=` + long + `){a}`:         "201 bytes",
+		`{a} fragment ` + long + ` on Query{a}`: "201 bytes",
+		`{a} fragment F on ` + long + `{a}`:     "201 bytes",
+	} {
+		errs := refusals(e, query)
+		if len(errs) == 0 || !strings.Contains(errs[0].Message, says) || len(errs[0].Locations) == 0 {
+			t.Errorf("%s: %v, want %q", query, errs, says)
+		}
+	}
+}
+
+// What tools send, and what this repository shows, is within limits.
+func TestHonestDocumentsAreWithinLimits(t *testing.T) {
+	e := unread(t, Limits{Depth: 8})
+	standard, err := os.ReadFile("testdata/introspection.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{
+		"introspection": string(standard),
+		"heavy":         `{orders(first:100){nodes{id status total{amount} items(first:50){nodes{name quantity}}}}}`,
+		"wide":          `{customers(first:100){nodes{id name email orders(first:20){nodes{id status placedAt total{amount currencyCode}}}}}}`,
+		"two lists":     `{customers(first:100){pageInfo{hasNextPage endCursor} edges{cursor node{id name accountRep{id name}}}} products(category:"Eyewear",last:100){nodes{sku name inventory{nodes{quantity warehouse{name}}}}}}`,
+	}
+	for name, query := range examples(t) {
+		queries[name] = query
+	}
+	for name, query := range queries {
+		document, errs := unread(t, Limits{}).documents.parse(query)
+		if name == "introspection" {
+			document, errs = e.documents.parse(query) // whatever the limit of depth
+		}
+		if len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+			continue
+		}
+		for _, operation := range document.Operations {
+			if cost := e.costs.of(operation, nil); cost > DefaultLimits().Cost/2 {
+				t.Errorf("%s costs %d", name, cost)
+			}
+		}
+	}
+}
+
+// examples are the queries of the golden files, the documentation and GraphiQL's tabs.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	queries := map[string]string{}
+	for _, dir := range []string{"golden", "golden-writes"} {
+		dir = "internal/server/testdata/" + dir
+		for _, name := range files(t, dir) {
+			archive, err := txtar.ParseFile("../" + dir + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range archive.Files {
+				if f.Name == "query.graphql" {
+					queries[name] = string(f.Data)
+				}
+			}
+		}
+	}
+	for file, parts := range map[string][2]string{
+		"README.md": {`{"query":"`, `"}'`}, "ARCHITECTURE.md": {"```graphql\n", "```"}, "internal/graphiql/ui/src/examples.ts": {"  `", "`"},
+	} {
+		text, err := os.ReadFile("../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := strings.Split(string(text), parts[0])[1:]
+		if len(found) == 0 {
+			t.Errorf("%s shows no query any more", file)
+		}
+		for i, rest := range found {
+			query, _, _ := strings.Cut(rest, parts[1])
+			queries[fmt.Sprint(file, " ", i)] = strings.ReplaceAll(query, `\"`, `"`)
+		}
+	}
+	return queries
+}
+
+func files(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir("../" + dir)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%s: %v, %d files", dir, err, len(entries))
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Messages repeat little of what was sent, and there are not more of them than anybody reads.
+func TestMessagesStayShort(t *testing.T) {
+	e := unread(t, Limits{})
+	long := strings.Repeat("x", 100_000)
+	for _, query := range []string{
+		`{customers(first:"` + long + `"){nodes{id}}}`, `{orders(statuses:["` + long + `"]){nodes{id}}}`, `{orders(statuses:[{a:"` + long + `"}]){nodes{id}}}`,
+		`{customer(id:"1"){id} "` + long + `"}`, `{customer(id:"1"){id} ` + long + `!}`, long, `{` + numbered(1900, "unknown%d ") + `}`,
+		`query(` + numbered(390, "$a%d:Int") + `){__typename}`,
+	} {
+		errs := refusals(e, query)
+		if len(errs) == 0 || len(errs) > maxErrors {
+			t.Errorf("%.50s: %d errors", query, len(errs))
+		}
+		for _, err := range errs {
+			if len(err.Message) > maxMessage+10 {
+				t.Errorf("%.50s: a message of %d bytes", query, len(err.Message))
+			}
+		}
+	}
+}
