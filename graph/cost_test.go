@@ -1,0 +1,212 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// costOf is what a query costs by the default limits.
+func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
+	t.Helper()
+	document, errs := e.documents.parse(query)
+	if len(errs) > 0 {
+		t.Fatalf("%s: %v", query, errs)
+	}
+	coerced, errs := coerceVariables(e.schema.Schema(), document.Operations[0], variables, e.limits, false)
+	if len(errs) > 0 {
+		t.Fatalf("%s: %v", query, errs)
+	}
+	return e.costs.of(document.Operations[0], coerced)
+}
+
+func TestCost(t *testing.T) {
+	e := unread(t, Limits{})
+	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
+	used := func(page string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(page, "$n", "$n,after:null"), "$m", "$m")
+	}
+	_ = used
+	page := func(size int) int { return 1 + 10 + 1 + size*2 }
+	for _, c := range []struct {
+		query     string
+		variables map[string]any
+		want      int
+	}{
+		{`{__typename}`, nil, 1},
+		{`{customer(id:"1"){id name}}`, nil, 3},
+		{`{customer(id:"1"){phoneNumbers}}`, nil, 2 + 10},
+		{`{order(id:"1"){total{amount currencyCode} availableTransitions}}`, nil, 1 + 3 + 11},
+		{`{customers{nodes{id}}}`, nil, page(20)},
+		{`{customers(first:3){nodes{id}}}`, nil, page(3)},
+		{`{customers(last:3){nodes{id}}}`, nil, page(3)},
+		{`{customers(before:"x"){nodes{id}}}`, nil, page(20)},
+		{`{customers(first:0){nodes{id}}}`, nil, page(1)},
+		{`{customers(first:101){nodes{id}}}`, nil, page(100)},
+		{`{customers(first:3,last:30){nodes{id}}}`, nil, page(30)},
+		{`{customers(first:null){nodes{id}}}`, nil, page(20)},
+		{paged("(first:$n,last:$m)"), map[string]any{"n": json.Number("7")}, page(7)},
+		{paged("(first:$n,last:$m)"), map[string]any{"m": json.Number("70")}, page(70)},
+		{paged("(first:$n,last:$m)"), nil, page(3)},
+		{`{customers(first:3){pageInfo{hasNextPage} edges{cursor node{id}}}}`, nil, 1 + 10 + 2 + 1 + 3*4},
+		{`{customers(first:3){nodes{id} edges{cursor}}}`, nil, 1 + 10 + 1 + 3*2 + 1 + 3*2},
+		{`{customers(first:3){nodes{orders(first:5){nodes{id}}}}}`, nil, 1 + 10 + 1 + 3*(1+1+10+1+5*2)},
+		{`{customers(first:3){...F}} fragment F on CustomerConnection{pageInfo{hasNextPage} ...G} fragment G on CustomerConnection{nodes{id}}`, nil, page(3) + 2},
+		{`{a:customers(first:3){...F} b:customers(first:5){...F}} fragment F on CustomerConnection{nodes{id}}`, nil, page(3) + page(5)},
+		{`{customer(id:"1"){id id name @skip(if:true)}}`, nil, 4},
+		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, 10 + 1 + 2 + 1 + 50*2},
+		{`mutation{...F ...F} fragment F on Mutation{confirmOrder(input:{orderId:"1"}){order{id}}}`, nil, 2 * (10 + 3)},
+	} {
+		if got := costOf(t, e, c.query, c.variables); got != c.want {
+			t.Errorf("%s with %v costs %d, want %d", c.query, c.variables, got, c.want)
+		}
+	}
+}
+
+// A cost over the limit is refused before anything is read; one at it is not.
+func TestCostLimit(t *testing.T) {
+	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
+	e := unread(t, Limits{Cost: 112})
+	for n, refused := range map[string]bool{"50": false, "51": true} {
+		_, errs := e.prepare(t.Context(), Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
+		if (len(errs) > 0) != refused {
+			t.Errorf("a page of %s: %v", n, errs)
+		}
+		if refused && (errs[0].Extensions["code"] != CodeTooExpensive || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
+			t.Errorf("a page of %s: %v %v", n, errs, errs[0].Extensions)
+		}
+	}
+	circle := `id`
+	for range 4 {
+		circle = `orders(first: 100) { nodes { customer { ` + circle + ` } } }`
+	}
+	for name, query := range map[string]string{
+		"a circle":      `{ customer(id: "cust_001") { ` + circle + ` } }`,
+		"introspection": `{__schema{` + strings.Repeat("types{fields{type{fields{name description}}}}", 20) + `}}`,
+		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
+	} {
+		if _, errs := unread(t, Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
+			t.Errorf("%s: %v, want %s", name, errs, CodeTooExpensive)
+		}
+	}
+}
+
+// Fragments that double make a number of any size in no time.
+func TestCostStopsGrowing(t *testing.T) {
+	schema := newSchema()
+	query := `{customer(id:"1"){...F0}}`
+	for i := range 400 {
+		query += fmt.Sprintf(" fragment F%d on Customer{a:orders(first:100){nodes{customer{...F%d}}} b:orders(first:100){nodes{customer{...F%d}}}}", i, i+1, i+1)
+	}
+	document := parsed(t, query+` fragment F400 on Customer{id}`)
+	if errs := walk(schema, document, true); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if cost := newCosts(schema, DefaultLimits()).of(document.Operations[0], nil); cost != 1<<52 {
+		t.Errorf("the cost is %d", cost)
+	}
+}
+
+// values counts what an answer holds.
+func values(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, element := range v {
+			n += values(element)
+		}
+	case map[string]any:
+		for _, field := range v {
+			n += values(field)
+		}
+	}
+	return n
+}
+
+// answered is how many values the answer to a query has.
+func answered(t rapid.TB, e *Executor, query string) int {
+	t.Helper()
+	result := e.Execute(context.Background(), Request{Query: query})
+	if result.Outcome != Executed {
+		return 0
+	}
+	var data any
+	if err := json.Unmarshal(result.Data, &data); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return values(data) - 1 // the object that holds all is no field's
+}
+
+// Whatever the query, its answer never has more values than it costs; and it costs the same however its selections are cut into
+// fragments.
+func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
+	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
+	e := NewExecutor(Options{
+		Store: store, Cursors: NewCursors([]byte("a key for tests")), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20},
+		Report: func(_ context.Context, err error) { t.Error(err) },
+	})
+	largest := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		query := selectionSet(rt, parsedSchema.Query, 4)
+		if rapid.IntRange(0, 3).Draw(rt, "introspection") == 0 {
+			query = "{__schema" + selectionSet(rt, parsedSchema.Types["__Schema"], 4) + "}"
+		}
+		cost, held := costOf(rt, e, query, nil), answered(rt, e, query)
+		largest = max(largest, held)
+		if held > cost {
+			rt.Fatalf("%s costs %d, and its answer has %d values", query, cost, held)
+		}
+		if cut := cut(parsed(rt, query)); costOf(rt, e, cut, nil) != cost {
+			rt.Fatalf("%s costs %d, and as %s %d", query, cost, cut, costOf(rt, e, cut, nil))
+		}
+	})
+	if largest < 50 {
+		t.Errorf("the largest answer has %d values", largest)
+	}
+}
+
+// cut makes fragments of inline fragments.
+func cut(document *ast.QueryDocument) string {
+	var replace func(ast.SelectionSet)
+	replace = func(set ast.SelectionSet) {
+		for i, s := range set {
+			switch s := s.(type) {
+			case *ast.Field:
+				replace(s.SelectionSet)
+			case *ast.InlineFragment:
+				replace(s.SelectionSet)
+				name := fmt.Sprintf("F%d", len(document.Fragments))
+				document.Fragments = append(document.Fragments, &ast.FragmentDefinition{Name: name, TypeCondition: s.TypeCondition, SelectionSet: s.SelectionSet})
+				set[i] = &ast.FragmentSpread{Name: name}
+			}
+		}
+	}
+	replace(document.Operations[0].SelectionSet)
+	var b bytes.Buffer
+	formatter.NewFormatter(&b).FormatQueryDocument(document)
+	return b.String()
+}
+
+// The tools' own query costs what its answer has, and what the longest lists that may be null would have.
+func TestIntrospectionCost(t *testing.T) {
+	query, err := os.ReadFile("testdata/introspection.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := unread(t, Limits{})
+	cost, held := costOf(t, e, string(query), nil), answered(t, e, string(query))
+	t.Logf("introspection costs %d, its answer has %d values", cost, held)
+	if held > cost || held < 1000 || cost > DefaultLimits().Cost/2 {
+		t.Errorf("introspection costs %d, its answer has %d values", cost, held)
+	}
+}
