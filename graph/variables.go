@@ -39,7 +39,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 		case !ok && d.DefaultValue != nil:
 			variables[d.Variable] = c.literal(d.Type, d.DefaultValue)
 		case !ok && d.Type.NonNull:
-			c.refuse("is missing")
+			c.refuse("must be defined")
 		case !ok:
 		case deeper(value, limits.ListDepth):
 			c.errs = append(c.errs, refusedAt(d.Position, CodeListTooDeep, "variable %q has lists and objects more than %d inside one another, which is the limit: no field here takes so many", d.Variable, limits.ListDepth))
@@ -100,11 +100,11 @@ func (c *coercion) refuse(format string, args ...any) {
 	if len(c.errs) >= maxErrors {
 		return
 	}
-	where := fmt.Sprintf("variable %q", c.variable.Variable)
+	where := ""
 	if len(c.path) > 0 {
-		where += fmt.Sprintf(" at %q", excerpt(strings.Join(c.path, ".")))
+		where = strings.Join(c.path, ".") + " "
 	}
-	c.errs = append(c.errs, refusedAt(c.variable.Position, CodeBadUserInput, "%s %s", where, fmt.Sprintf(format, args...)))
+	c.errs = append(c.errs, refusedAt(c.variable.Position, CodeBadUserInput, "variable %q: %s%s", c.variable.Variable, where, fmt.Sprintf(format, args...)))
 }
 
 // mistyped tells that a value is not of its type.
@@ -136,7 +136,7 @@ func (c *coercion) value(t *ast.Type, value any) any {
 	case len(c.errs) >= maxErrors:
 		return nil
 	case value == nil && t.NonNull:
-		c.refuse("is null: give a value")
+		c.refuse("cannot be null")
 		return nil
 	case value == nil:
 		return nil
@@ -201,7 +201,7 @@ func (c *coercion) object(definition *ast.Definition, value any) any {
 			case f.DefaultValue != nil:
 				object[f.Name] = c.literal(f.Type, f.DefaultValue)
 			case f.Type.NonNull && !c.quiet:
-				c.refuse("is missing")
+				c.refuse("must be defined")
 			}
 		})
 		if !ok && f.DefaultValue == nil && f.Type.NonNull && c.quiet {
@@ -230,7 +230,7 @@ func (c *coercion) one(definition *ast.Definition, given map[string]any) {
 	}
 	for name, value := range given {
 		if value == nil && definition.Fields.ForName(name) != nil {
-			c.at(name, func() { c.refuse("is null: give a value") })
+			c.at(name, func() { c.refuse("cannot be null") })
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (c *coercion) scalar(name string, value any) any {
 		case !ok:
 			c.mistyped(value, "an Int, a number without a fraction and without quotes,")
 		case whole < math.MinInt32 || whole > math.MaxInt32:
-			c.refuse("is beyond what an Int holds, which is 32 bits")
+			c.refuse("is more than an Int holds, which is 32 bits")
 		}
 		return int64(whole)
 	case "Float":
