@@ -33,10 +33,6 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 func TestCost(t *testing.T) {
 	e := unread(t, Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
-	used := func(page string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(page, "$n", "$n,after:null"), "$m", "$m")
-	}
-	_ = used
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
 	for _, c := range []struct {
 		query     string
@@ -208,5 +204,31 @@ func TestIntrospectionCost(t *testing.T) {
 	t.Logf("introspection costs %d, its answer has %d values", cost, held)
 	if held > cost || held < 1000 || cost > DefaultLimits().Cost/2 {
 		t.Errorf("introspection costs %d, its answer has %d values", cost, held)
+	}
+}
+
+// The documentation's examples cost what it says.
+func TestDocumentedCosts(t *testing.T) {
+	text, err := os.ReadFile("../docs/cost.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := unread(t, Limits{})
+	examples := strings.Split(string(text), "```graphql\n")[1:]
+	if len(examples) != 2 {
+		t.Errorf("%d examples", len(examples))
+	}
+	for _, rest := range examples {
+		query, rest, _ := strings.Cut(rest, "```")
+		_, rest, _ = strings.Cut(rest, "It costs ")
+		says, _, _ := strings.Cut(rest, ".\n")
+		cost := fmt.Sprint(costOf(t, e, query, nil))
+		if cost != strings.ReplaceAll(says, ",", "") {
+			t.Errorf("%s costs %s, the documentation says %s", query, cost, says)
+		}
+	}
+	heavy := costOf(t, e, `{customers(first:100){nodes{orders(first:20){nodes{items(first:10){nodes{product{name}}}}}}}}`, nil)
+	if plain := strings.ReplaceAll(string(text), ",", ""); !strings.Contains(plain, fmt.Sprintf("costs %d and", heavy)) {
+		t.Errorf("the last example costs %d", heavy)
 	}
 }

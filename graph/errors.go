@@ -119,7 +119,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	default:
 		r.reportOnce(ctx, err)
 		shown.Message = "Something went wrong on the server."
-		withCode(shown, CodeInternal)
+		shown = withCode(shown, CodeInternal)
 		if r.requestID != nil {
 			shown.Extensions["requestId"] = r.requestID(ctx)
 		}

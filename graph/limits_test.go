@@ -174,7 +174,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 }
 
 // examples are the queries of the golden files, the documentation and GraphiQL's tabs.
-func examples(t *testing.T) map[string]string {
+func examples(t testing.TB) map[string]string {
 	t.Helper()
 	queries := map[string]string{}
 	for _, dir := range []string{"golden", "golden-writes"} {
@@ -210,7 +210,7 @@ func examples(t *testing.T) map[string]string {
 	return queries
 }
 
-func files(t *testing.T, dir string) (names []string) {
+func files(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir("../" + dir)
 	if err != nil || len(entries) == 0 {

@@ -20,7 +20,19 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection boo
 	if len(errs) == 0 {
 		errs = overlaps(schema, document)
 	}
+	if len(errs) == 0 && len(document.Operations) > 1 {
+		forgetDefinitions(schema, document)
+	}
 	return errs
+}
+
+// forgetDefinitions takes the definitions of variables away from the places where they are used: in a fragment they are those of the
+// last operation that spreads it, and the library would take a default of that one in all. Coerced variables have their own operation's
+// defaults, so nothing needs the definitions any more.
+func forgetDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
+	events := &core.Events{}
+	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
+	core.Walk(schema, document, events)
 }
 
 // enough ends a walk that has found as many errors as are told. Each can cost more than the field that it is about: the library
@@ -101,7 +113,7 @@ var introspectionOff = core.Rule{
 		events.OnField(func(_ *core.Walker, f *ast.Field) {
 			if f.Name == "__schema" || f.Name == "__type" {
 				add(core.Message("this server does not tell its schema: leave %s out, and ask its operators for the schema", f.Name), core.At(f.Position),
-					func(err *gqlerror.Error) { withCode(err, CodeIntrospectionOff) })
+					func(err *gqlerror.Error) { err.Extensions = map[string]any{"code": CodeIntrospectionOff} })
 			}
 		})
 	},
