@@ -64,6 +64,11 @@ func (f *selected) statuses(ctx context.Context) []commerce.Status {
 	return checked(f, v, err)
 }
 
+func (f *selected) representations(ctx context.Context) []any {
+	v, err := f.plan.generated.unmarshalN_Any2ᚕinterfaceᚄ(ctx, f.raw("representations"))
+	return checked(f, v, err)
+}
+
 // checked remembers that an argument cannot be read: the field is not planned then, and its resolver refuses it.
 func checked[T any](f *selected, v T, err error) T {
 	if err != nil {

@@ -365,6 +365,8 @@ type ComplexityRoot struct {
 		Products            func(childComplexity int, category string, first *int32, after *string, last *int32, before *string) int
 		Warehouse           func(childComplexity int, id string) int
 		Warehouses          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		__resolve__service  func(childComplexity int) int
+		__resolve_entities  func(childComplexity int, representations []any) int
 	}
 
 	RemoveOrderItemPayload struct {
@@ -438,6 +440,10 @@ type ComplexityRoot struct {
 	WarehouseEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	_Service struct {
+		SDL func(childComplexity int) int
 	}
 }
 
@@ -1961,6 +1967,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Warehouses(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Query._service":
+		if e.ComplexityRoot.Query.__resolve__service == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.__resolve__service(childComplexity), true
+	case "Query._entities":
+		if e.ComplexityRoot.Query.__resolve_entities == nil {
+			break
+		}
+
+		args, err := ec.field_Query__entities_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.__resolve_entities(childComplexity, args["representations"].([]any)), true
 
 	case "RemoveOrderItemPayload.userErrors":
 		if e.ComplexityRoot.RemoveOrderItemPayload.UserErrors == nil {
@@ -2189,6 +2212,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.WarehouseEdge.Node(childComplexity), true
 
+	case "_Service.sdl":
+		if e.ComplexityRoot._Service.SDL == nil {
+			break
+		}
+
+		return e.ComplexityRoot._Service.SDL(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -2296,7 +2326,7 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../connections.graphqls", Input: `"Where a page stands in its list. Backwards and forwards are as the list runs, whichever way it was read."
-type PageInfo {
+type PageInfo @shareable {
   "Whether more follows behind the page."
   hasNextPage: Boolean!
   "Whether more stands before the page."
@@ -2450,6 +2480,64 @@ type WarehouseEdge {
   "The record itself."
   node: Warehouse!
 }
+`, BuiltIn: false},
+	{Name: "../federation.graphqls", Input: `# What makes this schema a subgraph of a federated graph, in the words of
+# https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec.
+# A subgraph's SDL is without these definitions, as composers bring their own: Query._service gives the other files.
+
+"""
+What a gateway knows of an entity: an object of ` + "`" + `__typename` + "`" + `, and the field that its type is known by (` + "`" + `id` + "`" + `, of a Product
+` + "`" + `sku` + "`" + `). Other fields are not looked at.
+"""
+scalar _Any
+
+"What other subgraphs can refer to, and extend."
+union _Entity = Customer | Employee | Order | Product | Warehouse
+
+"This subgraph, as those who compose a federated graph want to know it."
+type _Service {
+  "The subgraph's schema, with the directives of federation."
+  sdl: String!
+}
+
+extend type Query {
+  """
+  The entities that a gateway knows by their keys, in the order of ` + "`" + `representations` + "`" + `: null for one that does not exist, null and an
+  error for one that cannot be looked up. All of a type are read together, in one BatchGetItem for each hundred.
+  """
+  _entities(
+    "What is known of each, 1,000 at most."
+    representations: [_Any!]!
+  ): [_Entity]!
+
+  "The subgraph's schema for composition; also where introspection is off."
+  _service: _Service!
+}
+
+"Names the version of federation that the schema's directives are of."
+directive @link(
+  "The specification's address, with its version."
+  url: String!
+  "The directives that stand here under their own names."
+  import: [link__Import]
+) repeatable on SCHEMA
+
+"The fields by which other subgraphs refer to objects of the type."
+directive @key(
+  "The fields, as a selection."
+  fields: federation__FieldSet!
+  "Whether this subgraph can be asked for the object; it always can."
+  resolvable: Boolean = true
+) repeatable on OBJECT | INTERFACE
+
+"Other subgraphs may have the type, or the field, too; it means the same in all."
+directive @shareable on FIELD_DEFINITION | OBJECT
+
+"A selection of fields, without braces around it."
+scalar federation__FieldSet
+
+"The name of a directive."
+scalar link__Import
 `, BuiltIn: false},
 	{Name: "../inputs.graphqls", Input: `"A customer to add."
 input CreateCustomerInput {
@@ -2903,7 +2991,7 @@ interface UserError {
 }
 
 "What the input names does not exist."
-type NotFound implements UserError {
+type NotFound implements UserError @shareable {
   "` + "`" + `NOT_FOUND` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2913,7 +3001,7 @@ type NotFound implements UserError {
 }
 
 "A value of the input cannot be taken, or not in this situation."
-type InvalidInput implements UserError {
+type InvalidInput implements UserError @shareable {
   "` + "`" + `INVALID` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2923,7 +3011,7 @@ type InvalidInput implements UserError {
 }
 
 "The record has changed since the caller read it; the payload carries it as it is now."
-type VersionConflict implements UserError {
+type VersionConflict implements UserError @shareable {
   "` + "`" + `VERSION_CONFLICT` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2935,7 +3023,7 @@ type VersionConflict implements UserError {
 }
 
 "The order cannot move to that status from where it is."
-type InvalidTransition implements UserError {
+type InvalidTransition implements UserError @shareable {
   "` + "`" + `INVALID_TRANSITION` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2951,7 +3039,7 @@ type InvalidTransition implements UserError {
 }
 
 "There are not as many pieces of a product: in all, or in the warehouse that the input names."
-type InsufficientStock implements UserError {
+type InsufficientStock implements UserError @shareable {
   "` + "`" + `INSUFFICIENT_STOCK` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2965,7 +3053,7 @@ type InsufficientStock implements UserError {
 }
 
 "Another customer has this e-mail address."
-type EmailTaken implements UserError {
+type EmailTaken implements UserError @shareable {
   "` + "`" + `EMAIL_TAKEN` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2975,7 +3063,7 @@ type EmailTaken implements UserError {
 }
 
 "There is one with this id already."
-type AlreadyExists implements UserError {
+type AlreadyExists implements UserError @shareable {
   "` + "`" + `ALREADY_EXISTS` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2985,7 +3073,7 @@ type AlreadyExists implements UserError {
 }
 
 "The idempotency key came with another request before: take a new key for each new request."
-type IdempotencyKeyReused implements UserError {
+type IdempotencyKeyReused implements UserError @shareable {
   "` + "`" + `IDEMPOTENCY_KEY_REUSED` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -2995,7 +3083,7 @@ type IdempotencyKeyReused implements UserError {
 }
 
 "The order would have more lines than one can have."
-type TooManyLines implements UserError {
+type TooManyLines implements UserError @shareable {
   "` + "`" + `TOO_MANY_LINES` + "`" + `."
   code: ErrorCode!
   "A sentence that says what to change."
@@ -3154,7 +3242,7 @@ type UpdateEmployeePayload {
 Ordergraph: an e-commerce order book served from one DynamoDB table. Every list is read by a key, pages are
 always full while more exists, and what a level of a query refers to is read together, each record once.
 """
-schema {
+schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]) {
   query: Query
   mutation: Mutation
 }
@@ -3342,7 +3430,7 @@ type Query {
 }
 
 "Someone who buys."
-type Customer {
+type Customer @key(fields: "id") {
   "The customer's id."
   id: ID!
   "The customer's or the company's name."
@@ -3399,7 +3487,7 @@ enum OrderStatus {
 }
 
 "What a customer bought, at one time, for one total."
-type Order {
+type Order @key(fields: "id") {
   "The order's id: a ULID, so ids sort by the time of placing."
   id: ID!
   "Where the order stands now."
@@ -3515,7 +3603,7 @@ type OrderEvent {
 }
 
 "Where goods go."
-type Address {
+type Address @shareable {
   "Who receives them."
   recipient: String!
   "Street and number."
@@ -3533,7 +3621,7 @@ type Address {
 }
 
 "Something the shop sells."
-type Product {
+type Product @key(fields: "sku") {
   "The stock keeping unit, the product's id."
   sku: ID!
   "The product's name."
@@ -3592,7 +3680,7 @@ type InventoryLevel {
 }
 
 "A place where goods lie and people work."
-type Warehouse {
+type Warehouse @key(fields: "id") {
   "The warehouse's id."
   id: ID!
   "The warehouse's name."
@@ -3624,7 +3712,7 @@ type Warehouse {
 }
 
 "Someone who works for the shop."
-type Employee {
+type Employee @key(fields: "id") {
   "The employee's id."
   id: ID!
   "The employee's full name."
@@ -3664,7 +3752,7 @@ type Employee {
 }
 
 "An amount of money."
-type Money {
+type Money @shareable {
   "The amount in major units (dollars, not cents), with as many digits behind the point as the currency has."
   amount: Decimal!
   "The currency."
@@ -4278,6 +4366,14 @@ func (ec *executionContext) childFields_WarehouseEdge(ctx context.Context, field
 		return ec.fieldContext_WarehouseEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type WarehouseEdge", field.Name)
+}
+
+func (ec *executionContext) childFields__Service(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sdl":
+		return ec.fieldContext__Service_sdl(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type _Service", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4961,6 +5057,20 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query__entities_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "representations",
+		func(ctx context.Context, v any) ([]any, error) {
+			return ec.unmarshalN_Any2ᚕinterfaceᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["representations"] = arg0
 	return args, nil
 }
 
@@ -11464,6 +11574,82 @@ func (ec *executionContext) fieldContext_Query_warehouses(ctx context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _Query__entities(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query__entities(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.__resolve_entities(ctx, fc.Args["representations"].([]any)), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Entity) graphql.Marshaler {
+			return ec.marshalN_Entity2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEntity(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query__entities(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type _Entity does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query__entities_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query__service(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query__service(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.__resolve__service(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Subgraph) graphql.Marshaler {
+			return ec.marshalN_Service2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSubgraph(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query__service(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields__Service(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12542,6 +12728,29 @@ func (ec *executionContext) fieldContext_WarehouseEdge_node(_ context.Context, f
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) __Service_sdl(ctx context.Context, field graphql.CollectedField, obj *Subgraph) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext__Service_sdl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SDL(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext__Service_sdl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("_Service", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -14870,6 +15079,54 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 	}
 }
 
+func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, obj Entity) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case commerce.Warehouse:
+		return ec._Warehouse(ctx, sel, &obj)
+	case *commerce.Warehouse:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Warehouse(ctx, sel, obj)
+	case commerce.Product:
+		return ec._Product(ctx, sel, &obj)
+	case *commerce.Product:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Product(ctx, sel, obj)
+	case commerce.Order:
+		return ec._Order(ctx, sel, &obj)
+	case *commerce.Order:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Order(ctx, sel, obj)
+	case commerce.Employee:
+		return ec._Employee(ctx, sel, &obj)
+	case *commerce.Employee:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Employee(ctx, sel, obj)
+	case commerce.Customer:
+		return ec._Customer(ctx, sel, &obj)
+	case *commerce.Customer:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Customer(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of _Entity must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
@@ -15357,7 +15614,7 @@ func (ec *executionContext) _CreateWarehousePayload(ctx context.Context, sel ast
 	return out
 }
 
-var customerImplementors = []string{"Customer"}
+var customerImplementors = []string{"Customer", "_Entity"}
 
 func (ec *executionContext) _Customer(ctx context.Context, sel ast.SelectionSet, obj *commerce.Customer) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, customerImplementors)
@@ -15759,7 +16016,7 @@ func (ec *executionContext) _EmailTaken(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var employeeImplementors = []string{"Employee"}
+var employeeImplementors = []string{"Employee", "_Entity"}
 
 func (ec *executionContext) _Employee(ctx context.Context, sel ast.SelectionSet, obj *commerce.Employee) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, employeeImplementors)
@@ -16765,7 +17022,7 @@ func (ec *executionContext) _NotFound(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
-var orderImplementors = []string{"Order"}
+var orderImplementors = []string{"Order", "_Entity"}
 
 func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, obj *commerce.Order) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderImplementors)
@@ -17741,7 +17998,7 @@ func (ec *executionContext) _PlaceOrderPayload(ctx context.Context, sel ast.Sele
 	return out
 }
 
-var productImplementors = []string{"Product"}
+var productImplementors = []string{"Product", "_Entity"}
 
 func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, obj *commerce.Product) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, productImplementors)
@@ -18348,6 +18605,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "_entities":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query__entities(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "_service":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query__service(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -18833,7 +19134,7 @@ func (ec *executionContext) _VersionConflict(ctx context.Context, sel ast.Select
 	return out
 }
 
-var warehouseImplementors = []string{"Warehouse"}
+var warehouseImplementors = []string{"Warehouse", "_Entity"}
 
 func (ec *executionContext) _Warehouse(ctx context.Context, sel ast.SelectionSet, obj *commerce.Warehouse) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, warehouseImplementors)
@@ -19024,6 +19325,44 @@ func (ec *executionContext) _WarehouseEdge(ctx context.Context, sel ast.Selectio
 			}
 		case "node":
 			out.Values[i] = ec._WarehouseEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var _ServiceImplementors = []string{"_Service"}
+
+func (ec *executionContext) __Service(ctx context.Context, sel ast.SelectionSet, obj *Subgraph) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, _ServiceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("_Service")
+		case "sdl":
+			out.Values[i] = ec.__Service_sdl(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -20519,6 +20858,71 @@ func (ec *executionContext) marshalNWarehouseEdge2ᚖgithubᚗcomᚋordergraph�
 	return ec._WarehouseEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalN_Any2interface(ctx context.Context, v any) (any, error) {
+	res, err := graphql.UnmarshalAny(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalN_Any2interface(ctx context.Context, sel ast.SelectionSet, v any) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	_ = sel
+	res := graphql.MarshalAny(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalN_Any2ᚕinterfaceᚄ(ctx context.Context, v any) ([]any, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]any, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalN_Any2interface(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalN_Any2ᚕinterfaceᚄ(ctx context.Context, sel ast.SelectionSet, v []any) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalN_Any2interface(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalN_Entity2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEntity(ctx context.Context, sel ast.SelectionSet, v []Entity) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalO_Entity2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEntity(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalN_Service2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSubgraph(ctx context.Context, sel ast.SelectionSet, v Subgraph) graphql.Marshaler {
+	return ec.__Service(ctx, sel, &v)
+}
+
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
 	return ec.___Directive(ctx, sel, &v)
 }
@@ -20649,6 +21053,22 @@ func (ec *executionContext) unmarshalN__TypeKind2string(ctx context.Context, v a
 }
 
 func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNfederation__FieldSet2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNfederation__FieldSet2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(v)
 	if res == graphql.Null {
@@ -21107,6 +21527,13 @@ func (ec *executionContext) marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋord
 	return ec._Warehouse(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalO_Entity2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEntity(ctx context.Context, sel ast.SelectionSet, v Entity) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec.__Entity(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -21195,6 +21622,53 @@ func (ec *executionContext) marshalO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgen�
 		return graphql.Null
 	}
 	return ec.___Type(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOlink__Import2ᚕᚖstring(ctx context.Context, v any) ([]*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalOlink__Import2ᚖstring(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOlink__Import2ᚕᚖstring(ctx context.Context, sel ast.SelectionSet, v []*string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalOlink__Import2ᚖstring(ctx, sel, v[i])
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOlink__Import2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalString(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOlink__Import2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(*v)
+	return res
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -38,14 +38,24 @@ var argumentValues = map[string][]string{
 func selectionSet(t *rapid.T, d *ast.Definition, depth int) string {
 	var b strings.Builder
 	b.WriteString("{ __typename")
+	if d.Kind == ast.Union {
+		for _, name := range d.Types {
+			if rapid.Bool().Draw(t, name) {
+				b.WriteString(" ... on " + name + " " + selectionSet(t, parsedSchema.Types[name], depth))
+			}
+		}
+		return b.String() + " }"
+	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "fields") {
 		f := rapid.SampledFrom(d.Fields).Draw(t, "field")
 		of := parsedSchema.Types[f.Type.Name()]
-		if strings.HasPrefix(f.Name, "__") || depth == 0 && of.Kind == ast.Object {
+		composite := of.Kind == ast.Object || of.Kind == ast.Union
+		if strings.HasPrefix(f.Name, "__") || depth == 0 && composite {
 			continue
 		}
-		fmt.Fprintf(&b, " a%d: %s%s", i, f.Name, arguments(t, f))
-		if of.Kind == ast.Object {
+		// The type is in the alias, as fields of two types may not share a name where both may stand.
+		fmt.Fprintf(&b, " %s%d: %s%s", d.Name, i, f.Name, arguments(t, f))
+		if composite {
 			next := depth - 1
 			if strings.HasSuffix(of.Name, "Connection") || strings.HasSuffix(of.Name, "Edge") {
 				next = depth // pages are not a level
@@ -64,6 +74,10 @@ func selectionSet(t *rapid.T, d *ast.Definition, depth int) string {
 func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 	var given []string
 	for _, a := range f.Arguments {
+		if a.Name == "representations" {
+			given = append(given, a.Name+": ["+strings.Join(rapid.SliceOfN(rapid.Custom(representation), 0, 6).Draw(t, a.Name), " ")+"]")
+			continue
+		}
 		values := argumentValues[a.Name]
 		if values == nil || !a.Type.NonNull && rapid.IntRange(0, 3).Draw(t, "given") > 0 {
 			continue
@@ -74,6 +88,16 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 		return ""
 	}
 	return "(" + strings.Join(given, ", ") + ")"
+}
+
+// representation draws what a gateway knows of an entity, as GraphQL spells it.
+func representation(t *rapid.T) string {
+	typ := rapid.SampledFrom([]string{"Customer", "Employee", "Order", "Order", "Product", "Warehouse", "Money"}).Draw(t, "type")
+	key := "id"
+	if typ == "Product" {
+		key = "sku"
+	}
+	return fmt.Sprintf("{__typename: %q, %s: %s}", typ, key, rapid.SampledFrom(argumentValues[key]).Draw(t, key))
 }
 
 // A plan decides nothing: whatever the query, the answer is the same without one. And it forgets nothing: all that a query

@@ -48,10 +48,16 @@ type Resolver struct {
 	requestID func(ctx context.Context) string
 }
 
-// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain POST.
+// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain POST, and without the
+// directives of federation and the types of their arguments, which only those who compose schemas can use.
 func newSchema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
-	delete(schema.Directives, "defer")
+	for _, name := range []string{"defer", "link", "key", "shareable"} {
+		delete(schema.Directives, name)
+	}
+	for _, name := range []string{"link__Import", "federation__FieldSet"} {
+		delete(schema.Types, name)
+	}
 	return schema
 }
 

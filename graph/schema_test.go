@@ -1,16 +1,21 @@
 package graph
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 )
+
+var update = flag.Bool("update", false, "write the published schema of the subgraph")
 
 // own are the types that this schema defines, by name.
 func own(t *testing.T) []*ast.Definition {
@@ -78,7 +83,8 @@ func TestNullability(t *testing.T) {
 			if f.Type.NonNull != want {
 				t.Errorf("%s is of type %s", name, f.Type)
 			}
-			if f.Type.Elem != nil && !f.Type.Elem.NonNull {
+			// Federation wants null for an entity that does not exist.
+			if f.Type.Elem != nil && !f.Type.Elem.NonNull && name != "Query._entities" {
 				t.Errorf("%s is of type %s: its elements may be null", name, f.Type)
 			}
 		}
@@ -170,11 +176,83 @@ func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 	}
 }
 
-func TestDeferIsNotPromised(t *testing.T) {
-	if parsedSchema.Directives["defer"] == nil {
-		t.Fatal("the parser adds no @defer any more: newSchema need not take it out")
+// Clients are promised nothing that serves only those who compose or generate code from the schema.
+func TestMachineryIsNotPromised(t *testing.T) {
+	served := newSchema()
+	for _, name := range []string{"defer", "link", "key", "shareable"} {
+		if parsedSchema.Directives[name] == nil {
+			t.Errorf("@%s is not defined: newSchema need not take it out", name)
+		}
 	}
-	if newSchema().Directives["defer"] != nil {
-		t.Error("the schema has @defer, which nothing serves")
+	for name := range served.Directives {
+		if !slices.Contains([]string{"skip", "include", "deprecated", "specifiedBy", "oneOf"}, name) {
+			t.Errorf("the schema has @%s, which no client can use", name)
+		}
+	}
+	reached := map[string]bool{}
+	var reach func(name string)
+	reach = func(name string) {
+		if reached[name] {
+			return
+		}
+		reached[name] = true
+		d := served.Types[name]
+		if d == nil {
+			t.Fatalf("the schema needs %s, which it does not have", name)
+		}
+		for _, f := range d.Fields {
+			reach(f.Type.Name())
+			for _, a := range f.Arguments {
+				reach(a.Type.Name())
+			}
+		}
+		for _, possible := range served.GetPossibleTypes(d) {
+			reach(possible.Name)
+		}
+	}
+	for _, root := range []string{"Query", "Mutation", "Float"} {
+		reach(root)
+	}
+	for name := range served.Types {
+		if !reached[name] && !strings.HasPrefix(name, "__") {
+			t.Errorf("the schema has %s, which no query can reach", name)
+		}
+	}
+}
+
+// What composers are given says what they need to know, and leaves out what they bring themselves.
+func TestSubgraph(t *testing.T) {
+	sdl := Subgraph{}.SDL()
+	document, err := parser.ParseSchema(&ast.Source{Input: sdl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Directives) > 0 || strings.Contains(sdl, "_Any") || strings.Contains(sdl, "_service") {
+		t.Errorf("the subgraph defines federation's own: %d directives", len(document.Directives))
+	}
+	var entities []string
+	for _, d := range document.Definitions {
+		keys := d.Directives.ForNames("key")
+		if len(keys) == 0 {
+			continue
+		}
+		entities = append(entities, d.Name)
+		if d.Fields.ForName(keys[0].Arguments.ForName("fields").Value.Raw) == nil || len(keys) > 1 {
+			t.Errorf("%s has the keys %v", d.Name, keys)
+		}
+	}
+	slices.Sort(entities)
+	if members := parsedSchema.Types["_Entity"].Types; !slices.Equal(entities, members) {
+		t.Errorf("entities are %v, _Entity is one of %v", entities, members)
+	}
+
+	const published = "../deploy/subgraph.graphqls"
+	if *update {
+		if err := os.WriteFile(published, []byte(sdl), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(published); err != nil || string(text) != sdl {
+		t.Errorf("%s is not what the server tells (%v): go test ./graph -run Subgraph -update writes it", published, err)
 	}
 }

@@ -45,7 +45,8 @@ func (p *plan) selection(typ string, set ast.SelectionSet, path string) *selecti
 // each gives every field of the selection, after @skip and @include.
 func (s *selection) each() []*selected {
 	s.once.Do(func() {
-		collected := graphql.CollectFields(s.plan.operation, s.set, []string{s.typ})
+		// A fragment on the union of entities applies to each of them; elsewhere validation lets none through.
+		collected := graphql.CollectFields(s.plan.operation, s.set, []string{s.typ, "_Entity"})
 		counted := slices.ContainsFunc(collected, func(f graphql.CollectedField) bool { return f.Name == "itemCount" })
 		for _, f := range collected {
 			path := f.Alias

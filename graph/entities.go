@@ -1,0 +1,164 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Entity is a record that other subgraphs can refer to: a customer, an order, a product, an employee or a warehouse.
+type Entity any
+
+// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the page has that they come from.
+const maxRepresentations = 1000
+
+// entityID returns the id that a representation names: a commerce.CustomerID, OrderID, SKU, EmployeeID or WarehouseID.
+//
+// Errors: commerce.InvalidError, where the representation names none.
+func entityID(representation any) (any, error) {
+	fields, ok := representation.(map[string]any)
+	if !ok {
+		return nil, commerce.For("representations", commerce.Invalid("holds something that is no object: give each as {__typename, and the type's key}"))
+	}
+	switch fields["__typename"] {
+	case "Customer":
+		return keyed(fields, "id", commerce.ParseID[commerce.CustomerID])
+	case "Order":
+		return keyed(fields, "id", commerce.ParseOrderID)
+	case "Product":
+		return keyed(fields, "sku", commerce.ParseID[commerce.SKU])
+	case "Employee":
+		return keyed(fields, "id", commerce.ParseID[commerce.EmployeeID])
+	case "Warehouse":
+		return keyed(fields, "id", commerce.ParseID[commerce.WarehouseID])
+	default:
+		return nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are Customer, Employee, Order, Product and Warehouse"))
+	}
+}
+
+// keyed reads the field of a representation that its type is known by.
+func keyed[ID any](fields map[string]any, key string, parse func(string) (ID, error)) (any, error) {
+	text := ""
+	switch value := fields[key].(type) {
+	case nil:
+		return nil, commerce.For(key, commerce.Invalid("is missing or null: the type is known by it"))
+	case string:
+		text = value
+	case json.Number:
+		text = value.String() // of a variable
+	case int64:
+		text = strconv.FormatInt(value, 10) // of a literal
+	}
+	if _, number := fields[key].(json.Number); text == "" || number && strings.ContainsAny(text, ".eE") {
+		return nil, commerce.For(key, commerce.Invalid("is no ID: give a text, or a whole number"))
+	}
+	id, err := parse(text)
+	if err != nil {
+		return nil, commerce.For(key, err)
+	}
+	return id, nil
+}
+
+// entities looks up what representations name, each by itself: where one cannot be looked up, its error stands at its place.
+//
+// Errors: commerce.InvalidError where there are too many of them.
+func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
+	if len(representations) > maxRepresentations {
+		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), maxRepresentations))
+	}
+	found := make([]Entity, len(representations))
+	var looking sync.WaitGroup
+	for i, representation := range representations {
+		looking.Go(func() {
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+			// A panic in a goroutine of its own would end the server.
+			defer func() {
+				if panicked := recover(); panicked != nil {
+					graphql.AddError(ctx, recovered(ctx, panicked))
+				}
+			}()
+			entity, err := entityOf(ctx, representation)
+			if err != nil {
+				graphql.AddError(ctx, err)
+				return
+			}
+			found[i] = entity
+		})
+	}
+	looking.Wait()
+	return found, nil
+}
+
+// entityOf looks up what a representation names, nil where it does not exist.
+func entityOf(ctx context.Context, representation any) (Entity, error) {
+	id, err := entityID(representation)
+	if err != nil {
+		return nil, err
+	}
+	switch id := id.(type) {
+	case commerce.CustomerID:
+		return entity(of(ctx).Customer.Load(ctx, id))
+	case commerce.OrderID:
+		return entity(of(ctx).Order(ctx, id))
+	case commerce.SKU:
+		return entity(of(ctx).Product(ctx, id))
+	case commerce.EmployeeID:
+		return entity(of(ctx).Employee.Load(ctx, id))
+	case commerce.WarehouseID:
+		return entity(of(ctx).Warehouse.Load(ctx, id))
+	default:
+		return nil, gqlerror.Errorf("no entity is known by a %T", id)
+	}
+}
+
+// entity makes an Entity of a record, nil where it does not exist: a pointer that is nil would be no nil Entity.
+func entity[T any](v *T, err error) (Entity, error) {
+	if v, err = orNull(v, err); v == nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// entities adds what _entities asks for to what its root field's level looks up.
+func (p *plan) entities(ctx context.Context, f *selected, named *refs, wholeOrders *wanted[commerce.OrderID], wholeProducts *wanted[commerce.SKU]) {
+	representations := f.representations(ctx)
+	if f.refused.Load() || len(representations) > maxRepresentations {
+		return
+	}
+	of := func(typ string) []*selection { return []*selection{p.selection(typ, f.Selections, f.path)} }
+	customers, orders, products, employees, warehouses := of("Customer"), of("Order"), of("Product"), of("Employee"), of("Warehouse")
+	timelines, inventories := selects(orders, "timeline"), selects(products, "inventory")
+	for _, representation := range representations {
+		id, err := entityID(representation)
+		if err != nil {
+			continue
+		}
+		switch id := id.(type) {
+		case commerce.CustomerID:
+			named.customers.add(id, f.path, customers)
+		case commerce.OrderID:
+			if timelines {
+				wholeOrders.add(id, f.path, orders)
+			} else {
+				named.orders.add(id, f.path, orders)
+			}
+		case commerce.SKU:
+			if inventories {
+				wholeProducts.add(id, f.path, products)
+			} else {
+				named.products.add(id, f.path, products)
+			}
+		case commerce.EmployeeID:
+			named.employees.add(id, f.path, employees)
+		case commerce.WarehouseID:
+			named.warehouses.add(id, f.path, warehouses)
+		}
+	}
+}

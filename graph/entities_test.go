@@ -1,0 +1,223 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// sampled executes queries on the sample order book.
+func sampled(t *testing.T) *Executor {
+	t.Helper()
+	return NewExecutor(Options{
+		Store:   storetest.Sample(t, storetest.Engines()[0].Client(t)),
+		Cursors: NewCursors([]byte("a key for tests")),
+		Report:  func(_ context.Context, err error) { t.Error(err) },
+	})
+}
+
+const gatewayQuery = `query ($representations: [_Any!]!) {
+	_entities(representations: $representations) {
+		__typename
+		... on Customer { name }
+		... on Order { status }
+		... on Product { name }
+		... on Employee { name }
+		... on Warehouse { name }
+	}
+}`
+
+// represented reads representations as HTTP does.
+func represented(t testing.TB, text string) []any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var representations []any
+	if err := d.Decode(&representations); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return representations
+}
+
+// execute answers a query as JSON.
+func execute(t testing.TB, e *Executor, r Request) (string, reply) {
+	t.Helper()
+	text, err := json.Marshal(e.Execute(WithExplain(t.Context()), r).Response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got reply
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	return string(text), got
+}
+
+// Whatever stands beside them, representations that name something are answered, those that name nothing that exists are null, and
+// those that name nothing at all are an error at their place.
+func TestEachRepresentationStandsForItself(t *testing.T) {
+	e := sampled(t)
+	const good, answer = `{"__typename": "Customer", "id": "cust_01"}`, `{"__typename":"Customer","name":"Alice Chen"}`
+	for _, c := range []struct{ representation, answer, wrong string }{
+		{good, answer, ""},
+		{`{"__typename": "Order", "id": "01HVMK3P2Q0000000000000001"}`, `{"__typename":"Order","status":"DELIVERED"}`, ""},
+		{`{"__typename": "Product", "sku": "prod_100"}`, `{"__typename":"Product","name":"Widget A"}`, ""},
+		{`{"__typename": "Customer", "id": "cust_01", "loyaltyPoints": {"of": [1, 2]}, "name": "Bob"}`, answer, ""},
+		{`{"__typename": "Customer", "id": "nobody"}`, `null`, ""},
+		{`{"__typename": "Customer", "id": 7}`, `null`, ""},
+		{`{"__typename": "Order", "id": "01HVMK3P2Q0000000000000009"}`, `null`, ""},
+		{`{"__typename": "Warehouse", "id": "nowhere"}`, `null`, ""},
+		{`{"__typename": "Employee", "id": "nobody"}`, `null`, ""},
+		{`{"__typename": "Product", "sku": "nothing"}`, `null`, ""},
+		{`{}`, `null`, `argument "__typename" is no entity`},
+		{`{"id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{"__typename": null, "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{"__typename": ["Customer"], "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{"__typename": "Money", "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{"__typename": "customer", "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{"__typename": "Customer"}`, `null`, `argument "id" is missing or null`},
+		{`{"__typename": "Customer", "id": null}`, `null`, `argument "id" is missing or null`},
+		{`{"__typename": "Product", "id": "prod_100"}`, `null`, `argument "sku" is missing or null`},
+		{`{"__typename": "Customer", "id": ""}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": true}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": 1.5}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": 1e3}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": {"id": "cust_01"}}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": ["cust_01"]}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": "a#b"}`, `null`, `argument "id" holds '#'`},
+		{`{"__typename": "Order", "id": "cust_01"}`, `null`, `argument "id" has 7 characters`},
+		{`{"__typename": "Order", "id": 7}`, `null`, `argument "id" has 1 characters`},
+		{`"Customer"`, `null`, `argument "representations" holds something that is no object`},
+		{`[[]]`, `null`, `argument "representations" holds something that is no object`},
+	} {
+		t.Run(c.representation, func(t *testing.T) {
+			text := fmt.Sprintf(`[%s, %s, %[1]s]`, good, c.representation)
+			_, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": represented(t, text)}})
+			if want := fmt.Sprintf(`{"_entities":[%s,%s,%[1]s]}`, answer, c.answer); string(got.Data) != want {
+				t.Errorf("the answer is %s, want %s", got.Data, want)
+			}
+			switch {
+			case c.wrong == "" && len(got.Errors) == 0:
+			case c.wrong != "" && len(got.Errors) == 1 && strings.HasPrefix(got.Errors[0].Message, c.wrong) && fmt.Sprint(got.Errors[0].Path) == "[_entities 1]":
+			default:
+				t.Errorf("errors are %v, want %q at its place", got.Errors, c.wrong)
+			}
+		})
+	}
+}
+
+// Representations in the document's text are read like those in variables.
+func TestRepresentationsInTheDocument(t *testing.T) {
+	e := sampled(t)
+	for query, want := range map[string]string{
+		`{ a: _entities(representations: [{__typename: "Order", id: "01HVMK3P2Q0000000000000001"}, {__typename: "Customer", id: 7}, {__typename: "Customer", id: "cust_01"}]) {
+			... on Order { a: status } ... on _Entity { ... on Customer { name } } } }`: `{"a":[{"a":"DELIVERED"},null,{"name":"Alice Chen"}]}`,
+		`query ($id: ID = "cust_01") { _entities(representations: {__typename: "Customer", id: $id}) { ... on Customer { name } } }`: `{"_entities":[{"name":"Alice Chen"}]}`,
+		`{ _entities(representations: []) { __typename } }`:                                                                          `{"_entities":[]}`,
+	} {
+		if text, got := execute(t, e, Request{Query: query}); string(got.Data) != want || len(got.Errors) > 0 {
+			t.Errorf("%s\nis answered by %s", query, text)
+		} else {
+			for _, r := range got.Extensions.Explain.Requests {
+				if r.Path == "" {
+					t.Errorf("%s\nno plan saw %s %s coming", query, r.AccessPattern, r.Key)
+				}
+			}
+		}
+	}
+}
+
+func TestNoMoreThanAThousandRepresentations(t *testing.T) {
+	e := sampled(t)
+	for _, n := range []int{1000, 1001} {
+		representations := make([]any, n)
+		for i := range representations {
+			representations[i] = map[string]any{"__typename": "Customer", "id": "cust_01"}
+		}
+		text, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": representations}})
+		if n <= maxRepresentations {
+			if answers := strings.Count(string(got.Data), "Alice Chen"); answers != n || len(got.Errors) > 0 || got.Extensions.Explain.Totals.Requests != 1 {
+				t.Errorf("%d representations have %d answers, %v, by %d requests", n, answers, got.Errors, got.Extensions.Explain.Totals.Requests)
+			}
+			continue
+		}
+		if string(got.Data) != "null" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "1001") || fmt.Sprint(got.Errors[0].Path) != "[_entities]" ||
+			!strings.Contains(text, CodeBadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
+			t.Errorf("%d representations are answered by %s", n, text)
+		}
+	}
+}
+
+// A panic costs the answer of one representation, not the server.
+func TestPanicsAtRepresentations(t *testing.T) {
+	var told []error
+	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
+	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
+	// Without loaders, looking up panics.
+	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})
+	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(told) != 1 {
+		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), told)
+	}
+}
+
+// Whatever representations a gateway sends, each is answered as the field of Query for it would.
+func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
+	e := sampled(t)
+	fields := map[string]string{"Customer": "customer", "Order": "order", "Product": "product", "Employee": "employee", "Warehouse": "warehouse"}
+	rapid.Check(t, func(rt *rapid.T) {
+		types := []string{"Customer", "Employee", "Order", "Product", "Warehouse"}
+		selections := map[string]string{}
+		var fragments, alone bytes.Buffer
+		for _, typ := range types {
+			selections[typ] = selectionSet(rt, parsedSchema.Types[typ], 2)
+			fmt.Fprintf(&fragments, " ... on %s %s", typ, selections[typ])
+		}
+		n := rapid.IntRange(0, 12).Draw(rt, "representations")
+		var representations []any
+		for i := range n {
+			typ, key := rapid.SampledFrom(types).Draw(rt, "type"), "id"
+			if typ == "Product" {
+				key = "sku"
+			}
+			quoted := rapid.SampledFrom(argumentValues[key]).Draw(rt, key)
+			id := strings.Trim(quoted, `"`)
+			representations = append(representations, map[string]any{"__typename": typ, key: id})
+			fmt.Fprintf(&alone, " e%d: %s(%s: %s) %s", i, fields[typ], key, quoted, selections[typ])
+		}
+		query := `query ($representations: [_Any!]!) { _entities(representations: $representations) {` + fragments.String() + ` } }`
+		_, together := execute(t, e, Request{Query: query, Variables: map[string]any{"representations": represented(t, marshalled(representations))}})
+		_, apart := execute(t, e, Request{Query: `{ __typename` + alone.String() + ` }`})
+		var data struct {
+			Entities []json.RawMessage `json:"_entities"`
+		}
+		own := map[string]json.RawMessage{}
+		if err := errors.Join(json.Unmarshal(together.Data, &data), json.Unmarshal(apart.Data, &own)); err != nil || len(data.Entities) != n {
+			rt.Fatalf("%s\n%v: %v; %s, %s", query, representations, err, together.Data, apart.Data)
+		}
+		for i, entity := range data.Entities {
+			if string(entity) != string(own[fmt.Sprintf("e%d", i)]) {
+				rt.Errorf("%s\n%v is\n%s, by its own field\n%s", query, representations[i], entity, own[fmt.Sprintf("e%d", i)])
+			}
+		}
+		if len(together.Errors) != len(apart.Errors) {
+			rt.Errorf("%s\n%v\n%v, by their own fields\n%v", query, representations, together.Errors, apart.Errors)
+		}
+	})
+}
+
+func marshalled(v []any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
