@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { changes } from './changes.js'
+import { published, released } from './schema.js'
+
+test('nothing breaks the clients of the last release', async (t) => {
+  const { breaking, dangerous } = await changes(released, published)
+  for (const change of dangerous) {
+    t.diagnostic(`dangerous: ${change}`)
+  }
+  assert.deepEqual(breaking, [], 'breaking changes since the last release: deprecate instead, or see CONTRIBUTING.md')
+})
+
+/** The published schema with one thing changed. */
+function edited(from, to) {
+  assert.equal(published.split(from).length, 2, `${from} stands once in the schema`)
+  return published.replace(from, to)
+}
+
+const order = 'type Order @key(fields: "id") {\n  "The order\'s id: a ULID, so ids sort by the time of placing."\n  id: ID!'
+
+for (const [what, from, to, message] of [
+  ['a field that is gone', '  "When the customer joined."\n  createdAt: DateTime!\n', '', "Field 'createdAt' was removed from object type 'Customer'"],
+  ['a field that may be null', '  hasNextPage: Boolean!', '  hasNextPage: Boolean', "Field 'PageInfo.hasNextPage' changed type from 'Boolean!' to 'Boolean'"],
+  ['a field of another type', '  currencyCode: CurrencyCode!\n}\n\n"A span of time', '  currencyCode: String!\n}\n\n"A span of time', "Field 'Money.currencyCode' changed type from 'CurrencyCode!' to 'String!'"],
+  ['an argument that has to be given', '    email: String!\n  ): Customer', '    email: String!\n    country: String!\n  ): Customer', "Argument 'country: String!' added to field 'Query.customerByEmail'"],
+  ['an enum value that is gone', '  "The order was brought in from elsewhere, in the status that `to` tells."\n  IMPORTED\n', '', "Enum value 'IMPORTED' was removed from enum 'OrderEventType'"],
+  ['an interface that is gone', 'type NotFound implements UserError', 'type NotFound', "'NotFound' object type no longer implements 'UserError' interface"],
+  ['a key that is gone', 'type Product @key(fields: "sku")', 'type Product', "Directive 'key' was removed from object 'Product'"],
+  ['another key', order, order.replace('fields: "id"', 'fields: "version"'), "Argument 'fields' was removed from '@key'"],
+  ['a value that others may not have any more', 'type PageInfo @shareable', 'type PageInfo', "Directive 'shareable' was removed from object 'PageInfo'"],
+]) {
+  test(`${what} is a break: ${message}`, async () => {
+    const { breaking } = await changes(published, edited(from, to))
+    assert.deepEqual(breaking, [message])
+  })
+}
+
+test('what is new, or deprecated, is none', async () => {
+  const more = edited('  "When the customer joined."\n', '  "Since when."\n  since: DateTime @deprecated(reason: "for the test")\n  "When the customer joined."\n')
+  assert.deepEqual(await changes(published, more), { breaking: [], dangerous: [] })
+})
+
+test('an enum value that is new is dangerous', async () => {
+  const more = edited('  IMPORTED\n', '  IMPORTED\n  SPLIT\n')
+  assert.deepEqual(await changes(published, more), {
+    breaking: [],
+    dangerous: ["Enum value 'SPLIT' was added to enum 'OrderEventType'"],
+  })
+})
