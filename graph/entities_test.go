@@ -120,7 +120,7 @@ func TestRepresentationsInTheDocument(t *testing.T) {
 	e := sampled(t)
 	for query, want := range map[string]string{
 		`{ a: _entities(representations: [{__typename: "Order", id: "01HVMK3P2Q0000000000000001"}, {__typename: "Customer", id: 7}, {__typename: "Customer", id: "cust_01"}]) {
-			... on Order { a: status } ... on _Entity { ... on Customer { name } } } }`: `{"a":[{"a":"DELIVERED"},null,{"name":"Alice Chen"}]}`,
+			... on Order { a: status } ... on _Entity { ... on Customer { name orders(first: 1) { nodes { __typename } } } } } }`: `{"a":[{"a":"DELIVERED"},null,{"name":"Alice Chen","orders":{"nodes":[{"__typename":"Order"}]}}]}`,
 		`query ($id: ID = "cust_01") { _entities(representations: {__typename: "Customer", id: $id}) { ... on Customer { name } } }`: `{"_entities":[{"name":"Alice Chen"}]}`,
 		`{ _entities(representations: []) { __typename } }`:                                                                          `{"_entities":[]}`,
 	} {

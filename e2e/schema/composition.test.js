@@ -28,6 +28,26 @@ for (const [what, subgraphs] of [
   })
 }
 
+test('the user errors of other subgraphs compose with ours', () => {
+  const typeDefs = parse(`
+    extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])
+    type Query { points(customerId: ID!): Int }
+    type Mutation { redeem(customerId: ID!): RedeemPayload }
+    type RedeemPayload { customer: Customer userErrors: [UserError!]! }
+    type Customer @key(fields: "id") { id: ID! points: Int }
+    interface UserError { code: ErrorCode! message: String! field: [String!] }
+    enum ErrorCode { NOT_FOUND TOO_FEW_POINTS }
+    type NotFound implements UserError @shareable { code: ErrorCode! message: String! field: [String!] }
+    type TooFewPoints implements UserError { code: ErrorCode! message: String! field: [String!] has: Int! }
+  `)
+  const subgraphs = [...alone, { name: 'redeem', url: 'http://redeem.example/graphql', typeDefs }]
+  const { errors, hints } = composeApollo(subgraphs)
+  assert.deepEqual(errors?.map(String) ?? [], [])
+  // That an enum of both has more values is told for those who look for it.
+  assert.deepEqual(hints.filter(({ definition }) => definition.level.name !== 'DEBUG').map(String), [])
+  assert.deepEqual(composeGuild(subgraphs).errors?.map(String) ?? [], [])
+})
+
 test('what does not fit composes with neither', () => {
   const wrong = parse(loyalty.replace('type Money @shareable', 'type Money'))
   const subgraphs = [...alone, { name: 'loyalty', url: 'http://loyalty.example/graphql', typeDefs: wrong }]
