@@ -4,6 +4,9 @@ go 1.26.0
 
 tool github.com/99designs/gqlgen
 
+// Packages of npm can have Go files.
+ignore node_modules
+
 require (
 	github.com/99designs/gqlgen v0.17.95
 	github.com/aws/aws-sdk-go-v2 v1.47.5
