@@ -22,6 +22,8 @@ func sampled(t *testing.T) *Executor {
 		Store:   storetest.Sample(t, storetest.Engines()[0].Client(t)),
 		Cursors: NewCursors([]byte("a key for tests")),
 		Report:  func(_ context.Context, err error) { t.Error(err) },
+		// One by one, entities take more than a query has room for.
+		Limits: Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30},
 	})
 }
 
