@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"pgregory.net/rapid"
@@ -230,5 +231,28 @@ func TestDocumentedCosts(t *testing.T) {
 	heavy := costOf(t, e, `{customers(first:100){nodes{orders(first:20){nodes{items(first:10){nodes{product{name}}}}}}}}`, nil)
 	if plain := strings.ReplaceAll(string(text), ",", ""); !strings.Contains(plain, fmt.Sprintf("costs %d and", heavy)) {
 		t.Errorf("the last example costs %d", heavy)
+	}
+}
+
+// A gateway pays for each record that it asks for.
+func TestEntitiesCost(t *testing.T) {
+	schema, err := gqlparser.LoadSchema(&ast.Source{Input: `scalar Any union E = A type A { id: ID! } type Query { _entities(representations: [Any!]!): [E]! }`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		query string
+		given int
+		want  int
+	}{
+		{`{_entities(representations:[{id:"1"},{id:"2"},{id:"3"}]){...on A{id}}}`, 0, 1 + 3*2},
+		{`{_entities(representations:{id:"1"}){...on A{id}}}`, 0, 1 + 2},
+		{`query($r:[Any!]!){_entities(representations:$r){...on A{id}}}`, 7, 1 + 7*2},
+		{`query($a:Any!){_entities(representations:[$a,$a]){...on A{id}}}`, 1, 1 + 2*2},
+	} {
+		operation := operationOf(t, schema, c.query)
+		if cost := newCosts(schema, DefaultLimits()).of(operation, map[string]any{"r": make([]any, c.given), "a": map[string]any{}}); cost != c.want {
+			t.Errorf("%s costs %d, want %d", c.query, cost, c.want)
+		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/tools/txtar"
 )
@@ -240,5 +242,18 @@ func TestMessagesStayShort(t *testing.T) {
 				t.Errorf("%.50s: a message of %d bytes", query, len(err.Message))
 			}
 		}
+	}
+}
+
+// Fragments that spread one another in a long chain do not use up the stack; here it has a hundredth of its usual size.
+func TestMeasuringBoundsItsStack(t *testing.T) {
+	const chain = 50_000
+	document := parsed(t, `{...F0} `+numbered(chain, "fragment F%d on Query{...G%d} ")+` fragment F on Query{a}`)
+	for i := range chain { // F0 spreads F1, and so on
+		document.Fragments[i].SelectionSet[0].(*ast.FragmentSpread).Name = fmt.Sprintf("F%d", i+1)
+	}
+	defer debug.SetMaxStack(debug.SetMaxStack(10 << 20))
+	if errs := DefaultLimits().checkDocument(document); len(errs) == 0 || errs[0].Extensions["code"] != CodeTooDeep {
+		t.Errorf("%v, want %s", errs, CodeTooDeep)
 	}
 }
