@@ -20,15 +20,15 @@ import (
 // costOf is what a query costs by the default limits.
 func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
 	t.Helper()
-	document, errs := e.documents.parse(query)
+	document := e.documents.parse(query)
+	if len(document.errs) > 0 {
+		t.Fatalf("%s: %v", query, document.errs)
+	}
+	coerced, errs := coerceVariables(e.schema.Schema(), document.parsed.Operations[0], variables, e.limits, false)
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
-	coerced, errs := coerceVariables(e.schema.Schema(), document.Operations[0], variables, e.limits, false)
-	if len(errs) > 0 {
-		t.Fatalf("%s: %v", query, errs)
-	}
-	return e.costs.of(document.Operations[0], coerced)
+	return e.costs.of(document.parsed.Operations[0], coerced)
 }
 
 func TestCost(t *testing.T) {
@@ -75,7 +75,7 @@ func TestCostLimit(t *testing.T) {
 	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
 	e := unread(t, Limits{Cost: 112})
 	for n, refused := range map[string]bool{"50": false, "51": true} {
-		_, errs := e.prepare(t.Context(), Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
+		_, _, errs := e.prepare(Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
 		if (len(errs) > 0) != refused {
 			t.Errorf("a page of %s: %v", n, errs)
 		}
@@ -92,7 +92,7 @@ func TestCostLimit(t *testing.T) {
 		"introspection": `{__schema{` + strings.Repeat("types{fields{type{fields{name description}}}}", 20) + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, errs := unread(t, Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
+		if _, _, errs := unread(t, Limits{}).prepare(Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
 			t.Errorf("%s: %v, want %s", name, errs, CodeTooExpensive)
 		}
 	}

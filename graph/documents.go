@@ -1,53 +1,192 @@
 package graph
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 
-	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// parsedQueries is how many parsed queries are kept; each can be as large as a request.
-const parsedQueries = 250
+// Documents that are kept ready besides the trusted ones. Clients decide what is among them, so each region is bounded in
+// number and in memory; a request's document, with as many tokens as the default limit allows, takes about half a megabyte.
+const (
+	keptDocuments     = 1000
+	keptDocumentBytes = 16 << 20
+)
 
-// documents are the documents that can be executed, parsed and validated.
+// document is a text that was parsed, kept within limits and validated. Requests share it, and nothing writes to it:
+// validation has filled in what execution reads.
+type document struct {
+	text   string
+	parsed *ast.QueryDocument
+	// errs tell why it cannot be executed; only trusted documents are kept with errors.
+	errs gqlerror.List
+}
+
+// documentHash is the SHA-256 of a document's text.
+type documentHash [sha256.Size]byte
+
+// parseHash reads a hash as clients spell it: 64 hexadecimal digits, in either case.
+func parseHash(text string) (hash documentHash, ok bool) {
+	if len(text) != hex.EncodedLen(len(hash)) {
+		return hash, false
+	}
+	_, err := hex.Decode(hash[:], []byte(text))
+	return hash, err == nil
+}
+
+// documents finds the document that a request wants. It is safe for concurrent use.
+//
+// There are three places to look: the trusted documents, which the operator has given and which stay; those that clients have
+// registered by their hash; and the texts that were sent last. The latter two are apart, so that a flood of texts that
+// are sent once pushes out no registered document.
 type documents struct {
 	schema *ast.Schema
 	limits Limits
 	// introspection tells whether documents may ask for the schema.
 	introspection bool
-	parsed        *lru.LRU[*ast.QueryDocument]
+	trusted       trustedDocuments
+	// trustedOnly tells that no other document is executed, nor parsed.
+	trustedOnly        bool
+	registered, recent *documentCache
 }
 
-func newDocuments(schema *ast.Schema, limits Limits, opts Options) *documents {
-	return &documents{schema: schema, limits: limits, introspection: !opts.NoIntrospection, parsed: lru.New[*ast.QueryDocument](parsedQueries)}
-}
-
-// find returns the document that a request asks for, and its text.
-func (d *documents) find(ctx context.Context, r Request) (string, *ast.QueryDocument, gqlerror.List) {
-	if document, ok := d.parsed.Get(ctx, r.Query); ok {
-		return r.Query, document, nil
+func newDocuments(schema *ast.Schema, opts Options) *documents {
+	d := &documents{
+		schema:        schema,
+		limits:        opts.Limits.orDefaults(),
+		introspection: !opts.NoIntrospection,
+		trustedOnly:   opts.TrustedOnly,
+		registered:    newDocumentCache(keptDocuments, keptDocumentBytes),
+		recent:        newDocumentCache(keptDocuments, keptDocumentBytes),
 	}
-	document, errs := d.parse(r.Query)
-	if len(errs) == 0 {
-		d.parsed.Add(ctx, r.Query, document)
-	}
-	return r.Query, document, errs
+	d.trusted = d.trust(opts.Documents, opts.Unfit)
+	return d
 }
 
-// parse makes a document of a text, within limits and valid.
-func (d *documents) parse(text string) (*ast.QueryDocument, gqlerror.List) {
-	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
+// operation is the one of a name, or the only one where the name is empty; nil where there is none. d may be nil.
+func (d *document) operation(name string) *ast.OperationDefinition {
+	if d == nil || d.parsed == nil {
+		return nil
+	}
+	return d.parsed.Operations.ForName(name)
+}
+
+// find returns the document that a request asks for, which may have errors, or tells why there is none.
+func (d *documents) find(r Request) (*document, gqlerror.List) {
+	document, err := d.look(r)
 	if err != nil {
-		return nil, gqlerror.List{d.limits.parseError(text, err)}
+		return nil, gqlerror.List{err}
 	}
-	if len(document.Operations) == 0 {
-		return nil, gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}
+	return document, document.errs
+}
+
+// look is find, and the document it returns may have errors.
+func (d *documents) look(r Request) (*document, *gqlerror.Error) {
+	hash, given, err := persistedQuery(r.Extensions)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.DocumentID != "" && (given || r.Query != ""):
+		return nil, refusedAt(nil, CodeBadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
+	case r.DocumentID != "":
+		return d.byID(r.DocumentID)
+	case given:
+		return d.byHash(hash, r.Query)
+	default:
+		return d.byText(r.Query)
 	}
-	if errs := d.limits.checkDocument(document); len(errs) > 0 {
-		return nil, errs
+}
+
+// byID finds a trusted document.
+func (d *documents) byID(id string) (*document, *gqlerror.Error) {
+	if trusted := d.trusted.find(id); trusted != nil {
+		return trusted, nil
 	}
-	return document, validate(d.schema, document, d.introspection)
+	return nil, refusedAt(nil, CodeUntrustedDocument, "there is no trusted document with this documentId: have it added to the server's manifest")
+}
+
+// byHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a hash, or one that was
+// registered. A text that comes with the hash is registered.
+func (d *documents) byHash(name, text string) (*document, *gqlerror.Error) {
+	if trusted := d.trusted.find(name); trusted != nil {
+		if text != "" && text != trusted.text {
+			return nil, mismatch()
+		}
+		return trusted, nil
+	}
+	if d.trustedOnly {
+		return nil, untrusted()
+	}
+	hash, ok := parseHash(name)
+	switch {
+	case !ok:
+		return nil, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.sha256Hash is neither the id of a trusted document nor a SHA-256: write it as 64 hexadecimal digits")
+	case text != "" && sha256.Sum256([]byte(text)) != hash:
+		return nil, mismatch()
+	}
+	found := d.registered.get(hash)
+	if found == nil && text == "" {
+		// Clients know this answer by its message or by its code, and send the text.
+		return nil, refusedAt(nil, CodePersistedQueryNotFound, "PersistedQueryNotFound")
+	}
+	if found == nil {
+		if found = d.recent.get(hash); found == nil {
+			found = d.parse(text)
+		}
+		d.registered.add(hash, found)
+	}
+	return found, nil
+}
+
+// byText finds a document by its text.
+func (d *documents) byText(text string) (*document, *gqlerror.Error) {
+	switch {
+	case d.trustedOnly:
+		return nil, untrusted()
+	case text == "":
+		return nil, refusedAt(nil, CodeBadUserInput, "the request has no document: send its text as query, or its name as documentId")
+	}
+	hash := documentHash(sha256.Sum256([]byte(text)))
+	if trusted := d.trusted.byHash[hash]; trusted != nil {
+		return trusted, nil
+	}
+	for _, cache := range []*documentCache{d.registered, d.recent} {
+		if found := cache.get(hash); found != nil {
+			return found, nil
+		}
+	}
+	parsed := d.parse(text)
+	d.recent.add(hash, parsed)
+	return parsed, nil
+}
+
+// untrusted is an answer that no client takes for a miss, so none sends the text.
+func untrusted() *gqlerror.Error {
+	return refusedAt(nil, CodeUntrustedDocument, "only trusted documents are executed here: send the id of one, as documentId or as extensions.persistedQuery.sha256Hash, instead of a text")
+}
+
+func mismatch() *gqlerror.Error {
+	return refusedAt(nil, CodePersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
+}
+
+// parse makes a document of a text: parsed, within limits and valid, or with errors.
+func (d *documents) parse(text string) *document {
+	// Parts of the text live as long as the document, and a text can be part of something larger: of a URL, say.
+	text = strings.Clone(text)
+	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
+	if err != nil {
+		return &document{text: text, errs: gqlerror.List{d.limits.parseError(text, err)}}
+	}
+	if len(parsed.Operations) == 0 {
+		return &document{text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
+	}
+	errs := d.limits.checkDocument(parsed)
+	if len(errs) == 0 {
+		errs = validate(d.schema, parsed, d.introspection)
+	}
+	return &document{text: text, parsed: parsed, errs: errs}
 }

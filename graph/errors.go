@@ -74,8 +74,12 @@ const (
 	CodeUntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
-// refusedAt is an error that clients see as it is.
+// refusedAt is an error that clients see as it is, with a place in the document where it has one.
 func refusedAt(position *ast.Position, code, format string, args ...any) *gqlerror.Error {
+	if position == nil {
+		// ErrorPosf would give line -1, and there is none below 1.
+		return withCode(gqlerror.Errorf(format, args...), code)
+	}
 	return withCode(gqlerror.ErrorPosf(position, format, args...), code)
 }
 

@@ -71,7 +71,7 @@ func NewExecutor(opts Options) *Executor {
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
 		costs:     newCosts(schema.Schema(), limits),
-		documents: newDocuments(schema.Schema(), limits, opts),
+		documents: newDocuments(schema.Schema(), opts),
 	}
 }
 
@@ -83,17 +83,13 @@ func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
 		}
 	}()
-	operation, errs := e.prepare(ctx, r)
+	operation, outcome, errs := e.prepare(r)
 	if len(errs) > 0 {
-		refused := Result{Response: &graphql.Response{}, Outcome: Refused}
+		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
 		for _, err := range errs[:min(len(errs), maxErrors)] {
 			refused.Errors = append(refused.Errors, e.resolver.present(ctx, err))
 		}
 		return refused
-	}
-	if r.ReadOnly && operation.Operation.Operation != ast.Query {
-		err := refusedAt(operation.Operation.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", operation.Operation.Operation)
-		return Result{Response: e.refusal(ctx, err), Outcome: NotReadOnly}
 	}
 	return Result{Response: e.run(ctx, operation)}
 }
@@ -106,28 +102,31 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 }
 
 // prepare makes an operation that can be executed of a request, or tells what is wrong with it.
-func (e *Executor) prepare(ctx context.Context, r Request) (*graphql.OperationContext, gqlerror.List) {
+func (e *Executor) prepare(r Request) (*graphql.OperationContext, Outcome, gqlerror.List) {
 	start := graphql.Now()
-	text, document, errs := e.documents.find(ctx, r)
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	operation := document.Operations.ForName(r.OperationName)
-	if operation == nil {
-		return nil, gqlerror.List{notFound(document, r.OperationName)}
+	document, errs := e.documents.find(r)
+	operation := document.operation(r.OperationName)
+	switch {
+	case r.ReadOnly && operation != nil && operation.Operation != ast.Query:
+		// Whatever else is wrong with it.
+		return nil, NotReadOnly, gqlerror.List{refusedAt(operation.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", operation.Operation)}
+	case len(errs) > 0:
+		return nil, Refused, errs
+	case operation == nil:
+		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
 	}
 	variables, errs := coerceVariables(e.schema.Schema(), operation, r.Variables, e.limits, !e.documents.introspection)
 	if len(errs) > 0 {
-		return nil, errs
+		return nil, Refused, errs
 	}
 	if err := e.costs.check(operation, variables); err != nil {
-		return nil, gqlerror.List{err}
+		return nil, Refused, gqlerror.List{err}
 	}
 	return &graphql.OperationContext{
-		RawQuery:           text,
+		RawQuery:           document.text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
-		Doc:                document,
+		Doc:                document.parsed,
 		Operation:          operation,
 		Extensions:         r.Extensions,
 		RecoverFunc:        recovered,
@@ -136,7 +135,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*graphql.OperationCo
 			return e.scope.rootField(ctx, next)
 		},
 		Stats: graphql.Stats{OperationStart: start},
-	}, nil
+	}, Executed, nil
 }
 
 // notFound tells which operations there are.

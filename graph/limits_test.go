@@ -20,7 +20,7 @@ func unread(t *testing.T, limits Limits) *Executor {
 }
 
 func refusals(e *Executor, query string) gqlerror.List {
-	_, errs := e.prepare(context.Background(), Request{Query: query})
+	_, _, errs := e.prepare(Request{Query: query})
 	return errs
 }
 
@@ -81,10 +81,10 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := unread(t, c.limits)
-			if _, errs := e.documents.parse(c.passes); len(errs) > 0 {
+			if errs := e.documents.parse(c.passes).errs; len(errs) > 0 {
 				t.Errorf("%.200s is refused: %v", c.passes, errs)
 			}
-			_, errs := e.documents.parse(c.refused)
+			errs := e.documents.parse(c.refused).errs
 			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
 				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
 			}
@@ -159,15 +159,15 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 		queries[name] = query
 	}
 	for name, query := range queries {
-		document, errs := unread(t, Limits{}).documents.parse(query)
+		document := unread(t, Limits{}).documents.parse(query)
 		if name == "introspection" {
-			document, errs = e.documents.parse(query) // whatever the limit of depth
+			document = e.documents.parse(query) // whatever the limit of depth
 		}
-		if len(errs) > 0 {
-			t.Errorf("%s: %v", name, errs)
+		if len(document.errs) > 0 {
+			t.Errorf("%s: %v", name, document.errs)
 			continue
 		}
-		for _, operation := range document.Operations {
+		for _, operation := range document.parsed.Operations {
 			if cost := e.costs.of(operation, nil); cost > DefaultLimits().Cost/2 {
 				t.Errorf("%s costs %d", name, cost)
 			}

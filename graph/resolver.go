@@ -32,6 +32,12 @@ type Options struct {
 	Limits Limits
 	// NoIntrospection tells that clients may not ask for the schema.
 	NoIntrospection bool
+	// Documents are trusted documents; see ReadManifest.
+	Documents []TrustedDocument
+	// TrustedOnly tells that nothing but trusted documents is executed.
+	TrustedOnly bool
+	// Unfit is told each trusted document that does not fit the schema or a limit, with its first error; nil tells nobody.
+	Unfit func(TrustedDocument, DocumentError)
 }
 
 // Anonymous is who makes a request where nobody is asked to say so.

@@ -286,6 +286,10 @@ func TestErrorsAreTold(t *testing.T) {
 	if errs := walk(schema, parsed(t, `query A{...F} query B{...F} query C{...F} fragment F on Query{unknown}`), true); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
+	// What is wrong again and again ends it, too.
+	if errs := walk(schema, parsed(t, numbered(10*maxErrors, "query Q%d{...F} ")+`query Last{another} fragment F on Query{unknown}`), true); len(errs) != 1 {
+		t.Errorf("%v, want one error", errs)
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("a panic of a rule is taken for the end of the walk")

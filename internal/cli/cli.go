@@ -108,6 +108,8 @@ func run(ctx context.Context, args []string, env Environment) error {
 		return importTable(ctx, args, env)
 	case "check":
 		return check(ctx, args, env)
+	case "documents":
+		return documents(args, env)
 	case "patterns":
 		return patterns(args, env)
 	default:
@@ -120,15 +122,11 @@ func isHelp(word string) bool { return word == "-h" || word == "-help" || word =
 // flags parses the flags of a command and puts the words behind them, at most most, into words.
 func flags(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	if define != nil {
 		define(set)
 	}
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return &helpWanted{set}
-		}
-		return usageError{fmt.Sprintf("%s: %v", command, err)}
+	if err := parseFlags(set, args); err != nil {
+		return err
 	}
 	if most > 0 && define != nil && slices.ContainsFunc(set.Args()[min(1, set.NArg()):], isFlag) {
 		return usageError{fmt.Sprintf("%s: flags stand before FILE", command)}
@@ -138,6 +136,38 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 	}
 	if words != nil {
 		*words = set.Args()
+	}
+	return nil
+}
+
+// flagsAnywhere is flags, for a command whose flags may stand before, between and behind its words.
+func flagsAnywhere(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
+	set := flag.NewFlagSet(command, flag.ContinueOnError)
+	define(set)
+	for {
+		if err := parseFlags(set, args); err != nil {
+			return err
+		}
+		if set.NArg() == 0 {
+			return nil
+		}
+		if len(*words) == most {
+			return usageError{fmt.Sprintf("%s takes no %q", command, set.Arg(0))}
+		}
+		*words = append(*words, set.Arg(0))
+		args = set.Args()[1:]
+	}
+}
+
+// parseFlags parses the flags up to the first word that is none.
+func parseFlags(set *flag.FlagSet, args []string) error {
+	set.SetOutput(io.Discard)
+	err := set.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return &helpWanted{set}
+	}
+	if err != nil {
+		return usageError{fmt.Sprintf("%s: %v", set.Name(), err)}
 	}
 	return nil
 }
@@ -245,13 +275,16 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
-	handler, err := server.New(server.Options{
-		Graph:   graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, NoIntrospection: !cfg.Introspection},
-		Origins: cfg.Origins,
-		Limits:  cfg.Serving,
-		Log:     log,
-	})
+	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}
+	trusted, err := trust(cfg, &opts, log)
 	if err != nil {
+		return err
+	}
+	handler, err := server.New(server.Options{Graph: opts, Origins: cfg.Origins, Limits: cfg.Serving, Log: log})
+	if err != nil {
+		return err
+	}
+	if err := trusted(); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", cfg.Addr)
@@ -302,6 +335,10 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 		fmt.Fprint(w, "  Store     in memory, with sample data; it is gone when the server stops\n")
 	} else {
 		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)
+	}
+	if cfg.TrustedOnly {
+		fmt.Fprintf(w, "  Documents only those of %s are executed\n", cfg.Documents)
+		return // the command below would be refused
 	}
 	fmt.Fprintf(w, `
 Try:

@@ -136,7 +136,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "patterns [-markdown]", "AWS_REGION")
+			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "patterns [-markdown]", "AWS_REGION")
 			for _, v := range config.Variables() {
 				c.checkDone(t, v.Name)
 			}
@@ -148,7 +148,7 @@ func TestHelp(t *testing.T) {
 func TestHelpOfACommand(t *testing.T) {
 	for command, flags := range map[string][]string{
 		"serve": {"-addr"}, "table": nil, "seed": nil, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
-		"check": {"-repair", "-json"}, "patterns": {"-markdown"},
+		"check": {"-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
 			t.Run(line, func(t *testing.T) {
@@ -207,6 +207,23 @@ func TestWrongWords(t *testing.T) {
 		"import":                "name a file",
 		"import a b":            `takes no "b"`,
 		"import -segments":      "-segments",
+
+		"documents":                           "say check",
+		"documents lint x":                    "say check",
+		"documents -json":                     "say check",
+		"documents check":                     "name a manifest",
+		"documents check -json":               "name a manifest",
+		"documents check a b":                 `takes no "b"`,
+		"documents check a -json b":           `takes no "b"`,
+		"documents check a -fast":             "-fast",
+		"documents check a -max-requests":     "-max-requests",
+		"documents check a -max-requests -1":  "numbers from 0",
+		"documents check a -max-requests 1.5": "-max-requests",
+		"documents check a -max-units -0.5":   "numbers from 0",
+		"documents check a -max-units NaN":    "numbers from 0",
+		"documents check a -shards 0":         "give 1 to 64",
+		"documents check a -shards 65":        "give 1 to 64",
+		"documents check a -shards x":         "give 1 to 64",
 	} {
 		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, says, "ordergraph help") })
 	}

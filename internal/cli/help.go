@@ -42,6 +42,12 @@ func commands() []commandHelp {
 			"repair": "put right what can be put right",
 			"json":   "write a line of JSON for each drift, and one for the summary",
 		}},
+		{"documents", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe most that each operation can ask of DynamoDB; exits with 0 if all\nare fine, 1 if one is invalid or over the budget", map[string]string{
+			"max-requests": "how many requests to DynamoDB each operation may make at most; without it, any number",
+			"max-units":    "how many read units each operation may use at most; without it, any number",
+			"shards":       "over how many partition keys the table spreads each busy list; without it, ORDERGRAPH_SHARDS",
+			"json":         "write a line of JSON for each operation, and one for the summary",
+		}},
 		{"patterns", "patterns [-markdown]", "print the access and write patterns, with their keys and records", map[string]string{
 			"markdown": "as the table in docs/data-model.md",
 		}},

@@ -294,6 +294,7 @@ func TestMutationByGetIsRefused(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for _, query := range []string{
 		`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
+		`mutation { confirmOrder(input: {}) { nonsense } }`, // whatever else is wrong with it
 		`query A { orders { nodes { id } } } mutation B { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
 	} {
 		for accept, contentType := range answerTypes {

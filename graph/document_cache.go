@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// documentCache keeps the documents that were used last, by the hash of their text. It is bounded in number and in memory, and
+// safe for concurrent use.
+type documentCache struct {
+	mu sync.Mutex
+	// kept holds at most so many as it was made for.
+	kept *simplelru.LRU[documentHash, keptDocument]
+	// bytes is what the kept documents take, never more than most.
+	bytes, most int
+}
+
+// keptDocument is a document with what it takes, which is reckoned once.
+type keptDocument struct {
+	document *document
+	bytes    int
+}
+
+// newDocumentCache returns a cache of so many documents, in so many bytes.
+func newDocumentCache(documents, bytes int) *documentCache {
+	c := &documentCache{most: bytes}
+	// It fails for a size below one alone.
+	c.kept, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, gone keptDocument) { c.bytes -= gone.bytes })
+	return c
+}
+
+// get returns a document, nil where it is not kept.
+func (c *documentCache) get(hash documentHash) *document {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept, _ := c.kept.Get(hash)
+	return kept.document
+}
+
+// add keeps a document. One with errors is not kept, nor one that alone takes more than there is.
+func (c *documentCache) add(hash documentHash, d *document) {
+	if len(d.errs) > 0 {
+		return
+	}
+	bytes := d.bytes()
+	if bytes > c.most {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept.Contains(hash) {
+		return // another request was first
+	}
+	c.kept.Add(hash, keptDocument{d, bytes})
+	for c.bytes += bytes; c.bytes > c.most && c.kept.Len() > 0; {
+		c.kept.RemoveOldest()
+	}
+}
+
+// What a document takes beside its text, measured (TestDocumentsTakeWhatTheyAreSaidTo): each node has its members, the token
+// that its position stands in, and its place in a list that may have grown too large.
+const (
+	documentBytes = 1 << 10
+	nodeBytes     = 384
+	commentBytes  = 192
+)
+
+// bytes is what a document takes in memory, about; rather too much than too little.
+func (d *document) bytes() int {
+	nodes := 0
+	for _, o := range d.parsed.Operations {
+		nodes += 1 + countDirectives(o.Directives) + countSelections(o.SelectionSet)
+		for _, v := range o.VariableDefinitions {
+			nodes += 2 + countDirectives(v.Directives) + countValue(v.DefaultValue)
+		}
+	}
+	for _, f := range d.parsed.Fragments {
+		nodes += 1 + countDirectives(f.Directives) + countSelections(f.SelectionSet)
+	}
+	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of up to twice its size. What looks
+	// like a comment and is in a string counts as one; that errs on the safe side.
+	return documentBytes + 3*len(d.text) + nodes*nodeBytes + strings.Count(d.text, "#")*commentBytes
+}
+
+// countSelections counts what stands in the text: a fragment's selections only where it is defined.
+func countSelections(set ast.SelectionSet) int {
+	nodes := len(set)
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			nodes += countArguments(s.Arguments) + countDirectives(s.Directives) + countSelections(s.SelectionSet)
+		case *ast.InlineFragment:
+			nodes += countDirectives(s.Directives) + countSelections(s.SelectionSet)
+		case *ast.FragmentSpread:
+			nodes += countDirectives(s.Directives)
+		}
+	}
+	return nodes
+}
+
+func countDirectives(directives ast.DirectiveList) int {
+	nodes := len(directives)
+	for _, d := range directives {
+		nodes += countArguments(d.Arguments)
+	}
+	return nodes
+}
+
+func countArguments(arguments ast.ArgumentList) int {
+	nodes := len(arguments)
+	for _, a := range arguments {
+		nodes += countValue(a.Value)
+	}
+	return nodes
+}
+
+func countValue(v *ast.Value) int {
+	if v == nil {
+		return 0
+	}
+	nodes := 1
+	for _, child := range v.Children {
+		nodes += 1 + countValue(child.Value)
+	}
+	return nodes
+}

@@ -1,0 +1,113 @@
+package graph
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// What the caches reckon a document to take is what bounds their memory, so it is measured: for every shape it is at least what
+// the heap grows by, and not so much more that the caches would stay empty.
+func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
+	d := newDocuments(newSchema(), Options{})
+	for name, text := range map[string]string{
+		"a small one":       `{ customer(id: "cust_01") { name } }`,
+		"a usual one":       `query Q($id: ID!, $n: Int) { customer(id: $id) { id name email orders(first: $n) { edges { cursor node { id status placedAt total { amount currencyCode } items { nodes { name quantity product { sku name } } } } } pageInfo { hasNextPage endCursor } } } }`,
+		"introspection":     `{ __schema { types { name description fields(includeDeprecated: true) { name args { name type { name kind } } type { name kind ofType { name kind } } } } } }`,
+		"fields":            "{ customer(id: 1) {" + strings.Repeat(" id", 600) + " } }",
+		"aliases":           "{ customer(id: 1) {" + strings.Repeat(" a:id", 80) + " } }",
+		"arguments":         "{ order(id: \"x\") { id " + strings.Repeat("customer { orders(first: 1) { nodes { id } } } ", 110) + " } }",
+		"directives":        "{ customer(id: 1) { id" + strings.Repeat(" name @skip(if: false)", 45) + " } }",
+		"a list":            "{ orders(statuses: [" + strings.Repeat("PENDING ", 1900) + "]) { nodes { id } } }",
+		"variables":         "query (" + strings.Repeat("$%d: String ", 300) + ") { __typename }",
+		"comments":          "{ customer(id: 1) {" + strings.Repeat(" id #\n", 600) + " } }",
+		"a long comment":    "{ customer(id: 1) { " + strings.Repeat("#\n", 1900) + " id } }",
+		"fragments":         "{ customer(id: 1) { ...F0 } } " + strings.Repeat("fragment F%d on Customer { id name } ", 100),
+		"inline fragments":  "{ customer(id: 1) { id " + strings.Repeat("... { id } ", 400) + " } }",
+		"a long text":       "{ customer(id: 1) { id } }" + strings.Repeat(" ", 100_000),
+		"a long argument":   `{ customersByName(name: "` + strings.Repeat("x", 100_000) + `") { nodes { id } } }`,
+		"an escaped string": `{ customersByName(name: "\n` + strings.Repeat("x", 100_000) + `") { nodes { id } } }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if i := 0; strings.Contains(text, "%d") {
+				for strings.Contains(text, "%d") {
+					text = strings.Replace(text, "%d", fmt.Sprint("v", i), 1)
+					i++
+				}
+			}
+			one := d.parse(text)
+			if one.parsed == nil {
+				t.Fatal(one.errs)
+			}
+			many := make([]*document, 40)
+			before := heap()
+			for i := range many {
+				many[i] = d.parse(text)
+			}
+			grown := (heap() - before) / len(many)
+			said := one.bytes()
+			t.Logf("takes %d bytes, said %d", grown, said)
+			if said < grown || said > 6*grown {
+				t.Errorf("it takes %d bytes, and is said to take %d", grown, said)
+			}
+			runtime.KeepAlive(many)
+		})
+	}
+}
+
+// heap is how many bytes of the heap are in use.
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it holds is what was added. What was used
+// last is there, unless it is too large.
+func TestDocumentCacheIsBounded(t *testing.T) {
+	d := newDocuments(newSchema(), Options{})
+	var texts []*document
+	for i := range 12 {
+		texts = append(texts, d.parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i))))
+	}
+	wrong := d.parse("{ nonsense }")
+	rapid.Check(t, func(t *rapid.T) {
+		most, bytes := rapid.IntRange(1, 6).Draw(t, "documents"), rapid.IntRange(1000, 120_000).Draw(t, "bytes")
+		c := newDocumentCache(most, bytes)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
+				c.add(documentHash{byte(i)}, texts[i])
+				if kept := c.get(documentHash{byte(i)}); kept != texts[i] && texts[i].bytes() <= bytes {
+					t.Fatalf("document %d of %d bytes is not kept", i, texts[i].bytes())
+				}
+			},
+			"get": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
+				if kept := c.get(documentHash{byte(i)}); kept != nil && kept != texts[i] {
+					t.Fatalf("%q is kept as document %d", kept.text, i)
+				}
+			},
+			"add a wrong one": func(t *rapid.T) {
+				c.add(documentHash{0xff}, wrong)
+				if c.get(documentHash{0xff}) != nil {
+					t.Fatal("a document with errors is kept")
+				}
+			},
+			"": func(t *rapid.T) {
+				sum := 0
+				for _, kept := range c.kept.Values() {
+					sum += kept.document.bytes()
+				}
+				if c.kept.Len() > most || sum > bytes || sum != c.bytes {
+					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, sum, c.bytes, bytes)
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// CheckedOperation is an operation of a trusted document, as CheckDocuments found it.
+type CheckedOperation struct {
+	// ID is the document's, Name the operation's.
+	ID, Name string
+	// Type is query or mutation; empty where the document could not be parsed.
+	Type string
+	// Bound is the most that it can ask of DynamoDB; nothing where there are Errors.
+	Bound Bound
+	// Errors tell why the server would not execute it.
+	Errors []DocumentError
+}
+
+// DocumentError is something that is wrong with a document. Line and Column count from 1 and are 0 where it is wrong as a whole.
+type DocumentError struct {
+	Message      string
+	Line, Column int
+}
+
+// Error is the message, behind line and column where there are any.
+func (e DocumentError) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
+}
+
+// CheckDocuments tells what a server with these options would make of its trusted documents, on a table of so many shards. It needs no
+// store. The operations are in the documents' order; a document with errors is one operation.
+func CheckDocuments(opts Options, shards int) []CheckedOperation {
+	given := opts.Documents
+	opts.Documents = nil
+	documents := newDocuments(newSchema(), opts)
+	costs := newCosts(documents.schema, documents.limits)
+	var checked []CheckedOperation
+	for _, g := range given {
+		d := documents.parse(g.Text)
+		if len(d.errs) > 0 {
+			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, operationName(d.parsed)), Errors: documentErrors(d.errs)}
+			if d.parsed != nil {
+				c.Type = string(d.parsed.Operations[0].Operation)
+			}
+			checked = append(checked, c)
+			continue
+		}
+		for _, o := range d.parsed.Operations {
+			checked = append(checked, documents.check(g, o, costs, shards))
+		}
+	}
+	return checked
+}
+
+// check bounds an operation of a valid document. What it costs can depend on its variables, so only where it has none it is known
+// here that it costs too much.
+func (d *documents) check(of TrustedDocument, o *ast.OperationDefinition, costs costs, shards int) CheckedOperation {
+	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
+	if len(o.VariableDefinitions) == 0 {
+		if err := costs.check(o, nil); err != nil {
+			c.Errors = documentErrors(gqlerror.List{err})
+			return c
+		}
+	}
+	c.Bound = boundOf(d.schema, o, shards)
+	return c
+}
+
+func documentErrors(errs gqlerror.List) []DocumentError {
+	all := make([]DocumentError, len(errs))
+	for i, err := range errs {
+		all[i].Message = err.Message
+		if len(err.Locations) > 0 {
+			all[i].Line, all[i].Column = err.Locations[0].Line, err.Locations[0].Column
+		}
+	}
+	return all
+}

@@ -1,0 +1,367 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// executor returns an executor of the sample book.
+func executor(t *testing.T, opts Options) *Executor {
+	t.Helper()
+	opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
+	opts.Cursors = NewCursors([]byte("a key for tests"))
+	opts.Report = func(_ context.Context, err error) { t.Error(err) }
+	return NewExecutor(opts)
+}
+
+// answer is what a client sees: the data, or the code of the first error and its message.
+type answer struct{ data, code, message string }
+
+func ask(e *Executor, r Request) answer {
+	result := e.Execute(context.Background(), r)
+	if len(result.Errors) == 0 {
+		return answer{data: string(result.Data)}
+	}
+	code, _ := result.Errors[0].Extensions["code"].(string)
+	for _, at := range result.Errors[0].Locations {
+		if at.Line < 1 || at.Column < 1 {
+			return answer{message: fmt.Sprintf("%s has the location %+v", code, at)}
+		}
+	}
+	return answer{string(result.Data), code, result.Errors[0].Message}
+}
+
+// hashOf is the hash of a text as clients write it.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// hashed is a request by Apollo's protocol, of a hash and perhaps a text.
+func hashed(hash, text string) Request {
+	return Request{Query: text, Extensions: map[string]any{"persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": hash}}}
+}
+
+const aliceQuery = `{ customer(id: "cust_01") { name } }`
+
+var alice = answer{data: `{"customer":{"name":"Alice Chen"}}`}
+
+func (a answer) check(t *testing.T, what string, want answer) {
+	t.Helper()
+	if a != want {
+		t.Errorf("%s: got %+v, want %+v", what, a, want)
+	}
+}
+
+// refused fails the test unless there is no data, and the code and a part of the message are these.
+func (a answer) refused(t *testing.T, what, code, says string) {
+	t.Helper()
+	if a.data != "" || a.code != code || !strings.Contains(a.message, says) {
+		t.Errorf("%s: got %+v, want %s with %q", what, a, code, says)
+	}
+}
+
+func TestPersistedQueries(t *testing.T) {
+	e := executor(t, Options{})
+	hash := hashOf(aliceQuery)
+	miss := answer{code: CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
+
+	ask(e, hashed(hash, "")).check(t, "a hash that is not known", miss)
+	ask(e, Request{Query: aliceQuery}).check(t, "the text alone", alice)
+	ask(e, hashed(hash, "")).check(t, "the hash of a text that was not registered", miss)
+	ask(e, hashed(hash, aliceQuery)).check(t, "hash and text", alice)
+	ask(e, hashed(hash, "")).check(t, "the hash", alice)
+	ask(e, hashed(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
+	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", CodePersistedQueryMismatch, "not of the text")
+
+	other := `{ customer(id: "cust_02") { name } }`
+	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", CodePersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hashOf(other), "")).check(t, "the hash of that", miss)
+
+	for text, says := range map[string]string{`{ nonsense }`: "Cannot query field", `{ customer(`: "Expected Name", "#": "no operation"} {
+		ask(e, hashed(hashOf(text), text)).refused(t, text, CodeBadUserInput, says)
+		ask(e, hashed(hashOf(text), "")).check(t, "the hash of "+text, miss)
+	}
+	ask(e, Request{}).refused(t, "nothing", CodeBadUserInput, "no document")
+}
+
+// Members that a client adds are let through: urql sends miss: true with the text. All else has to be as the protocol says.
+func TestPersistedQueryExtension(t *testing.T) {
+	e := executor(t, Options{})
+	hash := hashOf(aliceQuery)
+	for text, says := range map[string]string{
+		`{"version": 1, "sha256Hash": "` + hash + `", "miss": true}`: "",
+		`{"version": 1.0, "sha256Hash": "` + hash + `"}`:             "",
+		`null`: "",
+		`"x"`:  "no object",
+		`[1]`:  "no object",
+		`{}`:   "version",
+		`{"version": 2, "sha256Hash": "` + hash + `"}`:     "version",
+		`{"version": "1", "sha256Hash": "` + hash + `"}`:   "version",
+		`{"version": true, "sha256Hash": "` + hash + `"}`:  "version",
+		`{"version": 1e999, "sha256Hash": "` + hash + `"}`: "version",
+		`{"version": 1}`:                                                  "sha256Hash is no text",
+		`{"version": 1, "sha256Hash": 1}`:                                 "sha256Hash is no text",
+		`{"version": 1, "sha256Hash": ""}`:                                "sha256Hash is no text",
+		`{"version": 1, "sha256Hash": "` + hash[1:] + `"}`:                "64 hexadecimal digits",
+		`{"version": 1, "sha256Hash": "` + hash + `0"}`:                   "64 hexadecimal digits",
+		`{"version": 1, "sha256Hash": "` + strings.Repeat("g", 64) + `"}`: "64 hexadecimal digits",
+		`{"version": 1, "sha256Hash": "sha256:` + hash + `"}`:             "64 hexadecimal digits",
+	} {
+		d := json.NewDecoder(strings.NewReader(`{"persistedQuery": ` + text + `}`))
+		d.UseNumber()
+		r := Request{Query: aliceQuery}
+		if err := d.Decode(&r.Extensions); err != nil {
+			t.Fatal(err)
+		}
+		if says == "" {
+			ask(e, r).check(t, text, alice)
+		} else {
+			ask(e, r).refused(t, text, CodeBadUserInput, says)
+		}
+	}
+	// Numbers of callers that do not decode with UseNumber.
+	for _, version := range []any{1, 1.0} {
+		r := hashed(hash, aliceQuery)
+		r.Extensions["persistedQuery"].(map[string]any)["version"] = version
+		ask(e, r).check(t, fmt.Sprintf("%T", version), alice)
+	}
+}
+
+// What is kept does not keep alive what the text was cut out of.
+func TestDocumentsHaveTheirOwnText(t *testing.T) {
+	d := newDocuments(newSchema(), Options{})
+	url := aliceQuery + strings.Repeat("x", 100_000)
+	before := heap()
+	for i := range 100 {
+		text := fmt.Sprint(url, i)[:len(aliceQuery)]
+		d.registered.add(documentHash{byte(i)}, d.parse(text))
+	}
+	if grown := heap() - before; grown > 1<<20 {
+		t.Errorf("100 small documents take %d bytes", grown)
+	}
+	if d.registered.kept.Len() != 100 {
+		t.Errorf("%d documents are kept", d.registered.kept.Len())
+	}
+}
+
+var manifest = []TrustedDocument{
+	{ID: "alice", Name: "Alice", Text: `query Alice { customer(id: "cust_01") { name } }`},
+	{ID: hashOf(`query Bob($id: ID!) { customer(id: $id) { name } }`), Name: "Bob", Text: `query Bob($id: ID!) { customer(id: $id) { name } }`},
+	{ID: "wrong", Text: "query Wrong {\n  nonsense\n}"},
+	{ID: "broken", Name: "Broken", Text: "query Broken {"},
+	{ID: "confirm", Text: `mutation Confirm { confirmOrder(input: {orderId: "x"}) { order { id } } }`},
+	{ID: "large", Text: `query Large($n: Int) { orders(first: $n) { nodes { customer { orders(first: $n) { nodes { items(first: $n) { nodes { product { orderItems(first: $n) { nodes { quantity } } } } } } } } } } }`},
+}
+
+func TestTrustedDocuments(t *testing.T) {
+	for _, only := range []bool{false, true} {
+		t.Run(fmt.Sprintf("only %v", only), func(t *testing.T) {
+			unfit := map[string]string{}
+			e := executor(t, Options{Documents: manifest, TrustedOnly: only, Unfit: func(d TrustedDocument, err DocumentError) { unfit[d.ID+" "+d.Name] = err.Error() }})
+			if want := []string{"broken Broken", "wrong Wrong"}; !slices.Equal(slices.Sorted(maps.Keys(unfit)), want) || !strings.HasPrefix(unfit["wrong Wrong"], "2:3: Cannot query") {
+				t.Errorf("unfit are %q", unfit)
+			}
+			text := manifest[0].Text
+			for name, r := range map[string]Request{
+				"documentId":                     {DocumentID: "alice"},
+				"documentId of its hash":         {DocumentID: "sha256:" + hashOf(text)},
+				"documentId and operationName":   {DocumentID: "alice", OperationName: "Alice"},
+				"an id as Apollo's hash":         hashed("alice", ""),
+				"Apollo's hash":                  hashed(hashOf(text), ""),
+				"Apollo's hash with the text":    hashed(hashOf(text), text),
+				"an id with the text":            hashed("alice", text),
+				"documentId with variables":      {DocumentID: manifest[1].ID, Variables: map[string]any{"id": "cust_01"}},
+				"Apollo's id, by a GET":          {Extensions: hashed("alice", "").Extensions, ReadOnly: true},
+				"documentId and null extensions": {DocumentID: "alice", Extensions: map[string]any{"persistedQuery": nil}},
+			} {
+				ask(e, r).check(t, name, alice)
+			}
+			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", CodeUntrustedDocument, "no trusted document")
+			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", CodeBadUserInput, "send one of them")
+			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", CodeBadUserInput, "send one of them")
+			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", CodePersistedQueryMismatch, "not of the text")
+			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", CodeBadUserInput, "Cannot query field")
+			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", CodeBadUserInput, "")
+			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", CodeBadUserInput, "id")
+			ask(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", CodeMethodNotAllowed, "POST")
+			few, many := map[string]any{"n": json.Number("1")}, map[string]any{"n": json.Number("100")}
+			if got := ask(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
+				t.Errorf("small pages: %+v", got)
+			}
+			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", CodeTooExpensive, "")
+		})
+	}
+}
+
+// Where only trusted documents are executed no text is, not even one of the manifest: a client that sends texts would seem to work
+// until it prints one otherwise. Nothing is registered, and no answer makes a client send its text.
+func TestTrustedOnly(t *testing.T) {
+	e := executor(t, Options{Documents: manifest, TrustedOnly: true})
+	for name, r := range map[string]Request{
+		"a text":                           {Query: aliceQuery},
+		"a text of the manifest":           {Query: manifest[0].Text},
+		"introspection":                    {Query: `{ __schema { queryType { name } } }`},
+		"a text that is none":              {Query: `{`},
+		"an unknown hash":                  hashed(hashOf(aliceQuery), ""),
+		"an unknown hash with its text":    hashed(hashOf(aliceQuery), aliceQuery),
+		"an unknown hash with another":     hashed(hashOf(aliceQuery), manifest[0].Text),
+		"a hash that is none":              hashed("x", ""),
+		"nothing":                          {},
+		"an unknown hash, after its texts": hashed(hashOf(aliceQuery), ""),
+	} {
+		ask(e, r).refused(t, name, CodeUntrustedDocument, "only trusted documents")
+	}
+	if n := e.documents.registered.kept.Len() + e.documents.recent.kept.Len(); n != 0 {
+		t.Errorf("%d documents were kept", n)
+	}
+}
+
+// Beside trusted documents, texts and registered ones work as they do without, also where there is no manifest.
+func TestTrustedBesideOthers(t *testing.T) {
+	e := executor(t, Options{Documents: manifest})
+	ask(e, Request{Query: aliceQuery}).check(t, "a text", alice)
+	ask(e, Request{Query: manifest[0].Text}).check(t, "a text of the manifest", alice)
+	ask(e, hashed(hashOf(aliceQuery), aliceQuery)).check(t, "registering", alice)
+	ask(e, hashed(hashOf(aliceQuery), "")).check(t, "registered", alice)
+	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", CodeUntrustedDocument, "no trusted document")
+}
+
+// Whatever clients send in whatever order, a hash is answered exactly as its text would be, or not found; what was registered and fits is
+// found until more were registered than are kept; and what does not validate is never found.
+func TestAnySequenceOfPersistedQueries(t *testing.T) {
+	e := executor(t, Options{Documents: manifest[:1]})
+	const most = 4
+	var texts []string
+	want := map[string]answer{}
+	for i := range 6 {
+		texts = append(texts, fmt.Sprintf(`{ customer(id: "cust_0%d") { name id } }`, i), fmt.Sprintf(`{ nonsense%d }`, i))
+	}
+	texts = append(texts, manifest[0].Text, `{`, `{ a: __typename } # é`, strings.Repeat("{a:", 3000))
+	for _, text := range texts {
+		want[text] = ask(e, Request{Query: text})
+	}
+	invalid := func(text string) bool { return want[text].data == "" }
+	miss := answer{code: CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
+
+	rapid.Check(t, func(t *rapid.T) {
+		e.documents.registered, e.documents.recent = newDocumentCache(most, keptDocumentBytes), newDocumentCache(most, keptDocumentBytes)
+		var registered []string // by when they were last used
+		use := func(text string) {
+			if invalid(text) || text == manifest[0].Text {
+				return
+			}
+			if i := slices.Index(registered, text); i >= 0 {
+				registered = slices.Delete(registered, i, i+1)
+			}
+			registered = append(registered, text)
+			registered = registered[max(0, len(registered)-most):]
+		}
+		check := func(t *rapid.T, what string, got, want answer) {
+			if got != want {
+				t.Fatalf("%s: got %+v, want %+v", what, got, want)
+			}
+		}
+		text := rapid.SampledFrom(texts)
+		t.Repeat(map[string]func(*rapid.T){
+			"hash": func(t *rapid.T) {
+				text := text.Draw(t, "text")
+				got := ask(e, hashed(hashOf(text), ""))
+				if slices.Contains(registered, text) || text == manifest[0].Text {
+					check(t, "a registered hash", got, want[text])
+					use(text)
+				} else {
+					check(t, "an unknown hash", got, miss)
+				}
+			},
+			"hash and text": func(t *rapid.T) {
+				text := text.Draw(t, "text")
+				check(t, text, ask(e, hashed(hashOf(text), text)), want[text])
+				use(text)
+			},
+			"wrong hash": func(t *rapid.T) {
+				one, other := text.Draw(t, "one"), text.Draw(t, "other")
+				if one != other {
+					if got := ask(e, hashed(hashOf(one), other)); got.code != CodePersistedQueryMismatch {
+						t.Fatalf("the hash of %s with %s: %+v", one, other, got)
+					}
+				}
+			},
+			"text": func(t *rapid.T) {
+				text := text.Draw(t, "text")
+				if slices.Contains(registered, text) {
+					use(text)
+				}
+				check(t, text, ask(e, Request{Query: text}), want[text])
+			},
+			"flood of texts": func(t *rapid.T) {
+				for i := range 3 * most {
+					ask(e, Request{Query: fmt.Sprintf("{ a%d: __typename }", i)})
+				}
+			},
+		})
+	})
+}
+
+// Clients send the same documents at the same time, first as texts and then as hashes, and execute them together: the race detector
+// tells whether anything writes to a document that is shared. Nothing changes one that was validated, either.
+func TestDocumentsAreSharedByRequests(t *testing.T) {
+	e := executor(t, Options{Documents: manifest[:2]})
+	variables := map[string]any{"id": "cust_01", "n": json.Number("2"), "on": true}
+	texts := []string{
+		aliceQuery,
+		`query Q($id: ID!, $n: Int = 3, $on: Boolean!) { customer(id: $id) { ...C orders(first: $n) { nodes { id items { nodes { product { name @include(if: $on) } } } } } } } fragment C on Customer { name ... @skip(if: $on) { email } }`,
+		`query Q($s: [OrderStatus!] = [PENDING]) { orders(statuses: $s, placed: {from: "2020-01-01T00:00:00Z"}) { edges { cursor node { id status } } pageInfo { hasNextPage } } }`,
+		`query Q { a: customer(id: "cust_01") { name } b: customer(id: "cust_01") { name id } __schema { queryType { name } } }`,
+		`mutation M($order: ID! = "x") { confirmOrder(input: {orderId: $order}) { order { id } userErrors { message } } }`,
+		`{ nonsense }`,
+	}
+	want := make([]answer, len(texts))
+	dumps := make([]string, len(texts))
+	for i, text := range texts {
+		want[i] = ask(e, Request{Query: text, Variables: variables})
+		if d := e.documents.recent.get(documentHash(sha256.Sum256([]byte(text)))); d != nil {
+			dumps[i] = ast.Dump(d.parsed)
+		}
+		if (dumps[i] == "") != (text == `{ nonsense }`) {
+			t.Fatalf("%s: %+v", text, want[i])
+		}
+	}
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for round := range 6 {
+				for i, text := range texts {
+					r := hashed(hashOf(text), text)
+					if (g+round)%2 == 0 {
+						r = Request{Query: text}
+					}
+					r.Variables = variables
+					if got := ask(e, r); got != want[i] {
+						t.Errorf("%s: got %+v, want %+v", text, got, want[i])
+					}
+				}
+				ask(e, Request{DocumentID: manifest[1].ID, Variables: variables}).check(t, "a trusted document", alice)
+			}
+		})
+	}
+	all.Wait()
+	for i, text := range texts {
+		if d := e.documents.registered.get(documentHash(sha256.Sum256([]byte(text)))); d != nil && ast.Dump(d.parsed) != dumps[i] {
+			t.Errorf("%s: its document was changed", text)
+		}
+	}
+}

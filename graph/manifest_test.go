@@ -1,0 +1,150 @@
+package graph
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// apollo is a manifest as Apollo's tool writes it, of these operations.
+func apollo(operations string) string {
+	return `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [` + operations + `]}`
+}
+
+func TestManifests(t *testing.T) {
+	one := TrustedDocument{ID: "1", Name: "A", Text: "query A { __typename }"}
+	two := TrustedDocument{ID: "2", Name: "B", Text: "query B { __typename }"}
+	nameless := func(d TrustedDocument) TrustedDocument { d.Name = ""; return d }
+	a, b := `{"id": "1", "name": "A", "type": "query", "body": "query A { __typename }"}`, `{"id": "2", "name": "B", "type": "query", "body": "query B { __typename }"}`
+	for text, want := range map[string][]TrustedDocument{
+		apollo(a):                     {one},
+		apollo(b + "," + a):           {two, one},
+		apollo(a + "," + a + "," + b): {one, two},
+		"\ufeff" + apollo(a) + "\n":   {one},
+		`{"2": "query B { __typename }", "1": "query A { __typename }"}`:                                     {nameless(two), nameless(one)},
+		`{"1": "query A { __typename }", "1": "query A { __typename }"}`:                                     {nameless(one)},
+		`{"operations": "query A { __typename }"}`:                                                           {{ID: "operations", Text: one.Text}},
+		`{"operations": [` + a + `], "version": 1, "more": {}, "format": "apollo-persisted-query-manifest"}`: {one},
+	} {
+		got, err := ReadManifest(strings.NewReader(text))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+// What is wrong with a manifest is told by the operation, and with what to do.
+func TestManifestsThatAreNone(t *testing.T) {
+	for text, says := range map[string][]string{
+		"":                                      {"no manifest", "no JSON", "@apollo/generate-persisted-query-manifest", "persistConfig.file"},
+		"query A { __typename }":                {"no manifest", "no JSON"},
+		`{"a": "b"} {}`:                         {"no manifest", "no JSON"},
+		`{"a": "b"`:                             {"no manifest", "no JSON"},
+		`[]`:                                    {"no manifest"},
+		`"x"`:                                   {"no manifest"},
+		`null`:                                  {"no manifest"},
+		`{}`:                                    {"has no documents"},
+		apollo(""):                              {"has no documents"},
+		`{"a": 1}`:                              {"no manifest", `value of "a"`},
+		`{"a": null}`:                           {"no manifest", `value of "a"`},
+		`{"a": "{ __typename }", "b": {}}`:      {"no manifest", `value of "b"`},
+		`{"": "{ __typename }"}`:                {"document 1", "no id"},
+		`{"a": ""}`:                             {"document 1", `"a"`, "no text"},
+		`{"a": "{ a }", "a": "{ b }"}`:          {"two documents", `"a"`},
+		`{"operations": []}`:                    {"lacks", `"version": 1`},
+		`{"operations": [], "version": 1}`:      {"lacks", `"format"`},
+		`{"format": "other", "operations": []}`: {`"other"`, `"apollo-persisted-query-manifest"`},
+		`{"format": 1, "operations": []}`:       {"is 1", `"apollo-persisted-query-manifest"`},
+		`{"format": "apollo-persisted-query-manifest", "version": 2, "operations": []}`:                {"version is 2", "only 1"},
+		`{"operations": [{}], "operations": []}`:                                                       {"twice"},
+		apollo(`1`):                                                                                    {"are not", "body"},
+		apollo(`{"id": "1", "name": "A", "body": "{ a }"}, {"id": "2", "name": "B"}`):                  {"operation 2", `"B"`, `no "body"`},
+		apollo(`{"name": "A", "body": "{ a }"}`):                                                       {"operation 1", `"A"`, `no "id"`},
+		apollo(`{"id": "1", "name": "A", "body": "{ a }"}, {"id": "1", "name": "B", "body": "{ b }"}`): {"two documents", `"1"`, `"A"`, `"B"`},
+		`{"a": "` + strings.Repeat("x", MaxManifest) + `"}`:                                            {"more than 16777216 bytes", "leave out"},
+	} {
+		got, err := ReadManifest(strings.NewReader(text))
+		if err == nil {
+			t.Errorf("%.100s: got %+v", text, got)
+			continue
+		}
+		for _, part := range says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%.100s: %q does not say %q", text, err, part)
+			}
+		}
+	}
+	failed := errors.New("the disk is gone")
+	if _, err := ReadManifest(iotest.ErrReader(failed)); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever stands in the file, it is refused with a reason, or read into documents that each have an id of their own and a text.
+func FuzzReadManifest(f *testing.F) {
+	f.Add(apollo(`{"id": "1", "name": "A", "type": "query", "body": "{ __typename }"}`))
+	f.Add(`{"1": "{ __typename }", "2": "{ a }", "1": "{ __typename }"}`)
+	f.Add(`{"operations": [], "operations": {}, "format": null}`)
+	f.Add(`{"a": [[[[[[{"b": "` + "\xff" + `"}]]]]]]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		documents, err := ReadManifest(strings.NewReader(text))
+		if err != nil {
+			if err.Error() == "" || documents != nil {
+				t.Errorf("%q with %+v", err, documents)
+			}
+			return
+		}
+		var ids []string
+		for _, d := range documents {
+			if d.ID == "" || d.Text == "" || slices.Contains(ids, d.ID) {
+				t.Errorf("%+v after %q", d, ids)
+			}
+			ids = append(ids, d.ID)
+		}
+		if len(ids) == 0 {
+			t.Error("no documents and no error")
+		}
+	})
+}
+
+// What the check finds is what the server would answer, with the bound of what it would execute.
+func TestCheckDocuments(t *testing.T) {
+	dear := TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
+	several := TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
+	introspecting := TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
+	given := append(slices.Clone(manifest), dear, several, introspecting)
+	opts := Options{Documents: given}
+	schema := newSchema()
+	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: "}
+	var ids []string
+	for _, o := range CheckDocuments(opts, 3) {
+		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
+		if says := wrong[o.ID]; says != "" {
+			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, Bound{}) {
+				t.Errorf("%s: %+v, want %s", o.ID, o, says)
+			}
+			continue
+		}
+		if len(o.Errors) > 0 {
+			t.Errorf("%s: %+v", o.ID, o.Errors)
+		}
+		var text string
+		for _, d := range given {
+			if d.ID == o.ID {
+				text = d.Text
+			}
+		}
+		d := (&documents{schema: schema, introspection: true}).parse(text)
+		if want := boundOf(schema, d.parsed.Operations.ForName(o.Name), 3); !reflect.DeepEqual(o.Bound, want) {
+			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
+		}
+	}
+	want := []string{"alice query Alice", manifest[1].ID + " query Bob", "wrong query Wrong", "broken  Broken", "confirm mutation Confirm", "large query Large",
+		"dear query ", "several query One", "several mutation Two", "schema query Schema"}
+	if !slices.Equal(ids, want) {
+		t.Errorf("checked %q, want %q", ids, want)
+	}
+}

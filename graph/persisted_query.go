@@ -1,0 +1,43 @@
+package graph
+
+import (
+	"encoding/json"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// persistedQuery reads extensions.persistedQuery, by which Apollo's protocol of automatic persisted queries names a document
+// (https://www.apollographql.com/docs/apollo-server/performance/apq): {"version": 1, "sha256Hash": "..."}. given tells
+// whether it is there. urql adds a member of its own when it sends the text after a miss, so others are let through.
+func persistedQuery(extensions map[string]any) (hash string, given bool, err *gqlerror.Error) {
+	extension := extensions["persistedQuery"]
+	if extension == nil {
+		return "", false, nil
+	}
+	members, ok := extension.(map[string]any)
+	if !ok {
+		return "", false, refusedAt(nil, CodeBadUserInput, `extensions.persistedQuery is no object: send {"version": 1, "sha256Hash": "..."}`)
+	}
+	if !isOne(members["version"]) {
+		return "", false, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.version is not 1, the only version that there is")
+	}
+	hash, ok = members["sha256Hash"].(string)
+	if !ok || hash == "" {
+		return "", false, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.sha256Hash is no text: send the SHA-256 of the document, as 64 hexadecimal digits")
+	}
+	return hash, true, nil
+}
+
+// isOne tells whether a value that came as JSON is the number 1.
+func isOne(v any) bool {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return err == nil && f == 1
+	case float64:
+		return v == 1
+	case int:
+		return v == 1
+	}
+	return false
+}
