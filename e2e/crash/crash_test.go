@@ -3,15 +3,12 @@
 package crash_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,66 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
-
-// build makes the program, without the race detector: it runs in a process of its own.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "ordergraph")
-	if out, err := exec.Command("go", "build", "-o", binary, "../..").CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v: %s", err, out)
-	}
-	return binary
-}
-
-// process is a running server.
-type process struct {
-	cmd *exec.Cmd
-	url string
-	// said is closed when there is nothing more to read from it.
-	said chan struct{}
-}
-
-// start starts a server and waits until it says where it listens.
-func start(t *testing.T, binary string, environment []string) *process {
-	t.Helper()
-	p := &process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), said: make(chan struct{})}
-	p.cmd.Env = environment
-	var stderr strings.Builder
-	p.cmd.Stderr = &stderr
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stdout)
-	for p.url == "" && lines.Scan() {
-		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "GraphQL" {
-			p.url = words[1]
-		}
-	}
-	if p.url == "" {
-		err := p.cmd.Wait()
-		t.Fatalf("the server does not start: %v: %s", err, stderr.String())
-	}
-	go func() {
-		defer close(p.said)
-		for lines.Scan() { // a full pipe would stop the server
-		}
-	}()
-	return p
-}
-
-// kill ends the server as a power cut would, and waits until it is gone.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	<-p.said
-	_ = p.cmd.Wait() // it says that the server was killed
-}
 
 // gate tells clients where the server is, and lets them wait while there is none.
 type gate struct {
@@ -211,7 +148,7 @@ func TestKill(t *testing.T) {
 		kills = 10
 	}
 	instance := dynamolocal.Shared(t)
-	binary := build(t)
+	binary := shoptest.Build(t, "../..")
 	db, table := instance.Client(), "crash"
 	w := shoptest.World{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Book(t))
@@ -234,10 +171,10 @@ func TestKill(t *testing.T) {
 	var starting time.Duration
 	for range kills {
 		before := time.Now()
-		p := start(t, binary, environment)
+		p := shoptest.Start(t, binary, environment)
 		starting += time.Since(before)
 		until := l.answered.Load() + source.Int64N(30)
-		l.gate.set(p.url)
+		l.gate.set(p.URL)
 		for l.answered.Load() < until && !t.Failed() {
 			runtime.Gosched()
 		}
@@ -246,12 +183,12 @@ func TestKill(t *testing.T) {
 		}
 		// First the gate, so that nobody knocks at a door behind which there is nobody.
 		l.gate.set("")
-		p.kill(t)
+		p.Kill(t)
 	}
-	last := start(t, binary, environment)
-	defer last.kill(t)
+	last := shoptest.Start(t, binary, environment)
+	defer last.Kill(t)
 	l.gate.close()
-	l.gate.set(last.url)
+	l.gate.set(last.URL)
 	wg.Wait()
 	t.Logf("%d kills, %d requests answered, %d of them sent more than once, %d requests sent; a start takes %v",
 		kills, l.answered.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
@@ -288,7 +225,7 @@ func TestKill(t *testing.T) {
 	for i := range clients {
 		wg.Go(func() {
 			for _, r := range logs[i] {
-				again, err := l.client.Send(context.Background(), last.url, r.Mutation)
+				again, err := l.client.Send(context.Background(), last.URL, r.Mutation)
 				if err != nil || again.String() != r.answer.String() {
 					t.Errorf("%s %s: the first answer was %v, now it is %v, %v", r.Field, r.Key(), r.answer, again, err)
 				}
