@@ -2,7 +2,7 @@ GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/b
 BASE_URL ?= http://127.0.0.1:8080
 UI := internal/graphiql/ui
 
-.PHONY: build test race lint generate graphiql test-browser test-http test-schema test-federation
+.PHONY: build test race lint generate graphiql test-browser test-http test-clients test-schema test-federation
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o ordergraph .
@@ -37,6 +37,11 @@ test-browser:
 test-http:
 	npm --prefix e2e/http ci
 	BASE_URL=$(BASE_URL) npm --prefix e2e/http test
+
+# Needs a server at BASE_URL, and places orders there.
+test-clients:
+	npm --prefix e2e/clients ci
+	BASE_URL=$(BASE_URL) npm --prefix e2e/clients test
 
 # Needs a server at BASE_URL.
 test-schema:

@@ -131,7 +131,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func tooLarge(n int) string {
-	if n > 128<<10 {
+	if n >= 10_000 { // more than 10,000 values, or than 128 KiB
 		return "BODY_TOO_LARGE"
 	}
 	return "BAD_REQUEST"
