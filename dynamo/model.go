@@ -81,6 +81,16 @@ func (t Template) Values(key string) ([]string, bool) {
 	}
 }
 
+// Names are what stands in the braces, from left to right.
+func (t Template) Names() []string {
+	var names []string
+	for _, part := range strings.Split(string(t), "{")[1:] {
+		name, _, _ := strings.Cut(part, "}")
+		names = append(names, name)
+	}
+	return names
+}
+
 // literal is the template up to its first value.
 func (t Template) literal() string {
 	literal, _, _ := strings.Cut(string(t), "{")
@@ -179,6 +189,10 @@ type AccessPattern struct {
 	Direction string
 	// With is the pattern whose request brings this one's answer along, where it needs none of its own.
 	With string
+	// Fallback tells that the record above may carry the answer, so that this one is read only after it, and only where it does not.
+	Fallback bool
+	// Most is how many records the list can have; 0 for any number.
+	Most int
 }
 
 // get is an access pattern that reads one record of an entity by its key.
@@ -200,14 +214,20 @@ func index(id, what string, e Entity, direction string, fields ...string) Access
 	return p
 }
 
+// fallback makes p one whose answer, of so many records at most, the record above may carry.
+func fallback(p AccessPattern, most int) AccessPattern {
+	p.Fallback, p.Most = true, most
+	return p
+}
+
 // The access patterns.
 var (
 	patternOrder                = get("AP1", "order by id", entityOrder, "Query.order", "OrderItem.order")
-	patternCustomerOrders       = collection("AP2", "a customer's orders, newest first", entityCustomerOrder, "ORDER#", Descending, "Customer.orders")
+	patternCustomerOrders       = collection("AP2", "a customer's orders, newest first", entityCustomerOrder, "ORDER#", Descending, "Customer.orders", "Customer.orderCount")
 	patternOrdersByStatus       = index("AP3", "orders by status, newest first", entityOrder, Descending, "Query.ordersByStatus")
-	patternOrderItems           = collection("AP4", "items of an order that does not carry them", entityOrderItem, "ITEM#", Ascending, "Order.items")
-	patternOrderItem            = get("AP5", "one item of an order", entityOrderItem, "Query.orderItem", "Order.item")
-	patternCustomer             = get("AP6", "customer by id", entityCustomer, "Query.customer", "Order.customer")
+	patternOrderItems           = fallback(collection("AP4", "items of an order that does not carry them", entityOrderItem, "ITEM#", Ascending, "Order.items", "Order.itemCount"), commerce.MaxLines)
+	patternOrderItem            = fallback(get("AP5", "one item of an order", entityOrderItem, "Query.orderItem", "Order.item"), 1)
+	patternCustomer             = get("AP6", "customer by id", entityCustomer, "Query.customer", "Order.customer", "Query.customerByEmail", "Customer.orderCount")
 	patternOrders               = index("AP7", "recent orders over all customers", entityOrder, Descending, "Query.orders")
 	patternOrdersPlaced         = index("AP8", "orders placed in a time range", entityOrder, Descending, "Query.orders(placed)", "Query.ordersByStatus(placed)")
 	patternCustomers            = index("AP9", "customers in the order they joined", entityCustomer, Ascending, "Query.customers")
@@ -256,28 +276,34 @@ type WritePattern struct {
 	// Writes are the records that it writes or checks; Each those it has one of for every line of the order, and Maybe those that
 	// only some requests need.
 	Writes, Each, Maybe []Entity
+	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one of for every line of the order.
+	Reads, ReadsEach []Entity
+	// Items tells that it needs the items of the order, which are read by themselves where the order does not carry them.
+	Items bool
+	// Late are the records that it reads to tell why it cannot be done.
+	Late []Entity
 }
 
 // The write patterns.
 var (
-	writeCreateCustomer        = WritePattern{"WP1", "createCustomer", of(entityCustomer, entityEmailClaim), nil, of(entityIdempotency, entityCustomerRep, entityEmployee)}
-	writeUpdateCustomer        = WritePattern{"WP2", "updateCustomer", of(entityCustomer), nil, of(entityEmailClaim, entityCustomerRep)}
-	writeAssignAccountRep      = WritePattern{"WP3", "assignAccountRep", of(entityCustomer, entityCustomerRep), nil, of(entityEmployee)}
-	writePlaceOrder            = WritePattern{"WP4", "placeOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityCustomer), of(entityOrderItem, entityProduct), of(entityIdempotency)}
-	writeConfirmOrder          = WritePattern{"WP5", "confirmOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency)}
-	writeShipOrder             = WritePattern{"WP6", "shipOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityInventoryLevel, entityProduct), of(entityIdempotency)}
-	writeDeliverOrder          = WritePattern{"WP7", "deliverOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency)}
-	writeCancelOrder           = WritePattern{"WP8", "cancelOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityProduct), of(entityIdempotency)}
-	writeSetOrderItem          = WritePattern{"WP9", "setOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil}
-	writeRemoveOrderItem       = WritePattern{"WP10", "removeOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil}
-	writeUpdateShippingAddress = WritePattern{"WP11", "updateShippingAddress", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, nil}
-	writeCreateProduct         = WritePattern{"WP12", "createProduct", of(entityProduct), nil, of(entityIdempotency)}
-	writeUpdateProduct         = WritePattern{"WP13", "updateProduct", of(entityProduct), nil, nil}
-	writeCreateWarehouse       = WritePattern{"WP14", "createWarehouse", of(entityWarehouse), nil, of(entityIdempotency)}
-	writeSetInventoryLevel     = WritePattern{"WP15", "setInventoryLevel", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse)}
-	writeAdjustInventory       = WritePattern{"WP16", "adjustInventory", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse, entityIdempotency)}
-	writeHireEmployee          = WritePattern{"WP17", "hireEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse, entityIdempotency)}
-	writeUpdateEmployee        = WritePattern{"WP18", "updateEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse)}
+	writeCreateCustomer        = WritePattern{"WP1", "createCustomer", of(entityCustomer, entityEmailClaim), nil, of(entityIdempotency, entityCustomerRep, entityEmployee), nil, nil, false, nil}
+	writeUpdateCustomer        = WritePattern{"WP2", "updateCustomer", of(entityCustomer), nil, of(entityEmailClaim, entityCustomerRep), of(entityCustomer), nil, false, nil}
+	writeAssignAccountRep      = WritePattern{"WP3", "assignAccountRep", of(entityCustomer, entityCustomerRep), nil, of(entityEmployee), of(entityCustomer, entityEmployee), nil, false, nil}
+	writePlaceOrder            = WritePattern{"WP4", "placeOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityCustomer), of(entityOrderItem, entityProduct), of(entityIdempotency), of(entityCustomer), of(entityProduct), false, nil}
+	writeConfirmOrder          = WritePattern{"WP5", "confirmOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency), of(entityOrder), nil, false, nil}
+	writeShipOrder             = WritePattern{"WP6", "shipOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityInventoryLevel, entityProduct), of(entityIdempotency), of(entityOrder), nil, true, of(entityWarehouse)}
+	writeDeliverOrder          = WritePattern{"WP7", "deliverOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency), of(entityOrder), nil, false, nil}
+	writeCancelOrder           = WritePattern{"WP8", "cancelOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityProduct), of(entityIdempotency), of(entityOrder), nil, true, nil}
+	writeSetOrderItem          = WritePattern{"WP9", "setOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil, of(entityOrder, entityProduct), nil, true, nil}
+	writeRemoveOrderItem       = WritePattern{"WP10", "removeOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil, of(entityOrder, entityProduct), nil, true, nil}
+	writeUpdateShippingAddress = WritePattern{"WP11", "updateShippingAddress", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, nil, of(entityOrder), nil, false, nil}
+	writeCreateProduct         = WritePattern{"WP12", "createProduct", of(entityProduct), nil, of(entityIdempotency), nil, nil, false, nil}
+	writeUpdateProduct         = WritePattern{"WP13", "updateProduct", of(entityProduct), nil, nil, of(entityProduct), nil, false, nil}
+	writeCreateWarehouse       = WritePattern{"WP14", "createWarehouse", of(entityWarehouse), nil, of(entityIdempotency), nil, nil, false, nil}
+	writeSetInventoryLevel     = WritePattern{"WP15", "setInventoryLevel", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse), of(entityInventoryLevel, entityProduct, entityWarehouse), nil, false, nil}
+	writeAdjustInventory       = WritePattern{"WP16", "adjustInventory", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse, entityIdempotency), of(entityInventoryLevel, entityProduct, entityWarehouse), nil, false, nil}
+	writeHireEmployee          = WritePattern{"WP17", "hireEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse, entityIdempotency), nil, nil, false, nil}
+	writeUpdateEmployee        = WritePattern{"WP18", "updateEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse), of(entityEmployee), nil, false, nil}
 )
 
 func of(entities ...Entity) []Entity { return entities }

@@ -31,6 +31,8 @@ type stream struct {
 	bounds    bounds
 	// rows were read and not yet given out.
 	rows []row
+	// given is how many rows were given out.
+	given int
 	// done tells that nothing is left to read.
 	done bool
 	// need is how many rows to read in the next round.
@@ -41,8 +43,8 @@ type stream struct {
 //
 // It merges the partitions without reading a full page of each. The first round reads somewhat more than each one's
 // share of the page. Then rows are given out by position until a partition runs out of them; a further round reads those
-// partitions whose rows in hand end before the page is full. Beside one row of each partition, never are more than twice
-// the page in hand and not given out, so that at most three pages and one row a partition are read in all.
+// partitions whose rows in hand end before the page is full. At most three pages and one row a partition are read in all;
+// merged tells in how many requests and rounds.
 //
 // Errors: those of failed.
 func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
@@ -78,16 +80,28 @@ func planRound(streams []*stream, left, limit int, forward bool) bool {
 		return false
 	}
 	// What is read beyond the first row of a stream may turn out not to be wanted.
-	spare := max(0, 2*limit-1-extra) / len(short)
-	share := min(left, 3*left/(2*len(short))+1)
+	spare := max(0, allowance(limit)-extra) / len(short)
+	share := firstShare(left, len(short))
 	for _, st := range short {
 		st.need = min(share, spare)
 		if len(st.rows) == 0 {
-			st.need = min(share, spare+1)
+			// Nothing goes on without a row of this stream. What it has given out is why it is worth more than one: so a stream
+			// that has the whole page grows, and is not asked again for every row while what was read of others fills the allowance.
+			st.need = max(min(share, spare+1), min(left, regrowth(st.given)))
 		}
 	}
 	return true
 }
+
+// allowance is how many rows beyond the first of each stream may be in hand before nothing more is read ahead.
+func allowance(limit int) int { return 7 * limit / 4 }
+
+// firstShare is how many rows to read of each of so many streams, when left rows are still to be given out: half more than the even
+// share.
+func firstShare(left, streams int) int { return min(left, 3*left/(2*streams)+1) }
+
+// regrowth is how many rows to read at least of a stream that has given out so many and has none left.
+func regrowth(given int) int { return given/4 + 1 }
 
 // runningOut gives the streams that have more to read and no row in hand from behind the page's end, as far as it can be
 // seen; and how many rows are in hand beyond the first of each stream. It lets all streams need nothing.
@@ -176,7 +190,7 @@ func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
 			return rows
 		}
 		rows = appendRow(rows, next.rows[0])
-		next.rows = next.rows[1:]
+		next.rows, next.given = next.rows[1:], next.given+1
 	}
 	return rows
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// However rows are spread over partitions, in long runs of one of them too, a merge gives the first rows in order and reads at
-// most three pages and one row a partition. The rounds are those of Store.read; only the Queries are simulated, so that there
+// However rows are spread over partitions, in long runs of one of them too, a merge gives the first rows in order, reads at
+// most three pages and one row a partition, and takes no more rounds and requests than its bound. The rounds are those of Store.read; only the Queries are simulated, so that there
 // can be enough of them to find the rare spread that is worst.
 func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -29,13 +29,17 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 			left[at] = append(left[at], r)
 			want = append(want, r.position)
 		}
-		page := Page{Limit: limit, More: true}
+		page := Page{Limit: limit, More: random.IntN(2) == 0}
 		want = want[:min(len(want), page.want())]
 
-		read := 0
+		read, rounds, requests := 0, 0, 0
 		var rows []row
 		for len(rows) < page.want() && planRound(streams, page.want()-len(rows), limit, true) {
+			rounds++
 			for i, st := range streams {
+				if st.need > 0 {
+					requests++
+				}
 				n := min(st.need, len(left[i]))
 				st.rows, left[i] = append(st.rows, left[i][:n]...), left[i][n:]
 				st.done, read = st.done || n < st.need, read+n
@@ -51,6 +55,9 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 		}
 		if most := 3*limit + len(streams); read > most {
 			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(streams), read, most)
+		}
+		if most := merged(len(streams), page); rounds > most.rounds || requests > most.requests || read > most.rows {
+			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, more than %+v", limit, len(streams), rounds, requests, read, most)
 		}
 	}
 }

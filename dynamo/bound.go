@@ -1,0 +1,266 @@
+package dynamo
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the greatest size of each kind of record.
+//
+// They hold for records that were written through this program: commerce's limits make those no larger, and no order of theirs has
+// more than commerce.MaxLines lines. Records of other software may lack what saves requests, a count or embedded items, and that is
+// counted; but they may also be larger, and then they cost more read units, and more requests where a page is larger than a megabyte.
+// What DynamoDB throttles or leaves unprocessed, and what conflicts with others' changes, is asked for again; that is not counted.
+type Bounds struct {
+	shards int
+	// sizes are how large a record of each entity can be, in bytes.
+	sizes map[string]int
+}
+
+// NewBounds returns the bounds of a table of so many shards.
+func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes: largestSizes()} }
+
+// ReadBound is the most that something can take: requests, round trips one after another, and read units.
+type ReadBound struct {
+	Requests, RoundTrips int
+	ReadUnits            float64
+}
+
+// pageBytes is where DynamoDB ends a Query, in bytes. Source:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
+const pageBytes = 1 << 20
+
+// KeysPerRequest is how many keys one look-up can have.
+const KeysPerRequest = batchSize
+
+// KeyUnits are the read units of one key in a look-up.
+func (b Bounds) KeyUnits(p AccessPattern, consistent bool) float64 {
+	return p.consistently(consistent) * readUnits(b.largest(p.records()))
+}
+
+// Page bounds reading a page of a list: values is of how many values of its key besides the shard it consists, 1 but where the
+// list merges several statuses.
+func (b Bounds) Page(p AccessPattern, page Page, values int, consistent bool) ReadBound {
+	partitions := values
+	if strings.HasSuffix(p.Operation, "per shard") {
+		partitions *= b.shards
+	}
+	most := merged(partitions, page)
+	if p.Most > 0 {
+		most.rows = min(most.rows, p.Most)
+	}
+	return b.queries(p, most, b.largest(p.records()), consistent)
+}
+
+// Collection bounds reading a record with all that stands below it, by one Query.
+func (b Bounds) Collection(p AccessPattern, consistent bool) ReadBound {
+	var rest []Entity
+	bytes := 0
+	for _, e := range Entities() {
+		switch {
+		case e.PK != p.PK:
+		case strings.Contains(string(e.SK), "{"):
+			rest = append(rest, e)
+		default: // one of it
+			bytes += b.sizes[e.Name]
+		}
+	}
+	bytes += (collectionLimit - 1) * b.largest(rest)
+	return ReadBound{1, 1, p.consistently(consistent) * readUnits(min(bytes, pageBytes))}
+}
+
+// Count bounds counting the records of a list: of all where it has a greatest number, else of the first megabyte.
+func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
+	bytes := pageBytes
+	if p.Most > 0 {
+		bytes = p.Most * b.largest(p.records())
+	}
+	return ReadBound{1, 1, p.consistently(consistent) * readUnits(bytes)}
+}
+
+// Change bounds a mutation without its payload, where nobody else is in the way: what it reads before, the transaction, and where that
+// fails because of what was not read, what stands there instead and a second attempt, or the memory of the request.
+func (b Bounds) Change(p WritePattern) ReadBound {
+	bound := ReadBound{}
+	read := func(each int, entities ...Entity) {
+		for _, e := range entities {
+			bound.ReadUnits += float64(each) * 2 * readUnits(b.sizes[e.Name])
+		}
+	}
+	if len(p.Reads)+len(p.ReadsEach) > 0 {
+		bound.Requests++
+		read(1, p.Reads...)
+		read(commerce.MaxLines, p.ReadsEach...)
+	}
+	if p.Items {
+		// Once for each attempt.
+		items := b.Page(patternOrderItems, Page{Limit: maxActions, More: true}, 1, true)
+		bound.Requests += 2 * items.Requests
+		bound.ReadUnits += 2 * items.ReadUnits
+	}
+	// A record whose condition does not hold comes back with the refusal, unless there is none: then it is looked for.
+	bound.Requests += 2
+	read(1, p.Writes...)
+	read(commerce.MaxLines, p.Each...)
+	read(1, p.Maybe...)
+	if len(p.Late) > 0 {
+		bound.Requests++
+		read(1, p.Late...)
+	}
+	// The second attempt, or the memory, which is read in a transaction.
+	bound.Requests++
+	bound.ReadUnits += 4 * readUnits(b.sizes[entityIdempotency.Name])
+	bound.RoundTrips = bound.Requests
+	return bound
+}
+
+// consistently is by how much consistent reads cost more; the index has none.
+func (p AccessPattern) consistently(consistent bool) float64 {
+	if consistent && p.Index == "" {
+		return 2
+	}
+	return 1
+}
+
+// records are the entities of which a pattern reads records.
+func (p AccessPattern) records() []Entity {
+	var entities []Entity
+	for _, e := range Entities() {
+		pk, sk := e.PK, e.SK
+		if p.Index != "" {
+			pk, sk = e.IndexPK, e.IndexSK
+		}
+		if p.PK == pk && (p.SK == sk || p.Direction != "" && string(p.SK) == sk.literal()) {
+			entities = append(entities, e)
+		}
+	}
+	return entities
+}
+
+func (b Bounds) largest(of []Entity) int {
+	size := 0
+	for _, e := range of {
+		size = max(size, b.sizes[e.Name])
+	}
+	return size
+}
+
+// queries bounds Queries that read so many rows of so many bytes. One that ends at a megabyte has read all but a row of it, so that
+// there are no more of those than such megabytes.
+func (b Bounds) queries(p AccessPattern, most merge, size int, consistent bool) ReadBound {
+	bytes := most.rows * size
+	ends := max(0, ceilDiv(bytes, pageBytes-size)-1)
+	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
+	bound.ReadUnits = readUnits(bytes)
+	if bound.Requests > 1 {
+		// Each Query rounds what it reads by itself.
+		bound.ReadUnits = (float64(bytes)/readUnitSize + float64(bound.Requests)) / 2
+	}
+	bound.ReadUnits *= p.consistently(consistent)
+	return bound
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// merge is what reading a page of several partitions takes, where no Query ends at a megabyte.
+type merge struct{ rounds, requests, rows int }
+
+// merged is the most that Store.read takes for a page of so many partitions, however the list is spread over them. Let P be the
+// partitions, L the page's limit, W how many rows are wanted (L or L + 1), and k what the first round reads of each.
+//
+// Rows. Beyond the first row of each stream, reading ahead never makes more than allowance, 7L/4, be in hand. What regrowth
+// reads beyond that is at most a quarter of what the same stream has given out before, and it happens only when the stream has nothing
+// in hand. So beside the first rows there are never more than 7L/4 + G/4 in hand, G being given out; and G is less than W when
+// something is read. All that is read has been given out or is in hand: at most G + 7L/4 + G/4 + P, which is no more than 3L + P.
+//
+// Rounds. Rows are given out until a stream has none left and more to read: that one is blocking. Every round but the first so reads
+// a blocking stream. The first time it has given out k rows or more, the next time k and its regrowth, and so on, unless it
+// had all that the page still lacked, and then it does not block again. All streams together have given out less than W, so
+// there are no more rounds than the most such steps that W - 1 rows pay for.
+//
+// Requests. The first round makes P. The streams that a later round reads have all their rows before the page's end as far as
+// it can be seen; there are less than W such rows, and k of each stream or more. Besides, every request gives a row, or the end of
+// its stream.
+func merged(partitions int, page Page) merge {
+	want := page.want()
+	if partitions == 1 {
+		return merge{1, 1, want}
+	}
+	rows := 3*page.Limit + partitions
+	first := min(firstShare(want, partitions), allowance(page.Limit)/partitions+1)
+	// steps[n] is how many rounds streams can make that have given out n rows together.
+	steps := make([]int, want)
+	for given, rounds := first, 1; given < want; given, rounds = given+regrowth(given), rounds+1 {
+		for n := given; n < want; n++ {
+			steps[n] = max(steps[n], rounds+steps[n-given])
+		}
+	}
+	later := steps[want-1]
+	return merge{
+		rounds:   1 + later,
+		requests: min(partitions+later*min(partitions, (want-1)/first), rows+partitions),
+		rows:     rows,
+	}
+}
+
+// largestSizes are how many bytes the largest records have that this program writes, by the entities' names.
+func largestSizes() map[string]int {
+	text := func(bytes int) string { return strings.Repeat("x", bytes) }
+	id := text(commerce.MaxIDLength)
+	// Behind the 15 digits of a price come those of a quantity and of the number of lines.
+	price, total := largestMoney(15), largestMoney(19)
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ulid, name := text(26), text(commerce.MaxName)
+	var phones []string
+	for range commerce.MaxPhoneNumbers {
+		phones = append(phones, text(commerce.MaxPhoneNumber))
+	}
+	count, lines := math.MaxInt, commerce.MaxEmbeddedItems
+	customer := commerce.Customer{ID: commerce.CustomerID(id), Name: name, Email: "x@" + text(252), PhoneNumbers: phones,
+		AccountRepID: commerce.EmployeeID(id), OrderCount: &count, CreatedAt: at, UpdatedAt: at, Version: count}
+	line := commerce.LineItem{OrderID: commerce.OrderID(ulid), CustomerID: customer.ID, SKU: commerce.SKU(id), Name: name, Quantity: count, UnitPrice: price}
+	order := commerce.Order{ID: line.OrderID, CustomerID: customer.ID, Status: commerce.Cancelled, Total: total, ItemCount: &lines,
+		EmbedsItems: true, AccountRepID: customer.AccountRepID, PlacedAt: at, UpdatedAt: at, Version: count,
+		ShippingAddress: &commerce.Address{Recipient: name, Line1: name, Line2: name, City: name, Region: name, PostalCode: name, CountryCode: "US"}}
+	for range lines {
+		order.Items = append(order.Items, line)
+	}
+	event := commerce.Event{ID: commerce.EventID(ulid), OrderID: order.ID, Type: commerce.EventShippingAddressChanged, From: commerce.Cancelled,
+		To: commerce.Cancelled, At: at, Actor: name, Note: text(commerce.MaxNote)}
+
+	b := &keyBuilder{shards: MaxShards}
+	own, theirs := orderHeaders(b, order)
+	records := []record{own, theirs, lineRecord(b, order, line), eventRecord(b, event),
+		productRecord(b, commerce.Product{SKU: line.SKU, Name: name, Category: name, UnitPrice: price, TotalInventory: count, Available: -count, Version: count}),
+		inventoryLevelRecord(b, commerce.InventoryLevel{SKU: line.SKU, WarehouseID: commerce.WarehouseID(id), Quantity: count, Version: count}),
+		warehouseRecord(b, commerce.Warehouse{ID: commerce.WarehouseID(id), Name: name, Version: count}),
+	}
+	records = append(records, customerRecords(b, customer)...)
+	records = append(records, employeeRecords(b, commerce.Employee{ID: customer.AccountRepID, Name: name, PhoneNumbers: phones, JobTitle: name,
+		HireDate: "2026-01-01", WarehouseID: commerce.WarehouseID(id), Version: count})...)
+	sizes := map[string]int{}
+	for _, r := range records {
+		at := reader{record: r}
+		sizes[at.text("entity")] = sizeOf(r) + shardDigits
+	}
+	// Composing an address (ParseEmail) can make three bytes of one.
+	sizes[entityEmailClaim.Name] += 2 * len(customer.Email)
+	// What is remembered of a request is its answer, of which an order's is the largest, beside its key, the caller and a hash.
+	sizes[entityIdempotency.Name] = sizes[entityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
+	return sizes
+}
+
+// shardDigits is how much longer a key with the last shard can be than one with another.
+const shardDigits = 1
+
+// largestMoney is an amount of so many digits.
+func largestMoney(digits int) commerce.Money {
+	m, err := commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
+	if err != nil {
+		panic(err) // digits is a constant
+	}
+	return m
+}
