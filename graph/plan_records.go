@@ -118,7 +118,7 @@ func (p *plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
 func (p *plan) orderIDs(ctx context.Context, targets []target[commerce.OrderID]) {
 	var timelines wanted[loaders.Listed[commerce.OrderID]]
 	for id, f := range fields(targets) {
-		if f.Name == "timeline" && !p.loaders.WholeOrderPlanned(id) {
+		if f.Name == "timeline" && !p.loaders.TimelineAtHand(ctx, id) {
 			addList(&timelines, f, p.resolver.timeline(id, f.paging()))
 		}
 	}

@@ -255,12 +255,12 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, of []*commerce.Customer) 
 		}
 	}
 	l.Customer.Plan(ctx, unknown, func(ctx context.Context, own []Found[commerce.CustomerID, *commerce.Customer]) {
-		var uncounted []commerce.CustomerID
+		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
-			if c.Value.OrderCount == nil {
-				uncounted = append(uncounted, c.Key)
-			}
+			counted[c.Key] = c.Value.OrderCount != nil
 		}
+		// A REP edge may stand where the customer's record is gone, or unreadable.
+		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
 		l.CountedOrders.Plan(ctx, uncounted, nil)
 	})
 }

@@ -33,11 +33,16 @@ type Loader[K comparable, V any] struct {
 	gates map[K]<-chan struct{}
 }
 
-// loaded is a value and the wave of requests after which it was there.
+// loaded is a value, the wave of requests after which it was there, and how many waves reading it took.
 type loaded[V any] struct {
-	value V
-	wave  int
+	value      V
+	wave, took int
 }
+
+// after is the wave that a line of reading has waited for once it has the value, if it asked for it after the given one. A value that
+// another line asks for as well may come of a longer chain of requests; but whoever joins in the middle of it waits no longer than
+// if the reading had begun then.
+func (v loaded[V]) after(wave int) int { return min(v.wave, wave+v.took) }
 
 // Found is a value that was planned, and the key that it was planned by.
 type Found[K comparable, V any] struct {
@@ -62,11 +67,12 @@ func newLoader[K comparable, V any](r request, alone bool, read fetch[K, V]) *Lo
 		ctx := dynamo.SpanOf(first).Fork(r.ctx)
 		results, err := read(ctx, keys)
 		wave := dynamo.SpanOf(ctx).Wave()
+		took := wave - dynamo.SpanOf(first).Wave()
 		out := make([]*dataloader.Result[loaded[V]], len(keys))
 		for i := range keys {
 			out[i] = &dataloader.Result[loaded[V]]{Error: err}
 			if err == nil {
-				out[i].Data, out[i].Error = loaded[V]{results[i].Value, wave}, results[i].Err
+				out[i].Data, out[i].Error = loaded[V]{results[i].Value, wave, took}, results[i].Err
 			}
 		}
 		return out
@@ -172,11 +178,12 @@ func (l *Loader[K, V]) Plan(ctx context.Context, keys []K, then func(ctx context
 		}()
 		found := make([]Found[K, V], 0, len(keys))
 		span := dynamo.SpanOf(ctx)
+		asked := span.Wave()
 		ctx := span.Fork(ctx)
 		for i, thunk := range thunks {
 			if v, err := thunk(); err == nil {
 				found = append(found, Found[K, V]{keys[i], v.value})
-				dynamo.SpanOf(ctx).Wait(v.wave)
+				dynamo.SpanOf(ctx).Wait(v.after(asked))
 			}
 		}
 		if ctx.Err() == nil {
@@ -211,5 +218,5 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked[key] = true
-	l.batch.Prime(ctx, key, loaded[V]{value, dynamo.SpanOf(ctx).Wave()})
+	l.batch.Prime(ctx, key, loaded[V]{value: value, wave: dynamo.SpanOf(ctx).Wave()})
 }
