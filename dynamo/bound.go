@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,14 @@ func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes:
 type ReadBound struct {
 	Requests, RoundTrips int
 	ReadUnits            float64
+}
+
+// ChangeBound is the most that a mutation can take.
+type ChangeBound struct {
+	ReadBound
+	// Items is the part of it that reads items of an order, under the pattern that ItemsPattern names; the rest is the write pattern's.
+	Items        ReadBound
+	ItemsPattern string
 }
 
 // pageBytes is where DynamoDB ends a Query, in bytes. Source:
@@ -83,8 +92,8 @@ func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
 
 // Change bounds a mutation without its payload, where nobody else is in the way: what it reads before, the transaction, and where that
 // fails because of what was not read, what stands there instead and a second attempt, or the memory of the request.
-func (b Bounds) Change(p WritePattern) ReadBound {
-	bound := ReadBound{}
+func (b Bounds) Change(p WritePattern) ChangeBound {
+	bound := ChangeBound{ItemsPattern: patternOrderItems.ID}
 	read := func(each int, entities ...Entity) {
 		for _, e := range entities {
 			bound.ReadUnits += float64(each) * 2 * readUnits(b.sizes[e.Name])
@@ -98,8 +107,9 @@ func (b Bounds) Change(p WritePattern) ReadBound {
 	if p.Items {
 		// Once for each attempt.
 		items := b.Page(patternOrderItems, Page{Limit: maxActions, More: true}, 1, true)
-		bound.Requests += 2 * items.Requests
-		bound.ReadUnits += 2 * items.ReadUnits
+		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
+		bound.Requests += bound.Items.Requests
+		bound.ReadUnits += bound.Items.ReadUnits
 	}
 	// A record whose condition does not hold comes back with the refusal, unless there is none: then it is looked for.
 	bound.Requests += 2
@@ -110,9 +120,11 @@ func (b Bounds) Change(p WritePattern) ReadBound {
 		bound.Requests++
 		read(1, p.Late...)
 	}
-	// The second attempt, or the memory, which is read in a transaction.
+	// The second attempt, or the memory, which is read in a transaction at twice the price.
 	bound.Requests++
-	bound.ReadUnits += 4 * readUnits(b.sizes[entityIdempotency.Name])
+	if slices.ContainsFunc(p.Maybe, func(e Entity) bool { return e.Name == entityIdempotency.Name }) {
+		bound.ReadUnits += 4 * readUnits(b.sizes[entityIdempotency.Name])
+	}
 	bound.RoundTrips = bound.Requests
 	return bound
 }
@@ -149,10 +161,14 @@ func (b Bounds) largest(of []Entity) int {
 }
 
 // queries bounds Queries that read so many rows of so many bytes. One that ends at a megabyte has read all but a row of it, so that
-// there are no more of those than such megabytes.
+// there are no more of those than such megabytes; and none where a page at a time fits, as for all records that this program
+// writes.
 func (b Bounds) queries(p AccessPattern, most merge, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
-	ends := max(0, ceilDiv(bytes, pageBytes-size)-1)
+	ends := 0
+	if most.longest*size > pageBytes {
+		ends = max(0, ceilDiv(bytes, pageBytes-size)-1)
+	}
 	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
 	bound.ReadUnits = readUnits(bytes)
 	if bound.Requests > 1 {
@@ -165,8 +181,9 @@ func (b Bounds) queries(p AccessPattern, most merge, size int, consistent bool) 
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// merge is what reading a page of several partitions takes, where no Query ends at a megabyte.
-type merge struct{ rounds, requests, rows int }
+// merge is what reading a page of several partitions takes, where no Query ends at a megabyte; longest is how many rows one Query
+// reads.
+type merge struct{ rounds, requests, rows, longest int }
 
 // merged is the most that Store.read takes for a page of so many partitions, however the list is spread over them. Let P be the
 // partitions, L the page's limit, W how many rows are wanted (L or L + 1), and k what the first round reads of each.
@@ -187,7 +204,7 @@ type merge struct{ rounds, requests, rows int }
 func merged(partitions int, page Page) merge {
 	want := page.want()
 	if partitions == 1 {
-		return merge{1, 1, want}
+		return merge{1, 1, want, want}
 	}
 	rows := 3*page.Limit + partitions
 	first := min(firstShare(want, partitions), allowance(page.Limit)/partitions+1)
@@ -203,6 +220,7 @@ func merged(partitions int, page Page) merge {
 		rounds:   1 + later,
 		requests: min(partitions+later*min(partitions, (want-1)/first), rows+partitions),
 		rows:     rows,
+		longest:  want,
 	}
 }
 

@@ -137,7 +137,7 @@ func TestCheckDocuments(t *testing.T) {
 				text = d.Text
 			}
 		}
-		d := (&documents{schema: schema, introspection: true}).parse(text)
+		d := (&documents{schema: schema, limits: DefaultLimits(), introspection: true}).parse(text)
 		if want := boundOf(schema, d.parsed.Operations.ForName(o.Name), 3); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-var update = flag.Bool("update", false, "write the published schema of the subgraph")
+var update = flag.Bool("update", false, "write the published schema of the subgraph, and the tables of the docs, instead of comparing them")
 
 // own are the types that this schema defines, by name.
 func own(t *testing.T) []*ast.Definition {

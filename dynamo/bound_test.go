@@ -1,0 +1,89 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// No record that a mutation writes is larger than the bounds take it for, and none that they know is missing here.
+func TestTheLargestRecordsAreKnown(t *testing.T) {
+	ctx, db := context.Background(), storetest.Engines()[0].Client(t)
+	table := storetest.TableName()
+	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: dynamo.MaxShards})
+	id, name := func(n int) string { return fmt.Sprintf("%02d", n) + strings.Repeat("x", commerce.MaxIDLength-2) }, strings.Repeat("n", commerce.MaxName)
+	// One byte of a capital letter can become three, and composing takes others apart.
+	email := strings.Repeat("\U0001D160", 60) + "@" + strings.Repeat("Ⱥ", 6)
+	var phones []string
+	for range commerce.MaxPhoneNumbers {
+		phones = append(phones, strings.Repeat("5", commerce.MaxPhoneNumber))
+	}
+	keyed := 0
+	caller := func() dynamo.Caller {
+		keyed++
+		return dynamo.Caller{Name: "anonymous", IdempotencyKey: fmt.Sprintf("%0*d", commerce.MaxIdempotencyKey, keyed)}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rep, house, customer := commerce.EmployeeID(id(0)), commerce.WarehouseID(id(0)), commerce.CustomerID(id(0))
+	_, err := store.CreateWarehouse(ctx, caller(), commerce.NewWarehouse{ID: house, Name: name})
+	must(err)
+	_, err = store.HireEmployee(ctx, caller(), commerce.NewEmployee{ID: rep, Name: name, JobTitle: name, HireDate: "2026-01-01", WarehouseID: house, PhoneNumbers: phones})
+	must(err)
+	_, err = store.CreateCustomer(ctx, caller(), commerce.NewCustomer{ID: customer, Name: name, Email: email, PhoneNumbers: phones, AccountRepID: rep})
+	must(err)
+	price, err := commerce.ParsePrice("12345.67", "USD")
+	must(err)
+	address := commerce.Address{Recipient: name, Line1: name, Line2: name, City: name, Region: name, PostalCode: name, CountryCode: "US"}
+	order := commerce.NewOrder{CustomerID: customer, ShippingAddress: &address}
+	for n := range commerce.MaxEmbeddedItems {
+		sku := commerce.SKU(id(n))
+		_, err = store.CreateProduct(ctx, caller(), commerce.NewProduct{SKU: sku, Name: name, Category: name, UnitPrice: price})
+		must(err)
+		_, err = store.AdjustInventory(ctx, caller(), commerce.InventoryAdjustment{SKU: sku, WarehouseID: house, Delta: 999_999_999})
+		must(err)
+		order.Lines = append(order.Lines, commerce.OrderLine{SKU: sku, Quantity: 999_999})
+	}
+	placed, err := store.PlaceOrder(ctx, caller(), order)
+	must(err)
+	for _, move := range []commerce.OrderMove{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: house}, {To: commerce.Delivered}} {
+		move.OrderID, move.Note = placed.ID, strings.Repeat("n", commerce.MaxNote)
+		_, err = store.MoveOrder(ctx, caller(), move)
+		must(err)
+	}
+
+	bounds := dynamo.NewBounds(1)
+	largest := map[string]int{}
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		must(err)
+		for _, r := range page.Items {
+			if entity, ok := r["entity"].(*types.AttributeValueMemberS); ok {
+				largest[entity.Value] = max(largest[entity.Value], dynamo.SizeOf(r))
+			}
+		}
+	}
+	for _, e := range dynamo.Entities() {
+		size, most := largest[e.Name], bounds.LargestSize(e.Name)
+		if size == 0 || size > most {
+			t.Errorf("a record of kind %s has %d bytes, the bounds say %d", e.Name, size, most)
+		}
+		// The claim's address and the memory's caller have room to spare.
+		if size < most*3/4 && e.Name != "emailClaim" && e.Name != "idempotency" {
+			t.Errorf("no record of kind %s has more than %d bytes, the bounds say %d", e.Name, size, most)
+		}
+	}
+}

@@ -1,0 +1,9 @@
+package dynamo
+
+import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+// SizeOf is sizeOf for tests that read the table.
+func SizeOf(r map[string]types.AttributeValue) int { return sizeOf(r) }
+
+// LargestSize is how large records of an entity can be.
+func (b Bounds) LargestSize(entity string) int { return b.sizes[entity] }

@@ -1,0 +1,63 @@
+package graph
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// docs/bounds.md shows the bounds of the queries whose budgets are documented, and of the mutations: a bound that is of no use would be seen
+// there.
+func TestDocsShowTheBounds(t *testing.T) {
+	const name, begin, end = "../docs/bounds.md", "<!-- bounds -->\n", "<!-- /bounds -->"
+	budgets, err := os.ReadFile("../docs/request-budgets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| operation | budget | requests | round trips | read units | with 4 shards |\n|---|---|---|---|---|---|\n")
+	lines := regexp.MustCompile("(?m)^\\| `(\\{.*?\\})`[^|]*\\| (\\S+(?: \\+ \\d+)*)").FindAllStringSubmatch(string(budgets), -1)
+	if len(lines) < 10 {
+		t.Fatalf("%d queries in the table of budgets", len(lines))
+	}
+	for _, line := range lines {
+		one, four := bounded(t, line[1], 1), bounded(t, line[1], 4)
+		fmt.Fprintf(&table, "| `%s` | %s | %d | %d | %v | %s |\n", line[1], line[2], one.Requests, one.RoundTrips, one.ReadUnits, sharded(one, four))
+	}
+	for _, p := range dynamo.WritePatterns() {
+		input := strings.ToUpper(p.Mutation[:1]) + p.Mutation[1:] + "Input!"
+		most := bounded(t, fmt.Sprintf("mutation($i: %s) { %s(input: $i) { userErrors { message } } }", input, p.Mutation), 1)
+		fmt.Fprintf(&table, "| `%s` |  | %d | %d | %v |  |\n", p.Mutation, most.Requests, most.RoundTrips, most.ReadUnits)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the bounds", name)
+	}
+	now := before + begin + table.String() + end + after
+	if *update {
+		if err := os.WriteFile(name, []byte(now), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if now != string(text) {
+		t.Errorf("%s does not show the bounds: run go test ./graph -run Docs -update", name)
+	}
+}
+
+// sharded are the bounds of a table of four shards where they are others.
+func sharded(one, four Bound) string {
+	if one.Requests == four.Requests && one.RoundTrips == four.RoundTrips && one.ReadUnits == four.ReadUnits {
+		return ""
+	}
+	return fmt.Sprintf("%d, %d, %v", four.Requests, four.RoundTrips, four.ReadUnits)
+}

@@ -1,0 +1,437 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// unlimited are limits that no document of a test comes near.
+var unlimited = Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// drawing draws a document: nested pages of any size, aliases, fragments of both kinds, directives and variables.
+type drawing struct {
+	*rapid.T
+	values    map[string][]string
+	fragments []string
+	variables map[string]any
+	declared  map[string]string
+	// depth is that of the root; pages are large only there.
+	depth int
+}
+
+func (d *drawing) set(typ *ast.Definition, depth int) string {
+	var b strings.Builder
+	b.WriteString("{ __typename")
+	for i := range rapid.IntRange(1, 4).Draw(d.T, "fields") {
+		f := rapid.SampledFrom(typ.Fields).Draw(d.T, "field")
+		of := parsedSchema.Types[f.Type.Name()]
+		paging := strings.HasSuffix(typ.Name, "Connection") || strings.HasSuffix(typ.Name, "Edge")
+		if strings.HasPrefix(f.Name, "_") || depth == 0 && of.Kind == ast.Object && !paging || of.Kind == ast.Interface {
+			continue
+		}
+		fmt.Fprintf(&b, " %s%s%d_%d: %s%s%s", typ.Name, rapid.SampledFrom([]string{"A", "B"}).Draw(d.T, "alias"), len(d.fragments), i, f.Name, d.arguments(f, depth == d.depth), d.directive())
+		if of.Kind != ast.Object {
+			continue
+		}
+		next := depth - 1
+		if paging {
+			next = depth // pages are not a level
+		}
+		set := d.set(of, next)
+		switch rapid.IntRange(0, 3).Draw(d.T, "fragment") {
+		case 0:
+			set = "{ ... on " + of.Name + " " + set + " }"
+		case 1:
+			name := fmt.Sprint("F", len(d.fragments))
+			d.fragments = append(d.fragments, "fragment "+name+" on "+of.Name+" "+set)
+			set = "{ ..." + name + " ..." + name + " }"
+		}
+		b.WriteString(" " + set)
+	}
+	b.WriteString(" }")
+	return b.String()
+}
+
+func (d *drawing) directive() string {
+	switch rapid.IntRange(0, 20).Draw(d.T, "directive") {
+	case 19:
+		return " @include(if: false)"
+	case 20:
+		return d.variable(" @skip(if: ", "Boolean!", "", rapid.Bool().Draw(d.T, "skip")) + ")"
+	}
+	return ""
+}
+
+// variable declares a variable with a value, and names it behind a text.
+func (d *drawing) variable(before, typ, preset string, value any) string {
+	name := fmt.Sprint("v", len(d.declared))
+	d.declared[name] = typ + preset
+	if value != nil {
+		d.variables[name] = value
+	}
+	return before + "$" + name
+}
+
+func (d *drawing) arguments(f *ast.FieldDefinition, wide bool) string {
+	var given []string
+	for _, a := range f.Arguments {
+		switch {
+		case a.Name == "first":
+			sizes := []int{1, 2, 3, 5}
+			if wide {
+				sizes = append(sizes, 20, 50, 100)
+			}
+			size := rapid.SampledFrom(sizes).Draw(d.T, "size")
+			switch rapid.IntRange(0, 9).Draw(d.T, "how") {
+			case 0:
+			case 2:
+				given = append(given, d.variable("first: ", "Int", "", size))
+			case 3:
+				given = append(given, d.variable("first: ", "Int", fmt.Sprint(" = ", size), nil))
+			case 4:
+				given = append(given, d.variable("last: ", "Int", " = 1", size))
+			case 5:
+				given = append(given, fmt.Sprint("last: ", size))
+			default:
+				given = append(given, fmt.Sprint("first: ", size))
+			}
+		case a.Name == "last" || d.values[a.Name] == nil:
+		case a.Type.NonNull || rapid.IntRange(0, 2).Draw(d.T, "given") == 0:
+			given = append(given, a.Name+": "+rapid.SampledFrom(d.values[a.Name]).Draw(d.T, a.Name))
+		}
+	}
+	if len(given) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(given, ", ") + ")"
+}
+
+// query draws a whole document.
+func (d *drawing) query(depth int) string {
+	return d.operation("query", depth, func() string {
+		set := d.set(parsedSchema.Query, depth)
+		if rapid.IntRange(0, 3).Draw(d.T, "gateway") == 0 {
+			set = strings.TrimSuffix(set, "}") + d.entities(depth-1) + " }"
+		}
+		return set
+	})
+}
+
+// entities draws what a gateway asks for.
+func (d *drawing) entities(depth int) string {
+	types := parsedSchema.Types["_Entity"].Types
+	var literal []string
+	given := []any{}
+	for range rapid.IntRange(1, 8).Draw(d.T, "representations") {
+		typ, key := rapid.SampledFrom(types).Draw(d.T, "type"), "id"
+		if typ == "Product" {
+			key = "sku"
+		}
+		id := rapid.SampledFrom(d.values[key]).Draw(d.T, key)
+		literal = append(literal, fmt.Sprintf("{__typename: %q, %s: %s}", typ, key, id))
+		given = append(given, map[string]any{"__typename": typ, key: strings.Trim(id, `"`)})
+	}
+	field := " _entities(representations: [" + strings.Join(literal, ", ") + "])"
+	if rapid.Bool().Draw(d.T, "variable") {
+		field = " " + d.variable("_entities(representations: ", "[_Any!]!", "", given) + ")"
+	}
+	field += " { __typename"
+	for _, typ := range types {
+		if rapid.Bool().Draw(d.T, typ) {
+			field += " ... on " + typ + " " + d.set(parsedSchema.Types[typ], depth)
+		}
+	}
+	return field + " }"
+}
+
+// operation makes a document of an operation's selection.
+func (d *drawing) operation(kind string, depth int, draw func() string) string {
+	d.declared, d.variables = map[string]string{}, map[string]any{}
+	d.depth = depth
+	set, head := draw(), kind
+	for i, name := range slices.Sorted(maps.Keys(d.declared)) {
+		head += map[bool]string{true: "(", false: ", "}[i == 0] + "$" + name + ": " + d.declared[name]
+	}
+	if len(d.declared) > 0 {
+		head += ")"
+	}
+	return head + " " + set + "\n" + strings.Join(d.fragments, "\n")
+}
+
+// failer is a test, of rapid or not.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func bounded(t failer, document string, shards int) Bound {
+	t.Helper()
+	parsed, err := gqlparser.LoadQueryWithRules(parsedSchema, document, rules.NewDefaultRules())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	return boundOf(parsedSchema, parsed.Operations[0], shards)
+}
+
+// exceeded tells where an explanation is above a bound; empty where it is not.
+func exceeded(e explanation, most Bound) string {
+	var over []string
+	if e.Totals.Requests > most.Requests {
+		over = append(over, fmt.Sprintf("%d requests, the bound is %d", e.Totals.Requests, most.Requests))
+	}
+	if e.Totals.RoundTrips > most.RoundTrips {
+		over = append(over, fmt.Sprintf("%d round trips, the bound is %d", e.Totals.RoundTrips, most.RoundTrips))
+	}
+	if e.Totals.ReadUnits > most.ReadUnits {
+		over = append(over, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
+	}
+	for _, r := range e.Requests {
+		i := slices.IndexFunc(most.Patterns, func(p PatternBound) bool { return p.AccessPattern == r.AccessPattern })
+		if i < 0 {
+			over = append(over, r.AccessPattern+" is not in the bound")
+			continue
+		}
+		if most.Patterns[i].Requests--; most.Patterns[i].Requests < 0 {
+			over = append(over, r.AccessPattern+" takes more requests than the bound")
+		}
+		if most.Patterns[i].ReadUnits -= r.ReadUnits; most.Patterns[i].ReadUnits < 0 {
+			over = append(over, r.AccessPattern+" takes more read units than the bound")
+		}
+	}
+	return strings.Join(over, "; ")
+}
+
+func executed(t failer, e *Executor, document string, variables map[string]any) reply {
+	t.Helper()
+	body, err := json.Marshal(e.Execute(WithExplain(context.Background()), Request{Query: document, Variables: variables}).Response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reply
+	if err := json.Unmarshal(body, &r); err != nil {
+		t.Fatalf("%s: %v: %s", document, err, body)
+	}
+	return r
+}
+
+// Whatever the query and the table, no more is asked of DynamoDB than the bound.
+func TestNoQueryExceedsItsBound(t *testing.T) {
+	for _, w := range worlds() {
+		t.Run(w.name, func(t *testing.T) {
+			executor := NewExecutor(Options{Store: w.store(t, storetest.Engines()[0].Client(t)), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+			rapid.Check(t, func(rt *rapid.T) {
+				d := &drawing{T: rt, values: w.values}
+				document := d.query(3)
+				most := bounded(rt, document, w.shards)
+				if most.Requests > 150 {
+					return // it would take seconds
+				}
+				got := executed(rt, executor, document, d.variables)
+				if over := exceeded(got.Extensions.Explain, most); over != "" {
+					rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
+				}
+			})
+		})
+	}
+}
+
+// Nor is more asked for a mutation and whatever its payload selects, whether it is done, refused or not needed.
+func TestNoMutationExceedsItsBound(t *testing.T) {
+	w := hard("one shard", 1, 20)
+	executor := NewExecutor(Options{Store: w.store(t, storetest.Engines()[0].Client(t)), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+	customer, gone, sku, house := w.values["id"][0], w.values["id"][3], w.values["sku"][1], w.values["warehouseId"][1]
+	var inputs []string
+	for n := range 10 {
+		order := hardOrder(n)
+		inputs = append(inputs, fmt.Sprintf(`confirmOrder(input: {orderId: %q})`, order), fmt.Sprintf(`cancelOrder(input: {orderId: %q})`, order),
+			fmt.Sprintf(`shipOrder(input: {orderId: %q, warehouseId: %s, idempotencyKey: "%d"})`, order, house, n),
+			fmt.Sprintf(`setOrderItem(input: {orderId: %q, sku: %s, quantity: %d})`, order, sku, n+1),
+			fmt.Sprintf(`updateShippingAddress(input: {orderId: %q, shippingAddress: {recipient: "%d", line1: "x", city: "x", countryCode: "US"}})`, order, n))
+	}
+	inputs = append(inputs, `updateCustomer(input: {id: `+customer+`, name: "New"})`, `updateCustomer(input: {id: `+gone+`, name: "New"})`,
+		`assignAccountRep(input: {customerId: `+customer+`, employeeId: null})`, `createCustomer(input: {name: "New", email: "new@example.com", accountRepId: "gone"})`,
+		`placeOrder(input: {customerId: `+customer+`, items: [{sku: `+sku+`, quantity: 1}], idempotencyKey: "again"})`,
+		`setInventoryLevel(input: {sku: `+sku+`, warehouseId: `+house+`, quantity: 7})`, `adjustInventory(input: {sku: `+sku+`, warehouseId: `+house+`, delta: -1})`,
+		`createProduct(input: {sku: `+sku+`, name: "x", category: "x", unitPrice: {amount: "1"}})`)
+	rapid.Check(t, func(rt *rapid.T) {
+		d := &drawing{T: rt, values: w.values}
+		document := d.operation("mutation", 3, func() string {
+			set := "{"
+			for i := range rapid.IntRange(1, 2).Draw(rt, "mutations") {
+				input := rapid.SampledFrom(inputs).Draw(rt, "input")
+				name, _, _ := strings.Cut(input, "(")
+				set += fmt.Sprintf(" m%d: %s %s", i, input, d.set(parsedSchema.Types[parsedSchema.Mutation.Fields.ForName(name).Type.Name()], 3))
+			}
+			return set + " }"
+		})
+		most := bounded(rt, document, w.shards)
+		if most.Requests > 400 {
+			return
+		}
+		got := executed(rt, executor, document, d.variables)
+		if over := exceeded(got.Extensions.Explain, most); over != "" {
+			rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
+		}
+	})
+}
+
+func requestsOf(e explanation) string {
+	var b strings.Builder
+	for _, r := range e.Requests {
+		fmt.Fprintf(&b, "%d %s %s %s: %s: %d items, %v units\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Path, r.Items, r.ReadUnits)
+	}
+	return b.String()
+}
+
+// Queries that have shown what a bound must count, one after another on the hardest world.
+func TestHardQueriesKeepToTheirBounds(t *testing.T) {
+	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note } }`
+	w := hard("one shard", 1, 20)
+	order, other := hardOrder(3), hardOrder(7)
+	sku, house := w.values["sku"][0], w.values["warehouseId"][0]
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		executor := NewExecutor(Options{Store: w.store(t, db), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+		for _, c := range []struct {
+			query string
+			// tight tells that the query takes just as many requests and round trips as its bound.
+			tight bool
+		}{
+			{fmt.Sprintf(`{ order(id: %q) { %s items { nodes { name } } } }`, order, timeline), false},
+			{fmt.Sprintf(`{ order(id: %q) { itemCount items(first: 100) { nodes { product { name } } } } }`, other), true},
+			{fmt.Sprintf(`{ order(id: %q) { timeline(last: 3) { nodes { note } } } orders(first: 100) { nodes { %s } } }`, order, timeline), false},
+			{fmt.Sprintf(`{ product(sku: %s) { %s } inventoryLevel(sku: %s, warehouseId: %s) { product { %s } } }`, sku, page, sku, house, page), false},
+			{fmt.Sprintf(`query($no: Boolean = false) { order(id: %q) { status %s } }`, order, strings.Replace(timeline, " {", " @include(if: $no) {", 1)), false},
+			{`{ orders(first: 50) { nodes { items { nodes { name } } itemCount } } }`, false},
+			{`{ ordersByStatus(status: PENDING, first: 100) { nodes { item(productId: ` + sku + `) { name } } pageInfo { hasNextPage } } }`, false},
+			{`{ customers(first: 100) { nodes { orderCount accountRep { customers(first: 100) { nodes { orderCount } } } } } }`, false},
+			{`{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`, true},
+			{`{ customerByEmail(email: "customer0@example.com") { orderCount orders(first: 100) { nodes { customer { name } } } } }`, false},
+			{`{ employeesByName(name: ` + w.values["name"][0] + `) { nodes { warehouse { employees { nodes { customers { nodes { accountRep { name } } } } } } } } }`, false},
+			{`{ a: customer(id: ` + w.values["id"][0] + `) { name } b: customer(id: "x") { name } c: customerByEmail(email: "x@example.com") { name } }`, false},
+		} {
+			most := bounded(t, c.query, w.shards)
+			got := executed(t, executor, c.query, nil).Extensions.Explain
+			if over := exceeded(got, most); over != "" {
+				t.Errorf("%s\n%s\n%s", over, c.query, requestsOf(got))
+			}
+			if c.tight && (got.Totals.Requests != most.Requests || got.Totals.RoundTrips != most.RoundTrips) {
+				t.Errorf("%s\ntakes %d requests in %d round trips, the bound is %+v", c.query, got.Totals.Requests, got.Totals.RoundTrips, most)
+			}
+		}
+	})
+}
+
+// The longest page of the largest orders is just below the megabyte at which a Query ends, and its bound is hardly more than it takes.
+func TestTheLargestPageKeepsToItsBound(t *testing.T) {
+	w := hard("one shard", 1, 20)
+	w.full = true
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		executor := NewExecutor(Options{Store: w.store(t, db), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+		query := `{ customer(id: ` + w.values["id"][0] + `) { orders(first: 100) { nodes { id } pageInfo { hasNextPage } } } }`
+		got := executed(t, executor, query, nil).Extensions.Explain
+		most := bounded(t, query, 1)
+		if over := exceeded(got, bounded(t, query, 1)); over != "" || most.Requests != 2 || got.Totals.ReadUnits < 0.9*most.ReadUnits {
+			t.Errorf("%s: the bound is %+v\n%s", over, most, requestsOf(got))
+		}
+	})
+}
+
+// Fields that read have a pattern, or their cost would be forgotten: those that give records, but for what only wraps the record that is there.
+func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
+	b := newBounding(parsedSchema, &ast.OperationDefinition{Operation: ast.Query}, 1)
+	for _, d := range own(t) {
+		wraps := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
+		if d.Kind != ast.Object || wraps || d == parsedSchema.Mutation {
+			continue
+		}
+		for _, f := range d.Fields {
+			_, isRecord := kindOf(parsedSchema.Types[f.Type.Name()])
+			reads := isRecord || strings.HasSuffix(f.Type.Name(), "Connection") || f.Name == "orderCount" || f.Name == "itemCount"
+			if served := len(b.routes[d.Name+"."+f.Name]) > 0; served != reads {
+				t.Errorf("%s.%s: served by a pattern: %v, reads: %v", d.Name, f.Name, served, reads)
+			}
+		}
+	}
+}
+
+// Fragments that double thirty times, or come in ever new combinations, take no time; what cannot be told is as much as can be.
+func TestBoundsOfWildFragments(t *testing.T) {
+	for name, c := range map[string]struct {
+		last   string
+		spread func(n int) string
+	}{
+		"doubled":     {`fragment F30 on Customer { orders(first: 100) { nodes { id } } }`, func(n int) string { return fmt.Sprintf(`a: customer { ...F%d } b: customer { ...F%d }`, n, n) }},
+		"in one name": {`fragment F30 on Customer { orders(first: 100) { nodes { id } } }`, func(n int) string { return fmt.Sprintf(`customer { ...F%d ...F%d }`, n, n) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			document := `{ customer(id: "x") { ...F0 } }` + "\n" + c.last
+			for n := range 30 {
+				document += fmt.Sprintf("\nfragment F%d on Customer { orders(first: 100) { nodes { %s } } }", n, c.spread(n+1))
+			}
+			if most := bounded(t, document, 4); most.Requests != mostBound || most.ReadUnits != mostBound {
+				t.Errorf("the bound is %+v, want as much as can be", most)
+			}
+		})
+	}
+}
+
+// What a document says for certain makes a bound smaller, what it leaves open does not.
+func TestWhatBoundsDependOn(t *testing.T) {
+	for _, c := range []struct{ less, more string }{
+		{`{ customers(first: 5) { nodes { orders(first: 5) { nodes { id } } } } }`, `query($n: Int = 1) { customers(first: 5) { nodes { orders(first: $n) { nodes { id } } } } }`},
+		{`{ customers { nodes { orders { nodes { id } } } } }`, `{ customers(last: 21) { nodes { orders { nodes { id } } } } }`},
+		{`{ orders(statuses: SHIPPED) { nodes { id } } }`, `{ orders(statuses: [SHIPPED, PENDING]) { nodes { id } } }`},
+		{`{ orders(statuses: [SHIPPED, PENDING]) { nodes { id } } }`, `query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { id } } }`},
+		{`{ order(id: "x") { customer @skip(if: true) { name } } }`, `query($b: Boolean!) { order(id: "x") { customer @skip(if: $b) { name } } }`},
+		{`{ order(id: "x") { ...A ...B } } fragment A on Order { customer { name } } fragment B on Order { customer { email } }`, `{ order(id: "x") { a: customer { name } b: customer { accountRep { name } } } }`},
+		{`{ __schema { types { name } } }`, `{ warehouse(id: "x") { name } }`},
+		{`mutation($i: CreateProductInput!) { createProduct(input: $i) { product { sku } } }`, `mutation($i: CreateProductInput!) { createProduct(input: $i) { product { inventory { nodes { quantity } } } } }`},
+	} {
+		less, more := bounded(t, c.less, 1), bounded(t, c.more, 1)
+		if less.Requests > more.Requests || less.ReadUnits >= more.ReadUnits || less.RoundTrips > more.RoundTrips {
+			t.Errorf("%s: %+v\n%s: %+v", c.less, less, c.more, more)
+		}
+	}
+	if most := bounded(t, `query($p: TimeRange) { orders(placed: $p) { nodes { id } } }`, 1); len(most.Patterns) != 2 || most.Requests != most.Patterns[0].Requests {
+		t.Errorf("either pattern may be read: %+v", most)
+	}
+}
+
+// What a gateway asks for by keys is bounded as what others refer to: a look-up for each hundred of a kind, and what follows.
+func TestBoundsOfEntities(t *testing.T) {
+	for _, c := range []struct {
+		query                string
+		requests, roundTrips int
+	}{
+		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Order { status } } }`, 14, 1},
+		{`{ _entities(representations: [{__typename: "Customer", id: "a"}]) { ... on Customer { name } } }`, 1, 1},
+		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Customer { orders(first: 1) { nodes { id } } } } }`, 1014, 1},
+		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Order { customer { name } } } }`, 25, 2},
+		{`query($r: [_Any!]!) { _entities(representations: $r) { __typename } }`, 14, 1},
+		// Orders that come with their timelines are a Query each, and another where they are too large to come whole.
+		{`{ _entities(representations: [{__typename: "Order", id: "a"}]) { ... on Order { timeline { nodes { type } } } } }`, 2, 2},
+		{`{ _entities(representations: [{__typename: "Product", sku: "a"}, {__typename: "Product", sku: "b"}]) { ... on Product { inventory { nodes { quantity } } } } }`, 4, 2},
+	} {
+		if most := bounded(t, c.query, 1); most.Requests != c.requests || most.RoundTrips != c.roundTrips {
+			t.Errorf("%s: %+v, want %d requests in %d round trips", c.query, most, c.requests, c.roundTrips)
+		}
+	}
+}
