@@ -39,9 +39,9 @@ test-http:
 	BASE_URL=$(BASE_URL) npm --prefix e2e/http test
 
 # Needs a server at BASE_URL, and places orders there.
-test-clients:
+test-clients: build
 	npm --prefix e2e/clients ci
-	BASE_URL=$(BASE_URL) npm --prefix e2e/clients test
+	ORDERGRAPH=$(CURDIR)/ordergraph BASE_URL=$(BASE_URL) npm --prefix e2e/clients test
 
 # Needs a server at BASE_URL.
 test-schema:
