@@ -210,7 +210,7 @@ func TestIntrospectionCost(t *testing.T) {
 
 // The documentation's examples cost what it says.
 func TestDocumentedCosts(t *testing.T) {
-	text, err := os.ReadFile("../docs/cost.md")
+	text, err := os.ReadFile("../docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}

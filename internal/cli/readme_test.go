@@ -59,8 +59,8 @@ func TestReadmeAndGraphiQLPlaceOneOrder(t *testing.T) {
 	}
 }
 
-// The statuses that the README tells client teams.
-func TestReadmeStatuses(t *testing.T) {
+// The statuses that docs/clients.md tells client teams.
+func TestDocumentedStatuses(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
 	for body, want := range map[string]struct{ json, graphql int }{
 		`{"query":"{ nonsense }"}`: {200, 400},
