@@ -59,6 +59,9 @@ const minCursorKey = 16
 // tableName is DynamoDB's rule for names of tables.
 var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
+// originName is an origin as browsers send it: scheme, host and, if it is not the scheme's own, port. A star in it stands for any characters.
+var originName = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
+
 // Variable is a variable of the environment that the server reads.
 type Variable struct{ Name, Default, Meaning string }
 
@@ -171,6 +174,9 @@ func Read(getenv func(string) string) (Config, error) {
 	}
 	for origin := range strings.SplitSeq(value("ORDERGRAPH_CORS_ORIGINS"), ",") {
 		if origin = strings.TrimSpace(origin); origin != "" {
+			if origin != "*" && !originName.MatchString(origin) {
+				return c, fmt.Errorf("ORDERGRAPH_CORS_ORIGINS has %q, which no browser sends: set it to origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", origin)
+			}
 			c.Origins = append(c.Origins, origin)
 		}
 	}

@@ -115,6 +115,9 @@ func TestBadVariables(t *testing.T) {
 		{"ORDERGRAPH_CURRENCY=usd", []string{`"usd"`, "three upper-case letters"}},
 		{"ORDERGRAPH_CURRENCY=QQQ", []string{`"QQQ"`, "ISO 4217"}},
 		{"ORDERGRAPH_CURSOR_KEY=fifteen letters", []string{"15", "at least 16"}},
+		{"ORDERGRAPH_CORS_ORIGINS=shop.example", []string{`"shop.example"`, "https://"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://a.example,https://b.example/", []string{`"https://b.example/"`, "without a path"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://a.example/shop", []string{`"https://a.example/shop"`, "without a path"}},
 		{"ORDERGRAPH_LOG=loud", []string{`"loud"`, "debug, info, warn or error"}},
 		{"ORDERGRAPH_MAX_BODY=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_BODY=2147483648", []string{`"2147483648"`, "1 to 2147483647"}},
@@ -165,6 +168,8 @@ func TestOrigins(t *testing.T) {
 		"https://a.example":                    {"https://a.example"},
 		"https://a.example ,https://b.example": {"https://a.example", "https://b.example"},
 		"*":                                    {"*"},
+		"https://*.example, app://localhost":   {"https://*.example", "app://localhost"},
+		"http://[::1]:3000":                    {"http://[::1]:3000"},
 	} {
 		if got := read(t, "ORDERGRAPH_CORS_ORIGINS="+value).Origins; !slices.Equal(got, want) {
 			t.Errorf("%q gives the origins %q, want %q", value, got, want)
