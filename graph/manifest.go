@@ -58,7 +58,7 @@ type member struct {
 }
 
 // errNoManifest is told of a file that is something else.
-var errNoManifest = errors.New("this is no manifest: give the file that npm's @apollo/generate-persisted-query-manifest writes, or the persistConfig.file of Relay's compiler")
+var errNoManifest = errors.New("this is no manifest: give the file that npm's @apollo/generate-persisted-query-manifest writes, or an object with a text for each id, as Relay's compiler and GraphQL Code Generator write it")
 
 // readMembers reads a JSON object as it stands there; decoding into a map would lose members of the same name.
 func readMembers(text []byte) ([]member, error) {

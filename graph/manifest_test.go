@@ -39,7 +39,7 @@ func TestManifests(t *testing.T) {
 // What is wrong with a manifest is told by the operation, and with what to do.
 func TestManifestsThatAreNone(t *testing.T) {
 	for text, says := range map[string][]string{
-		"":                                      {"no manifest", "no JSON", "@apollo/generate-persisted-query-manifest", "persistConfig.file"},
+		"":                                      {"no manifest", "no JSON", "@apollo/generate-persisted-query-manifest", "a text for each id"},
 		"query A { __typename }":                {"no manifest", "no JSON"},
 		`{"a": "b"} {}`:                         {"no manifest", "no JSON"},
 		`{"a": "b"`:                             {"no manifest", "no JSON"},
