@@ -23,32 +23,32 @@ generate:
 
 # After a change below internal/graphiql/ui; the result is committed.
 graphiql:
-	npm --prefix $(UI) ci
+	npm --prefix $(UI) ci --ignore-scripts
 	npm --prefix $(UI) run lint
 	npm --prefix $(UI) run build
 	go run ./internal/graphiql/pack $(UI)/dist $(UI).zip
 
 # Needs Chromium, and a server with the sample data at BASE_URL.
 test-browser:
-	npm --prefix e2e/browser ci
+	npm --prefix e2e/browser ci --ignore-scripts
 	BASE_URL=$(BASE_URL) npm --prefix e2e/browser test
 
 # Needs a server at BASE_URL.
 test-http:
-	npm --prefix e2e/http ci
+	npm --prefix e2e/http ci --ignore-scripts
 	BASE_URL=$(BASE_URL) npm --prefix e2e/http test
 
 # Needs a server at BASE_URL, and places orders there.
 test-clients: build
-	npm --prefix e2e/clients ci
+	npm --prefix e2e/clients ci --ignore-scripts
 	ORDERGRAPH=$(CURDIR)/ordergraph BASE_URL=$(BASE_URL) npm --prefix e2e/clients test
 
 # Needs a server at BASE_URL.
 test-schema:
-	npm --prefix e2e/schema ci
+	npm --prefix e2e/schema ci --ignore-scripts
 	BASE_URL=$(BASE_URL) npm --prefix e2e/schema test
 
 # Needs a server at BASE_URL, and places orders there.
 test-federation:
-	npm --prefix e2e/federation ci
+	npm --prefix e2e/federation ci --ignore-scripts
 	BASE_URL=$(BASE_URL) npm --prefix e2e/federation test
