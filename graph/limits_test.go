@@ -3,8 +3,11 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,7 +197,8 @@ func examples(t testing.TB) map[string]string {
 		}
 	}
 	for file, parts := range map[string][2]string{
-		"README.md": {`{"query":"`, `"}'`}, "ARCHITECTURE.md": {"```graphql\n", "```"}, "internal/graphiql/ui/src/examples.ts": {"  `", "`"},
+		"README.md": {`{"query":"`, `"}'`}, "ARCHITECTURE.md": {"```graphql\n", "```"}, "docs/clients.md": {"```graphql\n", "```"},
+		"docs/limits.md": {"```graphql\n", "```"}, "internal/graphiql/ui/src/examples.ts": {"  `", "`"},
 	} {
 		text, err := os.ReadFile("../" + file)
 		if err != nil {
@@ -222,6 +226,34 @@ func files(t testing.TB, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// Clients look codes up in docs/limits.md: it has all that there are, and no others.
+func TestDocumentedCodes(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]bool{}
+	for _, code := range regexp.MustCompile(`Code\w+ += "([A-Z_]+)"`).FindAllStringSubmatch(string(source), -1) {
+		codes[code[1]] = true
+	}
+	if len(codes) < 20 {
+		t.Errorf("%d codes", len(codes))
+	}
+	documented := map[string]bool{}
+	for _, word := range regexp.MustCompile("`([A-Z]+(?:_[A-Z]+)*)`").FindAllStringSubmatch(string(text), -1) {
+		if word := word[1]; word != "GET" && !strings.HasPrefix(word, "ORDERGRAPH_") {
+			documented[word] = true
+		}
+	}
+	if !maps.Equal(documented, codes) {
+		t.Errorf("docs/limits.md has the codes %v, the code has %v", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(codes)))
+	}
 }
 
 // Messages repeat little of what was sent, and there are not more of them than anybody reads.
