@@ -31,13 +31,19 @@ type costs struct {
 
 func newCosts(schema *ast.Schema, limits Limits) costs { return costs{limits.Cost, sizesOf(schema)} }
 
-// check refuses an operation that costs too much. Loaders read each record once, so a query that goes in circles from customers
-// to orders and back costs few requests; but each time round its answer, which is built in memory, grows by the size of a page.
+// check refuses an operation that costs too much.
 func (c costs) check(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
-	if cost := c.of(operation, variables); cost > c.limit {
-		return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages with first or last, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
+	return c.refused(operation, c.of(operation, variables))
+}
+
+// refused is the error of an operation whose cost is over the limit, nil for others. Loaders read each record once, so a query that goes
+// in circles from customers to orders and back costs few requests; but each time round its answer, which is built in memory, grows by
+// the size of a page.
+func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
+	if cost <= c.limit {
+		return nil
 	}
-	return nil
+	return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages with first or last, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 }
 
 // of is what a valid operation costs with these variables, which are coerced. It is the same whatever the table holds, and never less than

@@ -61,6 +61,8 @@ const (
 	CodeIntrospectionTooDeep = "INTROSPECTION_TOO_DEEP"
 	// CodeTooExpensive belongs to Limits.Cost.
 	CodeTooExpensive = "TOO_EXPENSIVE"
+	// CodeAnswerTooLarge belongs to Limits.Answer.
+	CodeAnswerTooLarge = "ANSWER_TOO_LARGE"
 
 	// Codes of documents.
 

@@ -33,6 +33,8 @@ const (
 	Executed Outcome = iota
 	// Refused requests were not executed: the response has errors and no data.
 	Refused
+	// Overloaded requests were refused because those that are under way cost too much together; see Limits.ConcurrentCost.
+	Overloaded
 	// NotReadOnly requests were refused because Request.ReadOnly allows only queries.
 	NotReadOnly
 )
@@ -41,6 +43,8 @@ const (
 type Result struct {
 	*graphql.Response
 	Outcome Outcome
+	// Mutation tells that the request was a mutation and executed, so that it is not to be sent again without a thought.
+	Mutation bool
 }
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
@@ -54,7 +58,14 @@ type Executor struct {
 	scope     scope
 	limits    Limits
 	costs     costs
+	load      *load
 	documents *documents
+}
+
+// operation is one that can be executed.
+type operation struct {
+	*graphql.OperationContext
+	cost int
 }
 
 // NewExecutor returns an Executor.
@@ -71,6 +82,7 @@ func NewExecutor(opts Options) *Executor {
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
 		costs:     newCosts(schema.Schema(), limits),
+		load:      &load{most: int64(limits.ConcurrentCost)},
 		documents: newDocuments(schema.Schema(), opts),
 	}
 }
@@ -91,7 +103,11 @@ func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 		}
 		return refused
 	}
-	return Result{Response: e.run(ctx, operation)}
+	if !e.load.begin(operation.cost) {
+		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
+	}
+	defer e.load.end(operation.cost)
+	return Result{Response: e.run(ctx, operation.OperationContext), Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
 // maxErrors is how many errors of one document are told; the client mends the first anyway.
@@ -102,40 +118,38 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 }
 
 // prepare makes an operation that can be executed of a request, or tells what is wrong with it.
-func (e *Executor) prepare(r Request) (*graphql.OperationContext, Outcome, gqlerror.List) {
+func (e *Executor) prepare(r Request) (*operation, Outcome, gqlerror.List) {
 	start := graphql.Now()
 	document, errs := e.documents.find(r)
-	operation := document.operation(r.OperationName)
+	chosen := document.operation(r.OperationName)
 	switch {
-	case r.ReadOnly && operation != nil && operation.Operation != ast.Query:
+	case r.ReadOnly && chosen != nil && chosen.Operation != ast.Query:
 		// Whatever else is wrong with it.
-		return nil, NotReadOnly, gqlerror.List{refusedAt(operation.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", operation.Operation)}
+		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", chosen.Operation)}
 	case len(errs) > 0:
 		return nil, Refused, errs
-	case operation == nil:
+	case chosen == nil:
 		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
 	}
-	variables, errs := coerceVariables(e.schema.Schema(), operation, r.Variables, e.limits, !e.documents.introspection)
+	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, !e.documents.introspection)
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	if err := e.costs.check(operation, variables); err != nil {
+	cost := e.costs.of(chosen, variables)
+	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &graphql.OperationContext{
+	return &operation{&graphql.OperationContext{
 		RawQuery:           document.text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
 		Doc:                document.parsed,
-		Operation:          operation,
+		Operation:          chosen,
 		Extensions:         r.Extensions,
 		RecoverFunc:        recovered,
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
-		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-			return e.scope.rootField(ctx, next)
-		},
-		Stats: graphql.Stats{OperationStart: start},
-	}, Executed, nil
+		Stats:              graphql.Stats{OperationStart: start},
+	}, cost}, Executed, nil
 }
 
 // notFound tells which operations there are.
@@ -152,11 +166,19 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 
 // run executes an operation.
 func (e *Executor) run(ctx context.Context, operation *graphql.OperationContext) *graphql.Response {
+	size := &answerSize{left: e.limits.Answer}
+	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+		return size.bound(e.scope.rootField(ctx, next))
+	}
 	ctx = graphql.WithOperationContext(ctx, operation)
 	ctx = graphql.WithResponseContext(ctx, e.resolver.present, recovered)
 	execute := e.schema.Exec(ctx)
 	return e.scope.response(ctx, func(ctx context.Context) *graphql.Response {
 		response := execute(ctx)
+		if size.left < 0 {
+			response.Data = nil
+			response.Errors = gqlerror.List{size.refused(operation.Operation, e.limits.Answer)}
+		}
 		response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
 		response.Extensions = graphql.GetExtensions(ctx)
 		return response

@@ -110,9 +110,12 @@ func (c *Config) numbers() []number {
 		{"ORDERGRAPH_MAX_LIST_DEPTH", &c.Limits.ListDepth, asked.ListDepth, "how many lists and objects can stand inside one another in a value"},
 		{"ORDERGRAPH_MAX_INTROSPECTION_DEPTH", &c.Limits.IntrospectionDepth, asked.IntrospectionDepth, "how many lists of the schema can stand inside one another"},
 		{"ORDERGRAPH_MAX_COST", &c.Limits.Cost, asked.Cost, "how much an operation can cost"},
+		{"ORDERGRAPH_MAX_CONCURRENT_COST", &c.Limits.ConcurrentCost, asked.ConcurrentCost, "how much the operations can cost together that are executed at once; more are answered 503"},
+		{"ORDERGRAPH_MAX_ANSWER", &c.Limits.Answer, asked.Answer, "how many bytes the data of an answer can have"},
 		{"ORDERGRAPH_MAX_BODY", &c.Serving.Body, serving.Body, "how many bytes a request's body can have"},
 		{"ORDERGRAPH_MAX_CONCURRENT", &c.Serving.Concurrent, serving.Concurrent, "how many requests are worked on at once; more are answered 503"},
 		{"ORDERGRAPH_MAX_CONNECTIONS", &c.Serving.Connections, serving.Connections, "how many connections are open at once; more wait"},
+		{"ORDERGRAPH_MAX_WAITING", &c.Serving.Waiting, serving.Waiting, "how many bytes of long bodies wait to arrive, and how many of long answers to be read; more are answered 503"},
 	}
 }
 

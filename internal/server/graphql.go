@@ -21,10 +21,12 @@ type overHTTP struct {
 	limits   Limits
 	// working has a place for each request that can be worked on at once.
 	working chan struct{}
+	// arriving and unread are the room for long bodies and for long answers.
+	arriving, unread *room
 }
 
 func newOverHTTP(executor *graph.Executor, limits Limits) overHTTP {
-	return overHTTP{executor, limits, make(chan struct{}, limits.Concurrent)}
+	return overHTTP{executor, limits, make(chan struct{}, limits.Concurrent), newRoom(limits.Waiting), newRoom(limits.Waiting)}
 }
 
 // methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody gets.
@@ -53,7 +55,24 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if result.Outcome == graph.NotReadOnly {
 		header.Set("Allow", http.MethodPost)
 	}
-	reply(w, contentType, status(result, contentType), encode(result))
+	body := encode(result)
+	if !h.unread.take(len(body)) {
+		if !result.Mutation {
+			busyReading().reply(w, contentType)
+			return
+		}
+		// It is done, so no status may say that it is to be sent again.
+		dropped := gqlerror.Error{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": graph.CodeOverloaded}}
+		body = encode(graph.Result{Response: &graphql.Response{Errors: gqlerror.List{&dropped}}})
+		h.unread.take(len(body)) // so short that there always is room
+	}
+	defer h.unread.give(len(body))
+	reply(w, contentType, status(result, contentType), body)
+}
+
+// busyReading refuses a request whose answer there is no room for.
+func busyReading() *refusal {
+	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server holds as many answers as it has room for, until slow clients have read them: try again in a moment, or ask for less")
 }
 
 // answer reads a request and has it executed.
@@ -81,7 +100,7 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 		if refused := checkContent(r.Header); refused != nil {
 			return nil, refused
 		}
-		body, refused := receive(w, r, h.limits)
+		body, refused := h.receive(w, r)
 		return func() (graph.Request, *refusal) { return readBody(body) }, refused
 	}
 	if forgeable(r.Header) {
@@ -108,7 +127,11 @@ func (h overHTTP) execute(r *http.Request, decode func() (graph.Request, *refusa
 	if on, err := strconv.ParseBool(r.Header.Get(ExplainHeader)); err == nil && on {
 		ctx = graph.WithExplain(ctx)
 	}
-	return h.executor.Execute(ctx, request), nil
+	result := h.executor.Execute(ctx, request)
+	if result.Outcome == graph.Overloaded {
+		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "%s", result.Errors[0].Message)
+	}
+	return result, nil
 }
 
 // status is the status of an answer.

@@ -71,19 +71,34 @@ func checkContent(h http.Header) *refusal {
 }
 
 // receive reads a body, within its limits.
-func receive(w http.ResponseWriter, r *http.Request, limits Limits) ([]byte, *refusal) {
-	tooLarge := refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body is longer than %d bytes", limits.Body)
-	if r.ContentLength > int64(limits.Body) {
+func (h overHTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+	tooLarge := refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
+	if r.ContentLength > int64(h.limits.Body) {
 		return nil, tooLarge
 	}
+	expected := int(r.ContentLength)
+	if expected < 0 {
+		expected = h.limits.Body // chunks do not tell
+	}
 	// net/http takes the deadline away when the body has been read. Errors: a writer without a connection, as in tests, has no deadlines.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limits.BodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Body)))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
+	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
+	// Most bodies are short; only for what is longer there has to be room.
+	body, err := io.ReadAll(io.LimitReader(arriving, free))
+	if err == nil && len(body) == free {
+		if !h.arriving.take(expected) {
+			return nil, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one")
+		}
+		defer h.arriving.give(expected)
+		whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
+		_, err = whole.ReadFrom(arriving)
+		body = whole.Bytes()
+	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, refuse(http.StatusRequestTimeout, graph.CodeRequestTimeout, "the body did not arrive within %s", limits.BodyTime)
+		return nil, refuse(http.StatusRequestTimeout, graph.CodeRequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
 	case err != nil:
 		return nil, badRequest("the body did not arrive as a whole")
 	}

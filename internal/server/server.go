@@ -39,6 +39,9 @@ type Limits struct {
 	Concurrent int
 	// Connections is how many connections are open at once.
 	Connections int
+	// Waiting is how many bytes wait for slow clients: those of long bodies that are arriving, and as many of long answers that
+	// are being read.
+	Waiting int
 	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are how long its headers and its body
 	// can take to arrive, AnswerTime how long its answer can.
 	RequestTime, HeaderTime, BodyTime, AnswerTime time.Duration
@@ -47,7 +50,7 @@ type Limits struct {
 // DefaultLimits are for a server of one or two cores.
 func DefaultLimits() Limits {
 	return Limits{
-		Body: 128 << 10, Concurrent: 256, Connections: 4096,
+		Body: 128 << 10, Concurrent: 256, Connections: 4096, Waiting: 64 << 20,
 		RequestTime: 10 * time.Second, HeaderTime: 5 * time.Second, BodyTime: 10 * time.Second, AnswerTime: 15 * time.Second,
 	}
 }
@@ -55,7 +58,7 @@ func DefaultLimits() Limits {
 func (l Limits) orDefaults() Limits {
 	d := DefaultLimits()
 	return Limits{
-		Body: cmp.Or(l.Body, d.Body), Concurrent: cmp.Or(l.Concurrent, d.Concurrent), Connections: cmp.Or(l.Connections, d.Connections),
+		Body: cmp.Or(l.Body, d.Body), Concurrent: cmp.Or(l.Concurrent, d.Concurrent), Connections: cmp.Or(l.Connections, d.Connections), Waiting: cmp.Or(l.Waiting, d.Waiting),
 		RequestTime: cmp.Or(l.RequestTime, d.RequestTime), HeaderTime: cmp.Or(l.HeaderTime, d.HeaderTime), BodyTime: cmp.Or(l.BodyTime, d.BodyTime), AnswerTime: cmp.Or(l.AnswerTime, d.AnswerTime),
 	}
 }

@@ -1,0 +1,53 @@
+package graph
+
+import "testing"
+
+func TestLoad(t *testing.T) {
+	l := &load{most: 10_000}
+	for _, step := range []struct {
+		cost  int
+		begin bool
+	}{{4000, true}, {6000, true}, {smallCost + 1, false}, {smallCost, true}, {1, true}} {
+		if got := l.begin(step.cost); got != step.begin {
+			t.Errorf("an operation that costs %d: let in %v, with %d under way", step.cost, got, l.cost.Load())
+		}
+	}
+	l.end(1)
+	l.end(smallCost)
+	l.end(6000)
+	if l.begin(6001) || !l.begin(6000) {
+		t.Errorf("beside one of 4000 there is room for 6000, and no more")
+	}
+	l.end(6000)
+	l.end(4000)
+	// One that costs more than there is, is executed alone.
+	if !l.begin(50_000) || l.begin(smallCost+1) {
+		t.Error("an operation that costs more than there is must be let in alone")
+	}
+	l.end(50_000)
+	if left := l.cost.Load(); left != 0 {
+		t.Errorf("%d stay taken", left)
+	}
+}
+
+// An operation that there is no room for is not executed; small ones are, and so is it once there is room.
+func TestOverload(t *testing.T) {
+	e := limited(t, Limits{ConcurrentCost: 5000})
+	large, small := Request{Query: `{ orders(first: 100) { nodes { a: id b: id c: id d: id e: id f: id g: id h: id i: id j: id k: id l: id m: id n: id o: id p: id q: id r: id s: id t: id u: id } } }`}, Request{Query: `{ __typename }`}
+	if !e.load.begin(3000) {
+		t.Fatal("no room from the start")
+	}
+	got := e.Execute(t.Context(), large)
+	if got.Outcome != Overloaded || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeOverloaded {
+		t.Errorf("a large one: outcome %d, data %s, errors %v", got.Outcome, got.Data, got.Errors)
+	}
+	if got := e.Execute(t.Context(), small); got.Outcome != Executed {
+		t.Errorf("a small one: outcome %d, errors %v", got.Outcome, got.Errors)
+	}
+	e.load.end(3000)
+	for range 5 { // each gives back what it has taken
+		if got := e.Execute(t.Context(), large); got.Outcome != Executed || len(got.Errors) > 0 {
+			t.Errorf("with room: outcome %d, errors %v", got.Outcome, got.Errors)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// slowReader is a client who takes nothing of an answer until it may.
+type slowReader struct {
+	*httptest.ResponseRecorder
+	waiting, may chan struct{}
+}
+
+func (r slowReader) Write(b []byte) (int, error) {
+	r.waiting <- struct{}{}
+	<-r.may
+	return r.ResponseRecorder.Write(b)
+}
+
+// long is a selection whose answer has at least so many kilobytes.
+func long(field string, kilobytes int) string {
+	var b strings.Builder
+	for i := range kilobytes * 5 {
+		fmt.Fprintf(&b, "%s%03d: %s ", strings.Repeat("a", 190), i, field)
+	}
+	return b.String()
+}
+
+// busy checks that a request was refused because the server has no room for it.
+func busy(t *testing.T, name string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	check(t, w, http.StatusServiceUnavailable, "OVERLOADED", "application/json")
+	if w.Header().Get("Retry-After") == "" {
+		t.Errorf("%s: no Retry-After", name)
+	}
+}
+
+// Answers that slow clients do not read are bounded together. Short ones are always sent, and what a mutation has done is never told to be
+// done again.
+func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
+	h, j := limited(t, sampleThrough(t, direct), server.Limits{Waiting: 30 << 10})
+	query := post(`{ customer(id: "cust_01") { ` + long("id", 17) + `} }`)
+	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, strings.NewReader(query))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(first, r)
+	}()
+	<-first.waiting
+	busy(t, "a long answer", ask(h, http.MethodPost, server.PathGraphQL, query))
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+		t.Errorf("a short answer: status %d, body %s", w.Code, w.Body)
+	}
+	w := ask(h, http.MethodPost, server.PathGraphQL, post(`mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { `+long("id", 17)+`} } }`), "Accept", "application/graphql-response+json")
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, `"data":null`) || !strings.Contains(body, "OVERLOADED") || !strings.Contains(body, "was done") {
+		t.Errorf("a mutation: status %d, body %.300s", w.Code, body)
+	}
+	close(first.may)
+	<-done
+	for range 3 {
+		if w := ask(h, http.MethodPost, server.PathGraphQL, query); w.Code != http.StatusOK || w.Body.Len() < 17<<10 || w.Body.String() != first.Body.String() {
+			t.Errorf("a long answer, when the first was read: status %d, body %.300s", w.Code, w.Body)
+		}
+	}
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ customer(id: "cust_new") { name } }`)); !strings.Contains(w.Body.String(), "Ann") {
+		t.Errorf("after the mutation: %s", w.Body)
+	}
+	j.checkEmpty(t)
+}
+
+// Bodies that slow clients do not send to their end are bounded together; short ones always have room.
+func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
+	h, j := limited(t, sampleThrough(t, direct), server.Limits{Waiting: 130 << 10})
+	long := strings.Repeat(" ", 20<<10)
+	body, slow := io.Pipe()
+	got := make(chan *httptest.ResponseRecorder)
+	go func() {
+		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, body)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		got <- w
+	}()
+	if _, err := io.WriteString(slow, long); err != nil { // returns when all is read
+		t.Fatal(err)
+	}
+	busy(t, "a long body", ask(h, http.MethodPost, server.PathGraphQL, long+post(alice)))
+	for _, short := range []string{post(alice), strings.Repeat(" ", 16<<10-1-len(post(alice))) + post(alice)} {
+		if w := ask(h, http.MethodPost, server.PathGraphQL, short); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+			t.Errorf("a short body of %d bytes: status %d, body %s", len(short), w.Code, w.Body)
+		}
+	}
+	if _, err := io.WriteString(slow, post(alice)); err != nil {
+		t.Fatal(err)
+	}
+	_ = slow.Close()
+	if w := <-got; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+		t.Errorf("the slow body: status %d, body %s", w.Code, w.Body)
+	}
+	for range 10 {
+		if w := ask(h, http.MethodPost, server.PathGraphQL, long+post(alice)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+			t.Errorf("a long body, when the first has arrived: status %d, body %s", w.Code, w.Body)
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// What costs much is shed while as much is being executed as may be at once; what costs little is not.
+func TestSheddingByCost(t *testing.T) {
+	b := block()
+	h, j := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo,
+		server.Options{Graph: graph.Options{Limits: graph.Limits{ConcurrentCost: 4000}}})
+	large := post(`{ orders(first: 100) { nodes { ` + strings.Repeat("id ", 25) + `} } }`)
+	got := make(chan *httptest.ResponseRecorder)
+	go func() { got <- ask(h, http.MethodPost, server.PathGraphQL, large) }()
+	<-b.arrived
+	busy(t, "a large one", ask(h, http.MethodPost, server.PathGraphQL, large))
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ __typename }`)); w.Code != http.StatusOK {
+		t.Errorf("a small one: status %d, body %s", w.Code, w.Body)
+	}
+	close(b.release)
+	if w := <-got; w.Code != http.StatusOK {
+		t.Errorf("the one under way: status %d, body %s", w.Code, w.Body)
+	}
+	if w := ask(h, http.MethodPost, server.PathGraphQL, large); w.Code != http.StatusOK {
+		t.Errorf("afterwards: status %d, body %s", w.Code, w.Body)
+	}
+	j.checkEmpty(t)
+}
