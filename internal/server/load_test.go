@@ -384,3 +384,19 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 	j.checkEmpty(t)
 }
+
+// What is about no path has a request id like everything else.
+func TestRequestIDWithoutAPath(t *testing.T) {
+	h, _ := limited(t, sampleThrough(t, direct), server.Limits{})
+	c := dial(t, listenTCP(t, h, server.Limits{}))
+	if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := got.Header.Get("X-Request-Id"); got.StatusCode >= 500 || id == "" {
+		t.Errorf("status %s, request id %q", got.Status, id)
+	}
+}

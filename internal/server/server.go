@@ -180,7 +180,9 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, l
 		WriteTimeout:   limits.BodyTime + limits.RequestTime + limits.AnswerTime,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		// OPTIONS * has an answer like all others, with the request's id.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(netutil.LimitListener(l, limits.Connections)) }()
