@@ -50,7 +50,7 @@ type Store struct {
 //
 // Errors: one that says so where opts are out of their limits.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
-	s := &Store{db: db, table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
+	s := &Store{db: budgeted(db), table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

@@ -61,6 +61,8 @@ const (
 	CodeIntrospectionTooDeep = "INTROSPECTION_TOO_DEEP"
 	// CodeTooExpensive belongs to Limits.Cost.
 	CodeTooExpensive = "TOO_EXPENSIVE"
+	// CodeTooManyRequests belongs to Limits.Requests.
+	CodeTooManyRequests = "TOO_MANY_REQUESTS"
 	// CodeAnswerTooLarge belongs to Limits.Answer.
 	CodeAnswerTooLarge = "ANSWER_TOO_LARGE"
 
@@ -112,6 +114,9 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		// An argument that the generated code cannot read: its path reaches behind the field's.
 		shown.Message = fmt.Sprintf("argument %q is not of its type", lastName(shown.Path))
 		return withCode(shown, CodeBadUserInput)
+	case errors.Is(err, dynamo.ErrOverBudget):
+		shown.Message = "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once."
+		return withCode(shown, CodeTooManyRequests)
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		shown.Message = "The order book cannot be reached right now. Try again."

@@ -6,6 +6,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -166,6 +168,7 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 
 // run executes an operation.
 func (e *Executor) run(ctx context.Context, operation *graphql.OperationContext) *graphql.Response {
+	ctx = context.WithValue(ctx, readBudgetKey{}, dynamo.NewReadBudget(e.limits.Requests))
 	size := &answerSize{left: e.limits.Answer}
 	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		return size.bound(e.scope.rootField(ctx, next))

@@ -31,13 +31,15 @@ type Limits struct {
 	Cost int
 	// ConcurrentCost is how much the operations can cost together that are executed at once.
 	ConcurrentCost int
+	// Requests is how many requests that read one operation can make of DynamoDB.
+	Requests int
 	// Answer is how many bytes the data of an answer can have.
 	Answer int
 }
 
 // DefaultLimits are limits that no query of an honest client comes near.
 func DefaultLimits() Limits {
-	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 1_000_000, Answer: 4 << 20}
+	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 1_000_000, Requests: 1000, Answer: 4 << 20}
 }
 
 func (l Limits) orDefaults() Limits {
@@ -46,7 +48,7 @@ func (l Limits) orDefaults() Limits {
 		Tokens: cmp.Or(l.Tokens, d.Tokens), Depth: cmp.Or(l.Depth, d.Depth), Aliases: cmp.Or(l.Aliases, d.Aliases),
 		RootFields: cmp.Or(l.RootFields, d.RootFields), Directives: cmp.Or(l.Directives, d.Directives),
 		ListDepth: cmp.Or(l.ListDepth, d.ListDepth), IntrospectionDepth: cmp.Or(l.IntrospectionDepth, d.IntrospectionDepth), Cost: cmp.Or(l.Cost, d.Cost),
-		ConcurrentCost: cmp.Or(l.ConcurrentCost, d.ConcurrentCost), Answer: cmp.Or(l.Answer, d.Answer),
+		ConcurrentCost: cmp.Or(l.ConcurrentCost, d.ConcurrentCost), Requests: cmp.Or(l.Requests, d.Requests), Answer: cmp.Or(l.Answer, d.Answer),
 	}
 }
 

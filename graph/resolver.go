@@ -105,7 +105,12 @@ func (s scope) response(ctx context.Context, next graphql.ResponseHandler) *grap
 	return response
 }
 
+type readBudgetKey struct{}
+
+// loaders returns loaders on the operation's budget. What a mutation itself reads is not on it, so that none is left half done.
 func (s scope) loaders(ctx context.Context, store *dynamo.Store) *loaders.Loaders {
+	budget, _ := ctx.Value(readBudgetKey{}).(*dynamo.ReadBudget)
+	ctx = budget.On(ctx)
 	return loaders.New(ctx, store, func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
 }
 

@@ -111,6 +111,7 @@ func (c *Config) numbers() []number {
 		{"ORDERGRAPH_MAX_INTROSPECTION_DEPTH", &c.Limits.IntrospectionDepth, asked.IntrospectionDepth, "how many lists of the schema can stand inside one another"},
 		{"ORDERGRAPH_MAX_COST", &c.Limits.Cost, asked.Cost, "how much an operation can cost"},
 		{"ORDERGRAPH_MAX_CONCURRENT_COST", &c.Limits.ConcurrentCost, asked.ConcurrentCost, "how much the operations can cost together that are executed at once; more are answered 503"},
+		{"ORDERGRAPH_MAX_REQUESTS", &c.Limits.Requests, asked.Requests, "how many requests that read one operation can make of DynamoDB"},
 		{"ORDERGRAPH_MAX_ANSWER", &c.Limits.Answer, asked.Answer, "how many bytes the data of an answer can have"},
 		{"ORDERGRAPH_MAX_BODY", &c.Serving.Body, serving.Body, "how many bytes a request's body can have"},
 		{"ORDERGRAPH_MAX_CONCURRENT", &c.Serving.Concurrent, serving.Concurrent, "how many requests are worked on at once; more are answered 503"},

@@ -1,0 +1,50 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// ErrOverBudget means that a read was not made because its ReadBudget is used up.
+var ErrOverBudget = errors.New("more requests for reading than the budget allows")
+
+// ReadBudget is how many requests that read are still to be made for somebody. It is safe for concurrent use.
+type ReadBudget struct{ left atomic.Int64 }
+
+type budgetKey struct{}
+
+// NewReadBudget returns a budget of so many requests.
+func NewReadBudget(requests int) *ReadBudget {
+	b := &ReadBudget{}
+	b.left.Store(int64(requests))
+	return b
+}
+
+// On returns a context whose reads are on the budget. Writes are not counted. A nil budget has no end.
+func (b *ReadBudget) On(ctx context.Context) context.Context {
+	if b == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, budgetKey{}, b)
+}
+
+// budgeted holds a client to the budgets of its requests' contexts. Every request passes here, however it came about: what a document can
+// ask for at most is not known before, as it depends on the records.
+func budgeted(db *dynamodb.Client) *dynamodb.Client {
+	hold := middleware.InitializeMiddlewareFunc("ReadBudget", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		switch in.Parameters.(type) {
+		case *dynamodb.QueryInput, *dynamodb.GetItemInput, *dynamodb.BatchGetItemInput:
+			if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.left.Add(-1) < 0 {
+				return middleware.InitializeOutput{}, middleware.Metadata{}, ErrOverBudget
+			}
+		}
+		return next.HandleInitialize(ctx, in)
+	})
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error { return stack.Initialize.Add(hold, middleware.Before) })
+	})
+}

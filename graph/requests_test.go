@@ -1,0 +1,32 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What is over the budget is not read, and its fields say so. Null goes up to the nearest field that may be null, as ever.
+func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
+	e := limited(t, Limits{Requests: 12})
+	pages := `{ customers(first: 7) { nodes { name`
+	for i := range 10 {
+		pages += fmt.Sprintf(" o%d: orders(first: %d) { __typename }", i, i+1)
+	}
+	pages += ` } } }`
+	text, got := execute(t, e, Request{Query: pages})
+	if made := got.Extensions.Explain.Totals.Requests; made != 12 || len(got.Errors) == 0 {
+		t.Errorf("%d requests, %d errors, data %.300s", made, len(got.Errors), got.Data)
+	}
+	if n := strings.Count(text, CodeTooManyRequests); n != len(got.Errors) {
+		t.Errorf("%d of %d errors have the code", n, len(got.Errors))
+	}
+	// Each operation has a budget of its own.
+	if _, got := execute(t, e, Request{Query: `{ customer(id: "cust_01") { name } }`}); len(got.Errors) > 0 {
+		t.Error(got.Errors)
+	}
+	// A mutation is made also where nothing is left for what it shows.
+	if _, got := execute(t, e, Request{Query: `mutation { a: createCustomer(input: {id: "n", name: "N", email: "n@example.com"}) { customer { id } } }`}); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"id":"n"`) {
+		t.Errorf("%s, %v", got.Data, got.Errors)
+	}
+}
