@@ -39,7 +39,7 @@ type Limits struct {
 
 // DefaultLimits are limits that no query of an honest client comes near.
 func DefaultLimits() Limits {
-	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 1_000_000, Requests: 1000, Answer: 4 << 20}
+	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 500_000, Requests: 1000, Answer: 4 << 20}
 }
 
 func (l Limits) orDefaults() Limits {
