@@ -19,8 +19,10 @@ import (
 const (
 	// CodeBadUserInput means that the document, a variable or an argument is wrong.
 	CodeBadUserInput = "BAD_USER_INPUT"
-	// CodeUnavailable means that the order book cannot be reached right now, or that the request took too long.
+	// CodeUnavailable means that the order book cannot be reached right now.
 	CodeUnavailable = "UNAVAILABLE"
+	// CodeTimedOut means that the request took longer than it may.
+	CodeTimedOut = "TIMED_OUT"
 	// CodeInternal means a fault of the server.
 	CodeInternal = "INTERNAL"
 
@@ -117,6 +119,10 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case errors.Is(err, dynamo.ErrOverBudget):
 		shown.Message = "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once."
 		return withCode(shown, CodeTooManyRequests)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		r.reportOnce(ctx, err)
+		shown.Message = "The request took longer than it may. Ask for less, or try again."
+		return withCode(shown, CodeTimedOut)
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		shown.Message = "The order book cannot be reached right now. Try again."
@@ -125,7 +131,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.reportOnce(ctx, err)
 		}
-		shown.Message = "The request took too long, or its caller went away. Ask for less, or try again."
+		shown.Message = "The order book took too long to answer, or the caller went away. Try again."
 		return withCode(shown, CodeUnavailable)
 	default:
 		r.reportOnce(ctx, err)

@@ -148,12 +148,12 @@ func (r *observed) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// What takes too long ends as UNAVAILABLE.
+// What takes too long ends as TIMED_OUT.
 func TestTimeOfARequest(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, block().pass), server.Limits{RequestTime: 10 * time.Millisecond})
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
 	var got answer
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "TIMED_OUT" {
 		t.Errorf("status %d, body %s, %v", w.Code, w.Body, err)
 	}
 	if log := j.entries(t); len(log) != 1 {

@@ -159,7 +159,7 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 	}
 	data, there := got.Data[m.Field]
 	if len(got.Errors) > 0 {
-		if data == nil && there && len(got.Errors) == 1 && got.Errors[0].Extensions.Code == "UNAVAILABLE" {
+		if data == nil && there && len(got.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, got.Errors[0].Extensions.Code) {
 			return Answer{}, fmt.Errorf("%w: %s", ErrNoAnswer, got.Errors[0].Message)
 		}
 		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
