@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -23,10 +24,14 @@ type overHTTP struct {
 	working chan struct{}
 	// arriving and unread are the room for long bodies and for long answers.
 	arriving, unread *room
+	shedding         *shedding
 }
 
-func newOverHTTP(executor *graph.Executor, limits Limits) overHTTP {
-	return overHTTP{executor, limits, make(chan struct{}, limits.Concurrent), newRoom(limits.Waiting), newRoom(limits.Waiting)}
+func newOverHTTP(executor *graph.Executor, limits Limits, log *slog.Logger) overHTTP {
+	return overHTTP{
+		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
+		arriving: newRoom(limits.Waiting), unread: newRoom(limits.Waiting), shedding: &shedding{log: log, now: time.Now},
+	}
 }
 
 // methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody gets.
@@ -49,7 +54,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
-		refused.reply(w, contentType)
+		h.refuse(w, r, refused, contentType)
 		return
 	}
 	if result.Outcome == graph.NotReadOnly {
@@ -58,7 +63,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := encode(result)
 	if !h.unread.take(len(body)) {
 		if !result.Mutation {
-			busyReading().reply(w, contentType)
+			h.refuse(w, r, busyReading(), contentType)
 			return
 		}
 		// It is done, so no status may say that it is to be sent again.
@@ -68,6 +73,14 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.unread.give(len(body))
 	reply(w, contentType, status(result, contentType), body)
+}
+
+// refuse replies that a request is not executed. Only overload is logged: all else is the client's to mend, and anybody could fill the log.
+func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
+	if refused.code == graph.CodeOverloaded {
+		h.shedding.one(r.Context(), refused.message)
+	}
+	refused.reply(w, contentType)
 }
 
 // busyReading refuses a request whose answer there is no room for.

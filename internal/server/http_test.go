@@ -69,6 +69,14 @@ func (j *journal) entries(t testing.TB) []map[string]any {
 	return all
 }
 
+// checkShedding checks that the log has one line, which tells that requests are shed, whatever their number.
+func (j *journal) checkShedding(t testing.TB) {
+	t.Helper()
+	if all := j.entries(t); len(all) != 1 || all[0]["msg"] != "requests are shed" || all[0]["level"] != "WARN" {
+		t.Errorf("the server logged %v, want that requests are shed", all)
+	}
+}
+
 func (j *journal) checkEmpty(t testing.TB) {
 	t.Helper()
 	if all := j.entries(t); len(all) > 0 {

@@ -107,7 +107,7 @@ func TestShedding(t *testing.T) {
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK {
 		t.Errorf("a request afterwards: status %d, body %s", w.Code, w.Body)
 	}
-	j.checkEmpty(t)
+	j.checkShedding(t)
 }
 
 // A request whose body is still on its way takes no place from others.

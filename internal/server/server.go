@@ -109,7 +109,7 @@ func New(opts Options) (http.Handler, error) {
 			"Apollographql-Client-Name", "Apollographql-Client-Version"}, provingHeaders[:]),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
-	}).Handler(newOverHTTP(graph.NewExecutor(opts.Graph), limits))
+	}).Handler(newOverHTTP(graph.NewExecutor(opts.Graph), limits, opts.Log))
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL, compress(api))

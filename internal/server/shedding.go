@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// sheddingLogged is how often the log tells of requests that were shed: whoever causes overload must not fill the log as well.
+const sheddingLogged = time.Minute
+
+// shedding tells the log that requests are shed: at once when it begins, then once a minute with how many there were.
+type shedding struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu    sync.Mutex
+	last  time.Time
+	count int
+}
+
+// one was shed, for a reason.
+func (s *shedding) one(ctx context.Context, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	if s.now().Sub(s.last) < sheddingLogged {
+		return
+	}
+	s.log.WarnContext(ctx, "requests are shed", "reason", why, "requests", s.count)
+	s.last, s.count = s.now(), 0
+}
