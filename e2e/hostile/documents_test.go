@@ -127,6 +127,10 @@ func TestDocuments(t *testing.T) {
 	}
 	run("10,000 representations", attack{body: strings.NewReader(`{"query":"query ($r: [_Any!]!) { _entities(representations: $r) { __typename } }","variables":{"r":[` + strings.Repeat("{},", 9_999) + `{}]}}`)})
 	run("3,000 orders by reference", attack{body: strings.NewReader(`{"query":"query ($r: [_Any!]!) { _entities(representations: $r) { __typename } }","variables":{"r":[` + strings.Repeat(`{"__typename":"Order","id":"x"},`, 2_999) + `{}]}}`)})
+	long := repeat(95, func(i int) string { return fmt.Sprintf("%0*d: name ", 199, i) })
+	long = strings.ReplaceAll(long, "0000", "aaaa")
+	run("the longest answer", attack{body: strings.NewReader(`{"query":"query ($r: [_Any!]!) { _entities(representations: $r) { ... on Customer { ` + long + `} } }","variables":{"r":[` +
+		strings.Repeat(`{"__typename":"Customer","id":"cust_01"},`, 999) + `{"__typename":"Customer","id":"cust_01"}]}}`), code: "ANSWER_TOO_LARGE"})
 	run("10,000 lines of an order", attack{body: strings.NewReader(`{"query":"mutation ($i: PlaceOrderInput!) { placeOrder(input: $i) { userErrors { code } } }","variables":{"i":{"customerId":"cust_01","items":[` + strings.Repeat(`{},`, 9_999) + `{}]}}}`)})
 }
 
