@@ -421,7 +421,7 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *gathered, ways [][]int
 	chain := rounds
 	of := b.schema.Types[f.Definition.Type.Name()]
 	switch {
-	case isPaged(f):
+	case isPage(f.Field):
 		for _, sets := range b.nodes(of, f.sets) {
 			part := b.selection(sets.typ, sets.sets, origin{via: none})
 			child.below(part, 1, 1)
@@ -468,16 +468,16 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 			shared[pattern] = shared[pattern] || alone
 		}
 		return a, 1
-	case isPaged(f):
+	case isPage(f.Field):
 		bound = b.bounds.Page(p, dynamo.Page{Limit: pageSize(f), More: b.asksBeyond(f)}, b.values(p, f), !b.planned)
-		if p.Fallback && slices.ContainsFunc(beside, func(other *gathered) bool { return !isPaged(other) && b.serves(typ, other, pattern) }) {
+		if p.Fallback && slices.ContainsFunc(beside, func(other *gathered) bool { return !isPage(other.Field) && b.serves(typ, other, pattern) }) {
 			// The list may be read as a whole, as it is counted as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, !b.planned).ReadUnits)
 		}
 	case len(f.sets) > 0:
 		bound = b.bounds.Collection(p, !b.planned)
 	default:
-		if p.Fallback && b.planned && slices.ContainsFunc(beside, func(other *gathered) bool { return isPaged(other) && b.serves(typ, other, pattern) }) {
+		if p.Fallback && b.planned && slices.ContainsFunc(beside, func(other *gathered) bool { return isPage(other.Field) && b.serves(typ, other, pattern) }) {
 			return demand{}, 1 // one Query serves the count and the page
 		}
 		bound = b.bounds.Count(p, !b.planned)
@@ -562,11 +562,9 @@ type gatheredType struct {
 	sets []ast.SelectionSet
 }
 
-func isPaged(f *gathered) bool { return f.Definition.Arguments.ForName("first") != nil }
-
-// pageSize is how many records a page has at most.
+// pageSize is how many records a page has at most; a size in a variable is any.
 func pageSize(f *gathered) int {
-	size := 0
+	var sizes []int
 	for _, name := range []string{"first", "last"} {
 		a := f.Arguments.ForName(name)
 		if a == nil || a.Value.Kind == ast.NullValue {
@@ -576,12 +574,9 @@ func pageSize(f *gathered) int {
 		if a.Value.Kind != ast.IntValue || err != nil {
 			n = maxPage
 		}
-		size = max(size, min(max(n, 1), maxPage)) // what is out of bounds is refused by its resolver
+		sizes = append(sizes, n)
 	}
-	if size == 0 {
-		return defaultPage
-	}
-	return size
+	return largestPage(sizes)
 }
 
 // asksBeyond tells whether a connection is asked for what lies beyond the page.

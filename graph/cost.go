@@ -128,27 +128,21 @@ func (c *costCount) field(f *ast.Field, in place) amount {
 	}
 }
 
-// isPage tells whether a field gives a page of a list: those are the fields with a "first".
-func isPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
-
 // isRecords tells whether a field gives the records of a page.
 func isRecords(f *ast.Field) bool {
 	return f.ObjectDefinition.Fields.ForName("pageInfo") != nil && (f.Name == "nodes" || f.Name == "edges")
 }
 
-// page is how many records a page has at most. What is out of bounds is refused by its resolver, and counts as the bound.
+// page is how many records a page has at most.
 func (c *costCount) page(f *ast.Field) float64 {
 	given := f.ArgumentMap(c.variables)
-	size, asked := float64(defaultPage), false
+	var sizes []int
 	for _, name := range []string{"first", "last"} {
 		if n, err := graphql.UnmarshalInt32(given[name]); err == nil && given[name] != nil {
-			bounded := math.Max(1, math.Min(float64(n), maxPage))
-			if !asked || bounded > size {
-				size, asked = bounded, true
-			}
+			sizes = append(sizes, int(n))
 		}
 	}
-	return size
+	return float64(largestPage(sizes))
 }
 
 // representations is how many entities a gateway asks for.

@@ -80,7 +80,7 @@ func (f *selected) records() []*selection {
 	f.subOnce.Do(func() {
 		typ := f.Definition.Type.Name()
 		own := f.plan.selection(typ, f.Selections, f.path)
-		if !isConnection(f) {
+		if !isPage(f.Field) {
 			f.sub = []*selection{own}
 			return
 		}
@@ -100,9 +100,6 @@ func (f *selected) records() []*selection {
 	})
 	return f.sub
 }
-
-// isConnection tells whether a field gives a page of a list: those are the fields with a "first".
-func isConnection(f *selected) bool { return f.Definition.Arguments.ForName("first") != nil }
 
 // asksBeyond tells whether a connection's pageInfo is asked for what lies behind and before the page.
 func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (next, previous bool) {
