@@ -189,7 +189,7 @@ func (b *bounding) bound(c cost) Bound {
 		bound.Patterns = append(bound.Patterns, PatternBound{AccessPattern: id, Requests: requests(a), ReadUnits: units(a)})
 		all += requests(a)
 	}
-	bound.Requests = min(bound.Requests, max(all, 0))
+	bound.Requests = min(bound.Requests, all)
 	bound.RoundTrips = min(bound.RoundTrips, bound.Requests)
 	if b.steps > maxSelections {
 		bound.Requests, bound.RoundTrips, bound.ReadUnits = mostBound, mostBound, mostBound
@@ -616,9 +616,6 @@ func (b *bounding) values(p dynamo.AccessPattern, f *gathered) int {
 		return all
 	}
 }
-
-// entitiesField is the field by which gateways ask for records by their keys.
-const entitiesField = "_entities"
 
 // entities adds records that a gateway names, of any type: each is read as the field of Query reads it that gives one of its type by its
 // key.

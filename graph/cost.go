@@ -24,12 +24,15 @@ const (
 
 // costs counts what operations cost.
 type costs struct {
-	limit int
+	limit  int
+	schema *ast.Schema
 	// lists are the schema's own lists, for introspection.
 	lists schemaSizes
 }
 
-func newCosts(schema *ast.Schema, limits Limits) costs { return costs{limits.Cost, sizesOf(schema)} }
+func newCosts(schema *ast.Schema, limits Limits) costs {
+	return costs{limits.Cost, schema, sizesOf(schema)}
+}
 
 // check refuses an operation that costs too much.
 func (c costs) check(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
@@ -54,9 +57,6 @@ func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.E
 func (c costs) of(operation *ast.OperationDefinition, variables map[string]any) int {
 	counting := costCount{costs: c, variables: variables, fragments: map[fragmentPlace]amount{}}
 	whole := counting.selections(operation.SelectionSet, anywhere)
-	if operation.Operation == ast.Mutation {
-		whole.once = enormous(whole.once + mutationCost*float64(rootFields(operation.SelectionSet, map[string]int{})))
-	}
 	return int(math.Round(whole.once)) // introspection counts with averages
 }
 
@@ -87,6 +87,9 @@ func (c *costCount) selections(set ast.SelectionSet, in place) amount {
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:
+			if s.ObjectDefinition == c.schema.Mutation {
+				whole = whole.plus(amount{once: mutationCost})
+			}
 			whole = whole.plus(c.field(s, in))
 		case *ast.InlineFragment:
 			whole = whole.plus(c.selections(s.SelectionSet, in))
@@ -114,7 +117,7 @@ func (c *costCount) field(f *ast.Field, in place) amount {
 		return amount{once: 1 + below.once}
 	case isRecords(f):
 		return amount{once: 1, perRecord: 1 + below.once}
-	case f.Name == "_entities":
+	case f.Name == entitiesField:
 		return amount{once: enormous(1 + c.representations(f)*(1+below.once))}
 	default:
 		elements := float64(plainList)
@@ -148,23 +151,4 @@ func (c *costCount) page(f *ast.Field) float64 {
 // representations is how many entities a gateway asks for.
 func (c *costCount) representations(f *ast.Field) float64 {
 	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(c.variables)["representations"]))))
-}
-
-// rootFields is how many fields stand at an operation's root, those of each fragment counted once.
-func rootFields(set ast.SelectionSet, fragments map[string]int) int {
-	n := 0
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			n++
-		case *ast.InlineFragment:
-			n += rootFields(s.SelectionSet, fragments)
-		case *ast.FragmentSpread:
-			if _, known := fragments[s.Name]; !known {
-				fragments[s.Name] = rootFields(s.Definition.SelectionSet, fragments)
-			}
-			n += fragments[s.Name]
-		}
-	}
-	return min(n, many)
 }

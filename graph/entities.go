@@ -16,6 +16,9 @@ import (
 // Entity is a record that other subgraphs can refer to: a customer, an order, a product, an employee or a warehouse.
 type Entity any
 
+// entitiesField is the field of Query by which gateways ask for entities.
+const entitiesField = "_entities"
+
 // maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the page has that they come from.
 const maxRepresentations = 1000
 

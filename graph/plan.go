@@ -242,7 +242,7 @@ func (p *plan) query(ctx context.Context, root *selection) {
 			addList(&byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", f.text("jobTitle"), f.paging()))
 		case "warehouse":
 			addID(&named.warehouses, f, f.text("id"))
-		case "_entities":
+		case entitiesField:
 			p.entities(ctx, f, &named, &wholeOrders, &wholeProducts)
 		case "warehouses":
 			addList(&warehouses, f, r.whole("Query.warehouses", f.paging()))
