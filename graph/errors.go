@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -189,6 +190,14 @@ func lastName(path ast.Path) string {
 		}
 	}
 	return ""
+}
+
+// excerpt is the beginning of a text, of so many bytes at most, for messages that repeat what was sent.
+func excerpt(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
 func withCode(e *gqlerror.Error, code string) *gqlerror.Error {

@@ -89,7 +89,7 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 		told.Message = "the document has more than 1000 brackets inside one another: write it flatter"
 		return withCode(told, CodeTooDeep)
 	}
-	told.Message = shortened(told.Message)
+	told.Message = excerpt(told.Message, maxMessage)
 	return told
 }
 
@@ -110,11 +110,3 @@ func tokens(text string, limit int) (count int, over *ast.Position) {
 
 // maxMessage is how long the library's messages can get, in bytes: they repeat what was sent.
 const maxMessage = 300
-
-// shortened cuts a message that repeats too much.
-func shortened(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + " ..."
-}

@@ -58,7 +58,7 @@ func walk(schema *ast.Schema, document *ast.QueryDocument, introspection bool) (
 			if plain := plainly[rule.Name]; plain != "" && !introspection {
 				err.Message = plain
 			}
-			err.Message = shortened(err.Message)
+			err.Message = excerpt(err.Message, maxMessage)
 			// What a fragment has wrong is found in each operation that spreads it, and in itself.
 			if !slices.ContainsFunc(errs, func(told *gqlerror.Error) bool {
 				return told.Message == err.Message && slices.Equal(told.Locations, err.Locations)

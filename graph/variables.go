@@ -16,6 +16,9 @@ import (
 // maxDigits is how many digits a number has that stands for an ID.
 const maxDigits = 64
 
+// maxRepeated is how much of a name or a text of the variables a message repeats, in bytes.
+const maxRepeated = 50
+
 // coerceVariables makes the values that execution reads of those that a request gives, and refuses what is not of its type
 // (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values): integers as int64, ids as strings, lists as []any, defaults
 // filled in. The generated code would read much else as something: the text "1" as a number, "yes" as false, null as the id "null".
@@ -173,9 +176,9 @@ func (c *coercion) enum(definition *ast.Definition, value any) any {
 	case !ok:
 		c.mistyped(value, "a value of "+definition.Name+", as a string,")
 	case definition.EnumValues.ForName(text) == nil && c.quiet:
-		c.refuse("holds %q, which is not wanted there", excerpt(text))
+		c.refuse("holds %q, which is not wanted there", excerpt(text, maxRepeated))
 	case definition.EnumValues.ForName(text) == nil:
-		c.refuse("holds %q, which is no value of %s", excerpt(text), definition.Name)
+		c.refuse("holds %q, which is no value of %s", excerpt(text, maxRepeated), definition.Name)
 	}
 	return text
 }
@@ -216,10 +219,10 @@ func (c *coercion) object(definition *ast.Definition, value any) any {
 
 func (c *coercion) unknown(definition *ast.Definition, name string) {
 	if c.quiet {
-		c.refuse("has a field %q, which is not wanted there", excerpt(name))
+		c.refuse("has a field %q, which is not wanted there", excerpt(name, maxRepeated))
 		return
 	}
-	c.refuse("has a field %q, which %s does not have", excerpt(name), definition.Name)
+	c.refuse("has a field %q, which %s does not have", excerpt(name, maxRepeated), definition.Name)
 }
 
 // one holds an object of a type with @oneOf to one field that is not null.
@@ -316,15 +319,6 @@ func described(value any) string {
 	default:
 		return "a number"
 	}
-}
-
-// excerpt is the beginning of a text that a message repeats.
-func excerpt(text string) string {
-	const length = 50
-	if len(text) <= length {
-		return text
-	}
-	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
 // nullCheck walks an operation, each fragment once.
