@@ -26,6 +26,14 @@ type document struct {
 	errs gqlerror.List
 }
 
+// operation is the one of a name, or the only one where the name is empty; nil where there is none.
+func (d *document) operation(name string) *ast.OperationDefinition {
+	if d.parsed == nil {
+		return nil
+	}
+	return d.parsed.Operations.ForName(name)
+}
+
 // documentHash is the SHA-256 of a document's text.
 type documentHash [sha256.Size]byte
 
@@ -67,25 +75,8 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 	return d
 }
 
-// operation is the one of a name, or the only one where the name is empty; nil where there is none. d may be nil.
-func (d *document) operation(name string) *ast.OperationDefinition {
-	if d == nil || d.parsed == nil {
-		return nil
-	}
-	return d.parsed.Operations.ForName(name)
-}
-
 // find returns the document that a request asks for, which may have errors, or tells why there is none.
-func (d *documents) find(r Request) (*document, gqlerror.List) {
-	document, err := d.look(r)
-	if err != nil {
-		return nil, gqlerror.List{err}
-	}
-	return document, document.errs
-}
-
-// look is find, and the document it returns may have errors.
-func (d *documents) look(r Request) (*document, *gqlerror.Error) {
+func (d *documents) find(r Request) (*document, *gqlerror.Error) {
 	hash, given, err := persistedQuery(r.Extensions)
 	switch {
 	case err != nil:

@@ -122,14 +122,17 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 // prepare makes an operation that can be executed of a request, or tells what is wrong with it.
 func (e *Executor) prepare(r Request) (*operation, Outcome, gqlerror.List) {
 	start := graphql.Now()
-	document, errs := e.documents.find(r)
+	document, missing := e.documents.find(r)
+	if missing != nil {
+		return nil, Refused, gqlerror.List{missing}
+	}
 	chosen := document.operation(r.OperationName)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation != ast.Query:
 		// Whatever else is wrong with it.
 		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", chosen.Operation)}
-	case len(errs) > 0:
-		return nil, Refused, errs
+	case len(document.errs) > 0:
+		return nil, Refused, document.errs
 	case chosen == nil:
 		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
 	}
