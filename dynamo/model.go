@@ -286,24 +286,42 @@ type WritePattern struct {
 
 // The write patterns.
 var (
-	writeCreateCustomer        = WritePattern{"WP1", "createCustomer", of(entityCustomer, entityEmailClaim), nil, of(entityIdempotency, entityCustomerRep, entityEmployee), nil, nil, false, nil}
-	writeUpdateCustomer        = WritePattern{"WP2", "updateCustomer", of(entityCustomer), nil, of(entityEmailClaim, entityCustomerRep), of(entityCustomer), nil, false, nil}
-	writeAssignAccountRep      = WritePattern{"WP3", "assignAccountRep", of(entityCustomer, entityCustomerRep), nil, of(entityEmployee), of(entityCustomer, entityEmployee), nil, false, nil}
-	writePlaceOrder            = WritePattern{"WP4", "placeOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityCustomer), of(entityOrderItem, entityProduct), of(entityIdempotency), of(entityCustomer), of(entityProduct), false, nil}
-	writeConfirmOrder          = WritePattern{"WP5", "confirmOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency), of(entityOrder), nil, false, nil}
-	writeShipOrder             = WritePattern{"WP6", "shipOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityInventoryLevel, entityProduct), of(entityIdempotency), of(entityOrder), nil, true, of(entityWarehouse)}
-	writeDeliverOrder          = WritePattern{"WP7", "deliverOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, of(entityIdempotency), of(entityOrder), nil, false, nil}
-	writeCancelOrder           = WritePattern{"WP8", "cancelOrder", of(entityOrder, entityCustomerOrder, entityOrderEvent), of(entityProduct), of(entityIdempotency), of(entityOrder), nil, true, nil}
-	writeSetOrderItem          = WritePattern{"WP9", "setOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil, of(entityOrder, entityProduct), nil, true, nil}
-	writeRemoveOrderItem       = WritePattern{"WP10", "removeOrderItem", of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), nil, nil, of(entityOrder, entityProduct), nil, true, nil}
-	writeUpdateShippingAddress = WritePattern{"WP11", "updateShippingAddress", of(entityOrder, entityCustomerOrder, entityOrderEvent), nil, nil, of(entityOrder), nil, false, nil}
-	writeCreateProduct         = WritePattern{"WP12", "createProduct", of(entityProduct), nil, of(entityIdempotency), nil, nil, false, nil}
-	writeUpdateProduct         = WritePattern{"WP13", "updateProduct", of(entityProduct), nil, nil, of(entityProduct), nil, false, nil}
-	writeCreateWarehouse       = WritePattern{"WP14", "createWarehouse", of(entityWarehouse), nil, of(entityIdempotency), nil, nil, false, nil}
-	writeSetInventoryLevel     = WritePattern{"WP15", "setInventoryLevel", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse), of(entityInventoryLevel, entityProduct, entityWarehouse), nil, false, nil}
-	writeAdjustInventory       = WritePattern{"WP16", "adjustInventory", of(entityInventoryLevel, entityProduct), nil, of(entityWarehouse, entityIdempotency), of(entityInventoryLevel, entityProduct, entityWarehouse), nil, false, nil}
-	writeHireEmployee          = WritePattern{"WP17", "hireEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse, entityIdempotency), nil, nil, false, nil}
-	writeUpdateEmployee        = WritePattern{"WP18", "updateEmployee", of(entityEmployee, entityEmployeeName, entityEmployeeTitle), nil, of(entityEmployeeWarehouse, entityWarehouse), of(entityEmployee), nil, false, nil}
+	writeCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
+		Writes: of(entityCustomer, entityEmailClaim), Maybe: of(entityIdempotency, entityCustomerRep, entityEmployee)}
+	writeUpdateCustomer = WritePattern{ID: "WP2", Mutation: "updateCustomer",
+		Writes: of(entityCustomer), Maybe: of(entityEmailClaim, entityCustomerRep), Reads: of(entityCustomer)}
+	writeAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
+		Writes: of(entityCustomer, entityCustomerRep), Maybe: of(entityEmployee), Reads: of(entityCustomer, entityEmployee)}
+	writePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityCustomer), Each: of(entityOrderItem, entityProduct), Maybe: of(entityIdempotency), Reads: of(entityCustomer), ReadsEach: of(entityProduct)}
+	writeConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Maybe: of(entityIdempotency), Reads: of(entityOrder)}
+	writeShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Each: of(entityInventoryLevel, entityProduct), Maybe: of(entityIdempotency), Reads: of(entityOrder), Items: true, Late: of(entityWarehouse)}
+	writeDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Maybe: of(entityIdempotency), Reads: of(entityOrder)}
+	writeCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Each: of(entityProduct), Maybe: of(entityIdempotency), Reads: of(entityOrder), Items: true}
+	writeSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), Reads: of(entityOrder, entityProduct), Items: true}
+	writeRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), Reads: of(entityOrder, entityProduct), Items: true}
+	writeUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Reads: of(entityOrder)}
+	writeCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
+		Writes: of(entityProduct), Maybe: of(entityIdempotency)}
+	writeUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
+		Writes: of(entityProduct), Reads: of(entityProduct)}
+	writeCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
+		Writes: of(entityWarehouse), Maybe: of(entityIdempotency)}
+	writeSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
+		Writes: of(entityInventoryLevel, entityProduct), Maybe: of(entityWarehouse), Reads: of(entityInventoryLevel, entityProduct, entityWarehouse)}
+	writeAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
+		Writes: of(entityInventoryLevel, entityProduct), Maybe: of(entityWarehouse, entityIdempotency), Reads: of(entityInventoryLevel, entityProduct, entityWarehouse)}
+	writeHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
+		Writes: of(entityEmployee, entityEmployeeName, entityEmployeeTitle), Maybe: of(entityEmployeeWarehouse, entityWarehouse, entityIdempotency)}
+	writeUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
+		Writes: of(entityEmployee, entityEmployeeName, entityEmployeeTitle), Maybe: of(entityEmployeeWarehouse, entityWarehouse), Reads: of(entityEmployee)}
 )
 
 func of(entities ...Entity) []Entity { return entities }
