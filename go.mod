@@ -48,5 +48,3 @@ require (
 	github.com/urfave/cli/v3 v3.11.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 )
-
-ignore ./internal/graphiql/ui/node_modules

@@ -241,8 +241,8 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 				d := &drawing{T: rt, values: w.values}
 				document := d.query(3)
 				most := bounded(rt, document, w.shards)
-				if most.Requests > 150 {
-					return // it would take seconds
+				if most.Requests > 80 {
+					return // the embedded store looks at the whole table for each request
 				}
 				got := executed(rt, executor, document, d.variables)
 				if over := exceeded(got.Extensions.Explain, most); over != "" {
@@ -348,7 +348,7 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 		query := `{ customer(id: ` + w.values["id"][0] + `) { orders(first: 100) { nodes { id } pageInfo { hasNextPage } } } }`
 		got := executed(t, executor, query, nil).Extensions.Explain
 		most := bounded(t, query, 1)
-		if over := exceeded(got, bounded(t, query, 1)); over != "" || most.Requests != 2 || got.Totals.ReadUnits < 0.9*most.ReadUnits {
+		if over := exceeded(got, most); over != "" || most.Requests != 2 || got.Totals.ReadUnits < 0.9*most.ReadUnits {
 			t.Errorf("%s: the bound is %+v\n%s", over, most, requestsOf(got))
 		}
 	})

@@ -42,7 +42,8 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			if one.parsed == nil {
 				t.Fatal(one.errs)
 			}
-			many := make([]*document, 40)
+			// So many that what else happens on the heap is small beside them.
+			many := make([]*document, 40+4<<20/one.bytes())
 			before := heap()
 			for i := range many {
 				many[i] = d.parse(text)
