@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -36,8 +35,8 @@ func doubling(n int, inner string) string {
 }
 
 // Documents that are valid GraphQL, or nearly.
-func TestDocuments(t *testing.T) {
-	v := newVictim(t)
+func documents(t *testing.T, binary string) {
+	v := newVictim(t, binary)
 	run := func(name string, a attack) {
 		t.Run(name, func(t *testing.T) { v.check(t, a) })
 	}
@@ -142,8 +141,8 @@ func tooLarge(n int) string {
 }
 
 // A flood of documents to remember must not fill the memory.
-func TestFloodOfPersistedQueries(t *testing.T) {
-	v := newVictim(t)
+func floodOfPersistedQueries(t *testing.T, binary string) {
+	v := newVictim(t, binary)
 	for i := range 2_000 {
 		text := fmt.Sprintf("{ a%d: __typename } #%s", i, strings.Repeat("x", 100_000))
 		body, err := json.Marshal(map[string]any{"query": text, "extensions": map[string]any{
@@ -158,7 +157,7 @@ func TestFloodOfPersistedQueries(t *testing.T) {
 		_, _ = io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			t.Fatalf("document %d: status %s", i, strconv.Itoa(response.StatusCode))
+			t.Fatalf("document %d: status %d", i, response.StatusCode)
 		}
 	}
 	v.well(t)

@@ -29,6 +29,20 @@ const (
 	growth = 100 << 20
 )
 
+// Each part has a server of its own. They are subtests so that the server is built once.
+func TestHostile(t *testing.T) {
+	binary := shoptest.Build(t, "../..")
+	for _, part := range []struct {
+		name string
+		run  func(t *testing.T, binary string)
+	}{
+		{"documents", documents}, {"persisted queries", floodOfPersistedQueries}, {"requests", requests}, {"slow senders", slowSenders},
+		{"many sockets", manySockets}, {"malformed HTTP", malformedHTTP}, {"overload", overload},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, binary) })
+	}
+}
+
 // victim is a server under attack.
 type victim struct {
 	*shoptest.Process
@@ -38,11 +52,11 @@ type victim struct {
 }
 
 // newVictim starts a server with the embedded store.
-func newVictim(t *testing.T, environment ...string) *victim {
+func newVictim(t *testing.T, binary string, environment ...string) *victim {
 	t.Helper()
 	environment = append([]string{"ORDERGRAPH_STORE=embedded", "ORDERGRAPH_HEADER_TIMEOUT=1s", "ORDERGRAPH_BODY_TIMEOUT=1s"}, environment...)
 	v := &victim{
-		Process: shoptest.Start(t, shoptest.Build(t, "../.."), environment),
+		Process: shoptest.Start(t, binary, environment),
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: soon},
 	}
 	t.Cleanup(func() {

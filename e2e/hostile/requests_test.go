@@ -17,8 +17,8 @@ type unsized struct{ io.Reader }
 func endless(b byte, n int) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, n)) }
 
 // What is hardly a GraphQL request, or hardly HTTP.
-func TestRequests(t *testing.T) {
-	v := newVictim(t)
+func requests(t *testing.T, binary string) {
+	v := newVictim(t, binary)
 	run := func(name string, a attack) {
 		t.Run(name, func(t *testing.T) { v.check(t, a) })
 	}
