@@ -1,7 +1,9 @@
-// Package graph is the GraphQL face of the order book: resolvers, connections and cursors, look-ahead, errors, and the
-// explain output. It knows no AWS SDK.
+// Package graph is the GraphQL face of the order book: documents and their limits, resolvers, connections and cursors, entities
+// of a federated graph, look-ahead, errors, the explain output, and the most that an operation can ask of DynamoDB (bound.go). It
+// knows neither HTTP nor an AWS SDK.
 //
-// A request runs so: scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
+// A request runs so: Executor (executor.go) lets it through when its document is within limits and valid, its variables are of their
+// types and its cost is not too high; scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
 // resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error.
 package graph
 
