@@ -36,13 +36,13 @@ type PatternBound struct {
 // mostBound is a bound that is as good as none.
 const mostBound = math.MaxInt32
 
-// boundOf computes the bound of a valid operation on a table of so many shards.
+// boundOf computes the bound of a valid operation on a table of these bounds.
 //
 // It goes through the operation as plan and the resolvers do, but for any record of a type instead of those that there are: what a
 // field reads is what the access patterns say that serve it. A field that none serves reads nothing. What one record of a type costs does not
 // depend on where it stands, so it is computed once for each selection.
-func boundOf(schema *ast.Schema, operation *ast.OperationDefinition, shards int) Bound {
-	b := newBounding(schema, operation, shards)
+func boundOf(schema *ast.Schema, operation *ast.OperationDefinition, table dynamo.Bounds) Bound {
+	b := newBounding(schema, operation, table)
 	switch operation.Operation {
 	case ast.Query:
 		root := []ast.SelectionSet{operation.SelectionSet}
@@ -95,9 +95,9 @@ type route struct {
 
 var servedField = regexp.MustCompile(`^(\w+\.\w+)(?:\((.*)\))?(?: \{ (\w+) \})?$`)
 
-func newBounding(schema *ast.Schema, operation *ast.OperationDefinition, shards int) *bounding {
+func newBounding(schema *ast.Schema, operation *ast.OperationDefinition, table dynamo.Bounds) *bounding {
 	b := &bounding{
-		schema: schema, bounds: dynamo.NewBounds(shards), patterns: dynamo.AccessPatterns(), writes: dynamo.WritePatterns(),
+		schema: schema, bounds: table, patterns: dynamo.AccessPatterns(), writes: dynamo.WritePatterns(),
 		routes: map[string][]route{}, planned: operation.Operation == ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[string]cost{},
 	}
@@ -394,28 +394,7 @@ func (b *bounding) findWhole(root []ast.SelectionSet) {
 
 // field adds a field that reads.
 func (b *bounding) field(c *cost, typ *ast.Definition, f *gathered, ways [][]int, beside []*gathered, from origin, shared map[int]bool) {
-	most := demand{}
-	rounds := 0
-	for i, way := range ways {
-		all := demand{}
-		longest := 0
-		for _, pattern := range way {
-			if pattern == from.via {
-				continue // it is at hand
-			}
-			a, trips := b.step(typ, f, pattern, beside, len(way) == 1, shared)
-			c.patterns[pattern].add(a, 1, 1)
-			all.add(a, 1, 1)
-			longest += trips
-		}
-		if i == 0 {
-			most = all
-		}
-		most = demand{math.Max(most.each, all.each), math.Max(most.group, all.group), math.Max(most.units, all.units)}
-		rounds = max(rounds, longest)
-	}
-	c.total.add(most, 1, 1)
-
+	rounds := b.reading(c, typ, f, ways, beside, from, shared)
 	first := b.patterns[ways[0][0]]
 	child, records, groups := newCost(b), 1.0, 1.0
 	chain := rounds
@@ -451,6 +430,28 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *gathered, ways [][]int
 	} else {
 		c.record = max(c.record, chain)
 	}
+}
+
+// reading adds the requests by which a field is read, and returns how many round trips they take one after another. They are the
+// most of its alternatives; but for each pattern, what it takes where it is chosen.
+func (b *bounding) reading(c *cost, typ *ast.Definition, f *gathered, ways [][]int, beside []*gathered, from origin, shared map[int]bool) int {
+	most, rounds := demand{}, 0
+	for _, way := range ways {
+		all, longest := demand{}, 0
+		for _, pattern := range way {
+			if pattern == from.via {
+				continue // it is at hand
+			}
+			a, trips := b.step(typ, f, pattern, beside, len(way) == 1, shared)
+			c.patterns[pattern].add(a, 1, 1)
+			all.add(a, 1, 1)
+			longest += trips
+		}
+		most = demand{math.Max(most.each, all.each), math.Max(most.group, all.group), math.Max(most.units, all.units)}
+		rounds = max(rounds, longest)
+	}
+	c.total.add(most, 1, 1)
+	return rounds
 }
 
 // step is what one pattern takes for a field, and how many round trips.

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -188,7 +189,7 @@ func bounded(t failer, document string, shards int) Bound {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, document)
 	}
-	return boundOf(parsedSchema, parsed.Operations[0], shards)
+	return boundOf(parsedSchema, parsed.Operations[0], dynamo.NewBounds(shards))
 }
 
 // exceeded tells where an explanation is above a bound; empty where it is not.
@@ -356,7 +357,7 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 
 // Fields that read have a pattern, or their cost would be forgotten: those that give records, but for what only wraps the record that is there.
 func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
-	b := newBounding(parsedSchema, &ast.OperationDefinition{Operation: ast.Query}, 1)
+	b := newBounding(parsedSchema, &ast.OperationDefinition{Operation: ast.Query}, dynamo.NewBounds(1))
 	for _, d := range own(t) {
 		wraps := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
 		if d.Kind != ast.Object || wraps || d == parsedSchema.Mutation {

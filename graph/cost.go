@@ -35,6 +35,8 @@ func newCosts(schema *ast.Schema, limits Limits) costs {
 }
 
 // check refuses an operation that costs too much.
+//
+// Errors: TOO_EXPENSIVE.
 func (c costs) check(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
 	return c.refused(operation, c.of(operation, variables))
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // CheckedOperation is an operation of a trusted document, as CheckDocuments found it.
@@ -40,7 +42,7 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	given := opts.Documents
 	opts.Documents = nil
 	documents := newDocuments(newSchema(), opts)
-	costs := newCosts(documents.schema, documents.limits)
+	costs, table := newCosts(documents.schema, documents.limits), dynamo.NewBounds(shards)
 	var checked []CheckedOperation
 	for _, g := range given {
 		d := documents.parse(g.Text)
@@ -53,7 +55,7 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 			continue
 		}
 		for _, o := range d.parsed.Operations {
-			checked = append(checked, documents.check(g, o, costs, shards))
+			checked = append(checked, documents.check(g, o, costs, table))
 		}
 	}
 	return checked
@@ -61,7 +63,7 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 
 // check bounds an operation of a valid document. What it costs can depend on its variables, so only where it has none it is known
 // here that it costs too much.
-func (d *documents) check(of TrustedDocument, o *ast.OperationDefinition, costs costs, shards int) CheckedOperation {
+func (d *documents) check(of TrustedDocument, o *ast.OperationDefinition, costs costs, table dynamo.Bounds) CheckedOperation {
 	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
 	if len(o.VariableDefinitions) == 0 {
 		if err := costs.check(o, nil); err != nil {
@@ -69,7 +71,7 @@ func (d *documents) check(of TrustedDocument, o *ast.OperationDefinition, costs 
 			return c
 		}
 	}
-	c.Bound = boundOf(d.schema, o, shards)
+	c.Bound = boundOf(d.schema, o, table)
 	return c
 }
 

@@ -76,6 +76,9 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 }
 
 // find returns the document that a request asks for, which may have errors, or tells why there is none.
+//
+// Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form than those that are known;
+// PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and DOCUMENT_NOT_TRUSTED.
 func (d *documents) find(r Request) (*document, *gqlerror.Error) {
 	hash, given, err := persistedQuery(r.Extensions)
 	switch {

@@ -70,8 +70,8 @@ const (
 // checkDocument refuses a document that was parsed and not yet validated, so fragments may be unknown, come twice or go in circles.
 // It takes time in proportion to the document's length, whatever its fragments do, and its recursion is bounded.
 //
-// Errors: one for each limit that the document is over, with the limit's code; and BAD_USER_INPUT for fragments that go in
-// circles and names that are too long.
+// Errors: one for each limit that the document is over, with the limit's code; TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also
+// for the bounds above; and BAD_USER_INPUT for fragments that go in circles and names that are too long.
 func (l Limits) checkDocument(document *ast.QueryDocument) gqlerror.List {
 	m := newMeasuring(document, l)
 	m.document()

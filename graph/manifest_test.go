@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // apollo is a manifest as Apollo's tool writes it, of these operations.
@@ -138,7 +140,7 @@ func TestCheckDocuments(t *testing.T) {
 			}
 		}
 		d := (&documents{schema: schema, limits: DefaultLimits(), introspection: true}).parse(text)
-		if want := boundOf(schema, d.parsed.Operations.ForName(o.Name), 3); !reflect.DeepEqual(o.Bound, want) {
+		if want := boundOf(schema, d.parsed.Operations.ForName(o.Name), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}
 	}

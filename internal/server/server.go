@@ -86,7 +86,7 @@ const ExplainHeader = "X-Ordergraph-Explain"
 
 // New returns the handler of everything that is served.
 //
-// Errors: one where the built-in pages cannot be read.
+// Errors: one where the built-in pages cannot be read, or answers cannot be compressed.
 func New(opts Options) (http.Handler, error) {
 	pages, err := graphiql.Handler()
 	if err != nil {
