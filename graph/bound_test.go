@@ -237,7 +237,8 @@ func executed(t failer, e *Executor, document string, variables map[string]any) 
 func TestNoQueryExceedsItsBound(t *testing.T) {
 	for _, w := range worlds() {
 		t.Run(w.name, func(t *testing.T) {
-			executor := NewExecutor(Options{Store: w.store(t, storetest.Engines()[0].Client(t)), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+			executor := w.executor(t, storetest.Engines()[0].Client(t))
+			largest := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				d := &drawing{T: rt, values: w.values}
 				document := d.query(3)
@@ -246,10 +247,14 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 					return // the embedded store looks at the whole table for each request
 				}
 				got := executed(rt, executor, document, d.variables)
+				largest = max(largest, got.Extensions.Explain.Totals.Requests)
 				if over := exceeded(got.Extensions.Explain, most); over != "" {
 					rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
 				}
 			})
+			if largest < 5 {
+				t.Errorf("no query took more than %d requests", largest)
+			}
 		})
 	}
 }
@@ -257,7 +262,7 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 // Nor is more asked for a mutation and whatever its payload selects, whether it is done, refused or not needed.
 func TestNoMutationExceedsItsBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
-	executor := NewExecutor(Options{Store: w.store(t, storetest.Engines()[0].Client(t)), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+	executor := w.executor(t, storetest.Engines()[0].Client(t))
 	customer, gone, sku, house := w.values["id"][0], w.values["id"][3], w.values["sku"][1], w.values["warehouseId"][1]
 	var inputs []string
 	for n := range 10 {
@@ -272,6 +277,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 		`placeOrder(input: {customerId: `+customer+`, items: [{sku: `+sku+`, quantity: 1}], idempotencyKey: "again"})`,
 		`setInventoryLevel(input: {sku: `+sku+`, warehouseId: `+house+`, quantity: 7})`, `adjustInventory(input: {sku: `+sku+`, warehouseId: `+house+`, delta: -1})`,
 		`createProduct(input: {sku: `+sku+`, name: "x", category: "x", unitPrice: {amount: "1"}})`)
+	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &drawing{T: rt, values: w.values}
 		document := d.operation("mutation", 3, func() string {
@@ -288,10 +294,14 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 			return
 		}
 		got := executed(rt, executor, document, d.variables)
+		largest = max(largest, got.Extensions.Explain.Totals.Requests)
 		if over := exceeded(got.Extensions.Explain, most); over != "" {
 			rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
 		}
 	})
+	if largest < 5 {
+		t.Errorf("no mutation took more than %d requests", largest)
+	}
 }
 
 func requestsOf(e explanation) string {
@@ -309,7 +319,7 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	order, other := hardOrder(3), hardOrder(7)
 	sku, house := w.values["sku"][0], w.values["warehouseId"][0]
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		executor := NewExecutor(Options{Store: w.store(t, db), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+		executor := w.executor(t, db)
 		for _, c := range []struct {
 			query string
 			// tight tells that the query takes just as many requests and round trips as its bound.
@@ -345,7 +355,7 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	w.full = true
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		executor := NewExecutor(Options{Store: w.store(t, db), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+		executor := w.executor(t, db)
 		query := `{ customer(id: ` + w.values["id"][0] + `) { orders(first: 100) { nodes { id } pageInfo { hasNextPage } } } }`
 		got := executed(t, executor, query, nil).Extensions.Explain
 		most := bounded(t, query, 1)

@@ -36,6 +36,12 @@ func worlds() []*world {
 	return []*world{sample, hard("one shard", 1, 20), hard("many shards", 16, 3)}
 }
 
+// executor answers queries of the world without limits; whatever goes wrong, its bound has to hold.
+func (w *world) executor(t *testing.T, db *dynamodb.Client) *Executor {
+	t.Helper()
+	return NewExecutor(Options{Store: w.store(t, db), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+}
+
 // What the hard worlds consist of.
 const (
 	hardCustomers = 12

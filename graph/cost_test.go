@@ -13,8 +13,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"pgregory.net/rapid"
-
-	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // costOf is what a query costs by the default limits.
@@ -147,11 +145,7 @@ func answered(t rapid.TB, e *Executor, query string) int {
 // Whatever the query, its answer never has more values than it costs; and it costs the same however its selections are cut into
 // fragments.
 func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
-	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
-	e := NewExecutor(Options{
-		Store: store, Cursors: NewCursors([]byte("a key for tests")), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20},
-		Report: func(_ context.Context, err error) { t.Error(err) },
-	})
+	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		query := selectionSet(rt, parsedSchema.Query, 4)

@@ -11,21 +11,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
-
-	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// sampled executes queries on the sample order book.
-func sampled(t *testing.T) *Executor {
-	t.Helper()
-	return NewExecutor(Options{
-		Store:   storetest.Sample(t, storetest.Engines()[0].Client(t)),
-		Cursors: NewCursors([]byte("a key for tests")),
-		Report:  func(_ context.Context, err error) { t.Error(err) },
-		// One by one, entities take more than a query has room for.
-		Limits: Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30},
-	})
-}
+// oneByOne are limits that have room for entities that are asked for one by one.
+var oneByOne = Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
 
 const gatewayQuery = `query ($representations: [_Any!]!) {
 	_entities(representations: $representations) {
@@ -67,7 +56,7 @@ func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 // Whatever stands beside them, representations that name something are answered, those that name nothing that exists are null, and
 // those that name nothing at all are an error at their place.
 func TestEachRepresentationStandsForItself(t *testing.T) {
-	e := sampled(t)
+	e := executor(t, Options{Limits: oneByOne})
 	const good, answer = `{"__typename": "Customer", "id": "cust_01"}`, `{"__typename":"Customer","name":"Alice Chen"}`
 	for _, c := range []struct{ representation, answer, wrong string }{
 		{good, answer, ""},
@@ -119,7 +108,7 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 
 // Representations in the document's text are read like those in variables.
 func TestRepresentationsInTheDocument(t *testing.T) {
-	e := sampled(t)
+	e := executor(t, Options{Limits: oneByOne})
 	for query, want := range map[string]string{
 		`{ a: _entities(representations: [{__typename: "Order", id: "01HVMK3P2Q0000000000000001"}, {__typename: "Customer", id: 7}, {__typename: "Customer", id: "cust_01"}]) {
 			... on Order { a: status } ... on _Entity { ... on Customer { name orders(first: 1) { nodes { __typename } } } } } }`: `{"a":[{"a":"DELIVERED"},null,{"name":"Alice Chen","orders":{"nodes":[{"__typename":"Order"}]}}]}`,
@@ -139,7 +128,7 @@ func TestRepresentationsInTheDocument(t *testing.T) {
 }
 
 func TestNoMoreThanAThousandRepresentations(t *testing.T) {
-	e := sampled(t)
+	e := executor(t, Options{Limits: oneByOne})
 	for _, n := range []int{1000, 1001} {
 		representations := make([]any, n)
 		for i := range representations {
@@ -173,7 +162,7 @@ func TestPanicsAtRepresentations(t *testing.T) {
 
 // Whatever representations a gateway sends, each is answered as the field of Query for it would.
 func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
-	e := sampled(t)
+	e := executor(t, Options{Limits: oneByOne})
 	fields := map[string]string{"Customer": "customer", "Order": "order", "Product": "product", "Employee": "employee", "Warehouse": "warehouse"}
 	rapid.Check(t, func(rt *rapid.T) {
 		types := []string{"Customer", "Employee", "Order", "Product", "Warehouse"}

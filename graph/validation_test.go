@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 	"pgregory.net/rapid"
-
-	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 func parsed(t rapid.TB, query string) *ast.QueryDocument {
@@ -305,8 +302,7 @@ func TestErrorsAreTold(t *testing.T) {
 
 // Operations of one document that share a fragment do not share the defaults of its variables.
 func TestOperationsHaveTheirOwnDefaults(t *testing.T) {
-	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
-	e := NewExecutor(Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
+	e := executor(t, Options{})
 	query := `query A($from:DateTime){...F} query B($from:DateTime="2100-01-01T00:00:00Z"){...F} fragment F on Query{orders(first:1,placed:{from:$from}){nodes{__typename}}}`
 	for operation, want := range map[string]string{"A": `{"orders":{"nodes":[{"__typename":"Order"}]}}`, "B": `{"orders":{"nodes":[]}}`} {
 		if answer := e.Execute(t.Context(), Request{Query: query, OperationName: operation}); string(answer.Data) != want {
