@@ -3,15 +3,11 @@ package graph
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
@@ -84,117 +80,13 @@ type bounding struct {
 // it repeats fragments under the same names in ever new combinations.
 const maxSelections = 10_000
 
-// route is one way in which a field is read.
-type route struct {
-	// pattern is its place in bounding.patterns.
-	pattern int
-	// arguments are those that it is for; the first decides. sub is the field that must be selected below.
-	arguments []string
-	sub       string
-}
-
-var servedField = regexp.MustCompile(`^(\w+\.\w+)(?:\((.*)\))?(?: \{ (\w+) \})?$`)
-
 func newBounding(schema *ast.Schema, operation *ast.OperationDefinition, table dynamo.Bounds) *bounding {
-	b := &bounding{
-		schema: schema, bounds: table, patterns: dynamo.AccessPatterns(), writes: dynamo.WritePatterns(),
-		routes: map[string][]route{}, planned: operation.Operation == ast.Query,
+	patterns := dynamo.AccessPatterns()
+	return &bounding{
+		schema: schema, bounds: table, patterns: patterns, writes: dynamo.WritePatterns(),
+		routes: routesOf(patterns), planned: operation.Operation == ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[string]cost{},
 	}
-	for i, p := range b.patterns {
-		for _, name := range p.GraphQL {
-			m := servedField.FindStringSubmatch(name)
-			if m == nil || p.With != "" || p.SK == "" && p.Index == "" && m[3] == "" {
-				continue // it comes along with the record above
-			}
-			r := route{pattern: i, sub: m[3]}
-			if m[2] != "" {
-				r.arguments = strings.Split(m[2], ", ")
-			}
-			b.routes[m[1]] = append(b.routes[m[1]], r)
-		}
-	}
-	return b
-}
-
-// demand is what is asked of DynamoDB for any number of records that come in any number of groups. Look-ups of a group share requests: n
-// keys take one for each hundred of them, rounded up, which is at most n/100 + 99/100.
-type demand struct {
-	// each and group are hundredths of requests, for each record and for each group of them; units are read units for each.
-	each, group, units float64
-}
-
-func (a *demand) add(more demand, records, groups float64) {
-	a.each = sum(a.each, more.each*records)
-	a.group = sum(a.group, more.group*groups)
-	a.units = sum(a.units, more.units*records)
-}
-
-// sum keeps numbers where they can be calculated with.
-func sum(a, b float64) float64 { return math.Min(a+b, 1e15) }
-
-// cost is what a selection costs for each of the records that it applies to.
-type cost struct {
-	total demand
-	// patterns are the parts of the access patterns and the write patterns.
-	patterns []demand
-	// key and record are the longest chains of requests that begin when the records' keys are known, and when the records are there.
-	key, record int
-}
-
-func newCost(b *bounding) cost { return cost{patterns: make([]demand, len(b.patterns)+len(b.writes))} }
-
-// read adds requests of a pattern.
-func (c *cost) read(pattern int, a demand) {
-	c.total.add(a, 1, 1)
-	c.patterns[pattern].add(a, 1, 1)
-}
-
-// below adds what is selected of so many records, in so many groups, but not its chains.
-func (c *cost) below(more cost, records, groups float64) {
-	c.total.add(more.total, records, groups)
-	for i, a := range more.patterns {
-		c.patterns[i].add(a, records, groups)
-	}
-}
-
-// either makes c the most of c and another cost, where records are of one type or of another: each type's are a group.
-func (c *cost) either(other cost) {
-	most := func(a *demand, b demand) {
-		a.each, a.units, a.group = math.Max(a.each, b.each), math.Max(a.units, b.units), sum(a.group, b.group)
-	}
-	most(&c.total, other.total)
-	for i, a := range other.patterns {
-		most(&c.patterns[i], a)
-	}
-	c.key, c.record = max(c.key, other.key), max(c.record, other.record)
-}
-
-// bound is what a cost is for the one root.
-func (b *bounding) bound(c cost) Bound {
-	requests := func(a demand) int { return int(math.Min((a.each+a.group)/100, mostBound)) }
-	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.units)/2, mostBound) }
-	bound := Bound{Requests: requests(c.total), ReadUnits: units(c.total), RoundTrips: max(c.key, c.record)}
-	all := 0
-	for i, a := range c.patterns {
-		if a == (demand{}) {
-			continue
-		}
-		id := ""
-		if i < len(b.patterns) {
-			id = b.patterns[i].ID
-		} else {
-			id = b.writes[i-len(b.patterns)].ID
-		}
-		bound.Patterns = append(bound.Patterns, PatternBound{AccessPattern: id, Requests: requests(a), ReadUnits: units(a)})
-		all += requests(a)
-	}
-	bound.Requests = min(bound.Requests, all)
-	bound.RoundTrips = min(bound.RoundTrips, bound.Requests)
-	if b.steps > maxSelections {
-		bound.Requests, bound.RoundTrips, bound.ReadUnits = mostBound, mostBound, mostBound
-	}
-	return bound
 }
 
 // origin is how records were come by.
@@ -206,77 +98,6 @@ type origin struct {
 }
 
 const none = -1
-
-// gathered is a field as it is executed: all selections of one name in the response.
-type gathered struct {
-	*ast.Field
-	sets []ast.SelectionSet
-}
-
-// collect gathers the fields that selections may have for a type.
-func (b *bounding) collect(typ *ast.Definition, sets []ast.SelectionSet) []*gathered {
-	return b.gather(typ, sets, leftOut)
-}
-
-// gather is collect without what directives make out to be leftOut, or conditional.
-func (b *bounding) gather(typ *ast.Definition, sets []ast.SelectionSet, out func(ast.DirectiveList) bool) []*gathered {
-	var fields []*gathered
-	places := map[string]*gathered{}
-	seen := map[string]bool{}
-	var walk func(set ast.SelectionSet)
-	walk = func(set ast.SelectionSet) {
-		for _, s := range set {
-			switch s := s.(type) {
-			case *ast.Field:
-				if strings.HasPrefix(s.Name, "__") || out(s.Directives) {
-					continue
-				}
-				g := places[s.Alias]
-				if g == nil {
-					g = &gathered{Field: s}
-					places[s.Alias] = g
-					fields = append(fields, g)
-				}
-				if len(s.SelectionSet) > 0 {
-					g.sets = append(g.sets, s.SelectionSet)
-				}
-			case *ast.InlineFragment:
-				if !out(s.Directives) && b.applies(s.TypeCondition, typ) {
-					walk(s.SelectionSet)
-				}
-			case *ast.FragmentSpread:
-				if !out(s.Directives) && !seen[s.Name] && b.applies(s.Definition.TypeCondition, typ) {
-					seen[s.Name] = true
-					walk(s.Definition.SelectionSet)
-				}
-			}
-		}
-	}
-	for _, set := range sets {
-		walk(set)
-	}
-	return fields
-}
-
-// applies tells whether a fragment on a type is for records of another.
-func (b *bounding) applies(condition string, typ *ast.Definition) bool {
-	return condition == "" || condition == typ.Name || slices.ContainsFunc(b.schema.PossibleTypes[condition], func(d *ast.Definition) bool { return d.Name == typ.Name })
-}
-
-// leftOut tells whether @skip or @include leave something out whatever the variables are.
-func leftOut(directives ast.DirectiveList) bool {
-	for _, d := range directives {
-		if v := d.Arguments.ForName("if"); v != nil && v.Value.Kind == ast.BooleanValue && (d.Name == "skip" && v.Value.Raw == "true" || d.Name == "include" && v.Value.Raw == "false") {
-			return true
-		}
-	}
-	return false
-}
-
-// conditional tells whether @skip or @include may leave something out.
-func conditional(directives ast.DirectiveList) bool {
-	return directives.ForName("skip") != nil || directives.ForName("include") != nil
-}
 
 // selection is what selections of a type cost for each record.
 func (b *bounding) selection(typ *ast.Definition, sets []ast.SelectionSet, from origin) cost {
@@ -322,56 +143,6 @@ func (b *bounding) fields(c *cost, typ *ast.Definition, fields []*gathered, from
 		}
 		b.field(c, typ, f, ways, fields, from, shared)
 	}
-}
-
-// ways are the alternatives by which a field may be read, each the patterns that it takes.
-func (b *bounding) ways(typ *ast.Definition, f *gathered) [][]int {
-	var whole, ways [][]int
-	var plain []int
-	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
-	slices.SortStableFunc(routes, func(a, b route) int { return len(b.arguments) - len(a.arguments) })
-	for _, r := range routes {
-		switch {
-		case r.sub != "":
-			may, must := b.selects(f, r.sub)
-			if must {
-				return [][]int{{r.pattern}}
-			}
-			if may {
-				whole = append(whole, []int{r.pattern})
-			}
-		case len(r.arguments) > 0:
-			may, must := isGiven(f, r.arguments[0])
-			if may {
-				ways = append(ways, []int{r.pattern})
-			}
-			if must {
-				return ways
-			}
-		default:
-			plain = append(plain, r.pattern)
-		}
-	}
-	if len(plain) > 0 {
-		ways = append(ways, plain)
-	}
-	return append(whole, ways...)
-}
-
-// isGiven tells whether an argument may have a value and whether it must have one. An object may turn out to say nothing.
-func isGiven(f *gathered, name string) (may, must bool) {
-	a := f.Arguments.ForName(name)
-	if a == nil || a.Value.Kind == ast.NullValue {
-		return false, false
-	}
-	return true, a.Value.Kind == ast.ListValue || a.Value.Kind == ast.EnumValue
-}
-
-// selects tells whether a field may be selected below f and whether it must be, whatever the variables are.
-func (b *bounding) selects(f *gathered, name string) (may, must bool) {
-	typ := b.schema.Types[f.Definition.Type.Name()]
-	named := func(g *gathered) bool { return g.Name == name }
-	return slices.ContainsFunc(b.collect(typ, f.sets), named), slices.ContainsFunc(b.gather(typ, f.sets, conditional), named)
 }
 
 // findWhole notes which fields come along with records that the root names.
@@ -484,191 +255,6 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 		bound = b.bounds.Count(p, !b.planned)
 	}
 	return demand{each: 100 * float64(bound.Requests), units: bound.ReadUnits}, bound.RoundTrips
-}
-
-// serves tells whether a pattern serves a field.
-func (b *bounding) serves(typ *ast.Definition, f *gathered, pattern int) bool {
-	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
-}
-
-// byKey tells whether a field is read as soon as the key of the record above is known, instead of when the record is there.
-func (b *bounding) byKey(typ *ast.Definition, f *gathered, ways [][]int) bool {
-	if typ == b.schema.Query {
-		return true
-	}
-	if len(f.sets) == 0 || b.whole[typ.Name+"."+f.Name] {
-		return false // the record may tell a number, and may have come with the list
-	}
-	own, ok := kindOf(typ)
-	known := append(own.PK.Names(), own.SK.Names()...)
-	for _, way := range ways {
-		for _, pattern := range way {
-			for _, name := range b.patterns[pattern].PK.Names() {
-				ok = ok && slices.Contains(known, name)
-			}
-			ok = ok && !b.patterns[pattern].Fallback
-		}
-	}
-	return ok
-}
-
-// kindOf is the kind of record that a type is.
-func kindOf(typ *ast.Definition) (dynamo.Entity, bool) {
-	name := string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
-	for _, e := range dynamo.Entities() {
-		if e.Name == name {
-			return e, true
-		}
-	}
-	return dynamo.Entity{}, false
-}
-
-// lookUp is the pattern among some that reads a record of a type by its own key; none where there is none.
-func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
-	if e, ok := kindOf(typ); ok {
-		for _, pattern := range among {
-			if p := b.patterns[pattern]; p.Direction == "" && p.PK == e.PK && p.SK == e.SK {
-				return pattern
-			}
-		}
-	}
-	return none
-}
-
-// nodes are the selections of a connection's records.
-func (b *bounding) nodes(connection *ast.Definition, sets []ast.SelectionSet) []gatheredType {
-	var nodes []gatheredType
-	add := func(f *gathered) {
-		if len(f.sets) > 0 {
-			nodes = append(nodes, gatheredType{b.schema.Types[f.Definition.Type.Name()], f.sets})
-		}
-	}
-	for _, part := range b.collect(connection, sets) {
-		switch part.Name {
-		case "nodes":
-			add(part)
-		case "edges":
-			for _, edge := range b.collect(b.schema.Types[part.Definition.Type.Name()], part.sets) {
-				if edge.Name == "node" {
-					add(edge)
-				}
-			}
-		}
-	}
-	return nodes
-}
-
-type gatheredType struct {
-	typ  *ast.Definition
-	sets []ast.SelectionSet
-}
-
-// pageSize is how many records a page has at most; a size in a variable is any.
-func pageSize(f *gathered) int {
-	var sizes []int
-	for _, name := range []string{"first", "last"} {
-		a := f.Arguments.ForName(name)
-		if a == nil || a.Value.Kind == ast.NullValue {
-			continue
-		}
-		n, err := strconv.Atoi(a.Value.Raw)
-		if a.Value.Kind != ast.IntValue || err != nil {
-			n = maxPage
-		}
-		sizes = append(sizes, n)
-	}
-	return largestPage(sizes)
-}
-
-// asksBeyond tells whether a connection is asked for what lies beyond the page.
-func (b *bounding) asksBeyond(f *gathered) bool {
-	for _, part := range b.collect(b.schema.Types[f.Definition.Type.Name()], f.sets) {
-		if part.Name != "pageInfo" {
-			continue
-		}
-		next, _ := b.selects(part, "hasNextPage")
-		previous, _ := b.selects(part, "hasPreviousPage")
-		if next || previous {
-			return true
-		}
-	}
-	return false
-}
-
-// values is of how many values of a list's key a field may merge the lists: of the statuses that it names, or of all.
-func (b *bounding) values(p dynamo.AccessPattern, f *gathered) int {
-	if !slices.Contains(p.PK.Names(), "status") || f.Definition.Arguments.ForName("status") != nil {
-		return 1
-	}
-	all := len(commerce.Statuses())
-	a := f.Arguments.ForName("statuses")
-	switch {
-	case a == nil:
-		return all
-	case a.Value.Kind == ast.EnumValue:
-		return 1
-	case a.Value.Kind == ast.ListValue:
-		named := map[string]bool{}
-		for _, v := range a.Value.Children {
-			named[v.Value.String()] = true
-		}
-		return min(max(len(named), 1), all)
-	default:
-		return all
-	}
-}
-
-// entities adds records that a gateway names, of any type: each is read as the field of Query reads it that gives one of its type by its
-// key.
-func (b *bounding) entities(c *cost, f *gathered) {
-	asked, named := maxRepresentations, map[string]bool(nil)
-	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
-		asked, named = min(len(a.Value.Children), asked), typesNamed(a.Value.Children)
-	}
-	most := newCost(b)
-	for _, one := range b.named(f) {
-		// A record is looked up also where nothing is selected of its type: whether there is one has to be told.
-		if named != nil && !named[one.Definition.Type.Name()] {
-			continue
-		}
-		each := newCost(b)
-		b.field(&each, b.schema.Query, one, b.ways(b.schema.Query, one), nil, origin{via: none, single: asked == 1}, map[int]bool{})
-		most.either(each)
-	}
-	c.below(most, float64(asked), 1)
-	c.key = max(c.key, most.key)
-}
-
-// named are the fields of Query that give one record of each type that _entities may give, with what is selected of it there.
-func (b *bounding) named(f *gathered) []*gathered {
-	var fields []*gathered
-	for _, typ := range b.schema.GetPossibleTypes(b.schema.Types[f.Definition.Type.Name()]) {
-		for _, definition := range b.schema.Query.Fields {
-			if definition.Type.Name() != typ.Name {
-				continue
-			}
-			routes := b.routes["Query."+definition.Name]
-			byAnother := func(r route) bool { return r.sub == "" && b.lookUp(typ, []int{r.pattern}) == none }
-			if len(routes) > 0 && !slices.ContainsFunc(routes, byAnother) {
-				field := &ast.Field{Name: definition.Name, Alias: definition.Name, Definition: definition, ObjectDefinition: b.schema.Query}
-				fields = append(fields, &gathered{Field: field, sets: f.sets})
-			}
-		}
-	}
-	return fields
-}
-
-// typesNamed are the types that representations in the document name; nil where a variable may name others.
-func typesNamed(representations ast.ChildValueList) map[string]bool {
-	named := map[string]bool{}
-	for _, r := range representations {
-		typ := r.Value.Children.ForName("__typename")
-		if typ == nil || typ.Kind != ast.StringValue {
-			return nil
-		}
-		named[typ.Raw] = true
-	}
-	return named
 }
 
 // mutation adds a mutation and its payload.

@@ -1,0 +1,149 @@
+package graph
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// route is one way in which a field is read.
+type route struct {
+	// pattern is its place in bounding.patterns.
+	pattern int
+	// arguments are those that it is for; the first decides. sub is the field that must be selected below.
+	arguments []string
+	sub       string
+}
+
+var servedField = regexp.MustCompile(`^(\w+\.\w+)(?:\((.*)\))?(?: \{ (\w+) \})?$`)
+
+// routesOf are the routes that access patterns give, by Type.field.
+func routesOf(patterns []dynamo.AccessPattern) map[string][]route {
+	routes := map[string][]route{}
+	for i, p := range patterns {
+		for _, name := range p.GraphQL {
+			m := servedField.FindStringSubmatch(name)
+			if m == nil || p.With != "" || p.SK == "" && p.Index == "" && m[3] == "" {
+				continue // it comes along with the record above
+			}
+			r := route{pattern: i, sub: m[3]}
+			if m[2] != "" {
+				r.arguments = strings.Split(m[2], ", ")
+			}
+			routes[m[1]] = append(routes[m[1]], r)
+		}
+	}
+	return routes
+}
+
+// ways are the alternatives by which a field may be read, each the patterns that it takes.
+func (b *bounding) ways(typ *ast.Definition, f *gathered) [][]int {
+	var whole, ways [][]int
+	var plain []int
+	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
+	slices.SortStableFunc(routes, func(a, b route) int { return len(b.arguments) - len(a.arguments) })
+	for _, r := range routes {
+		switch {
+		case r.sub != "":
+			may, must := b.selects(f, r.sub)
+			if must {
+				return [][]int{{r.pattern}}
+			}
+			if may {
+				whole = append(whole, []int{r.pattern})
+			}
+		case len(r.arguments) > 0:
+			may, must := isGiven(f, r.arguments[0])
+			if may {
+				ways = append(ways, []int{r.pattern})
+			}
+			if must {
+				return ways
+			}
+		default:
+			plain = append(plain, r.pattern)
+		}
+	}
+	if len(plain) > 0 {
+		ways = append(ways, plain)
+	}
+	return append(whole, ways...)
+}
+
+// serves tells whether a pattern serves a field.
+func (b *bounding) serves(typ *ast.Definition, f *gathered, pattern int) bool {
+	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
+}
+
+// byKey tells whether a field is read as soon as the key of the record above is known, instead of when the record is there.
+func (b *bounding) byKey(typ *ast.Definition, f *gathered, ways [][]int) bool {
+	if typ == b.schema.Query {
+		return true
+	}
+	if len(f.sets) == 0 || b.whole[typ.Name+"."+f.Name] {
+		return false // the record may tell a number, and may have come with the list
+	}
+	own, ok := kindOf(typ)
+	known := append(own.PK.Names(), own.SK.Names()...)
+	for _, way := range ways {
+		for _, pattern := range way {
+			for _, name := range b.patterns[pattern].PK.Names() {
+				ok = ok && slices.Contains(known, name)
+			}
+			ok = ok && !b.patterns[pattern].Fallback
+		}
+	}
+	return ok
+}
+
+// kindOf is the kind of record that a type is.
+func kindOf(typ *ast.Definition) (dynamo.Entity, bool) {
+	name := string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
+	for _, e := range dynamo.Entities() {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return dynamo.Entity{}, false
+}
+
+// lookUp is the pattern among some that reads a record of a type by its own key; none where there is none.
+func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
+	if e, ok := kindOf(typ); ok {
+		for _, pattern := range among {
+			if p := b.patterns[pattern]; p.Direction == "" && p.PK == e.PK && p.SK == e.SK {
+				return pattern
+			}
+		}
+	}
+	return none
+}
+
+// values is of how many values of a list's key a field may merge the lists: of the statuses that it names, or of all.
+func (b *bounding) values(p dynamo.AccessPattern, f *gathered) int {
+	if !slices.Contains(p.PK.Names(), "status") || f.Definition.Arguments.ForName("status") != nil {
+		return 1
+	}
+	all := len(commerce.Statuses())
+	a := f.Arguments.ForName("statuses")
+	switch {
+	case a == nil:
+		return all
+	case a.Value.Kind == ast.EnumValue:
+		return 1
+	case a.Value.Kind == ast.ListValue:
+		named := map[string]bool{}
+		for _, v := range a.Value.Children {
+			named[v.Value.String()] = true
+		}
+		return min(max(len(named), 1), all)
+	default:
+		return all
+	}
+}
