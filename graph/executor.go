@@ -84,7 +84,7 @@ func NewExecutor(opts Options) *Executor {
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
 		costs:     newCosts(schema.Schema(), limits),
-		load:      &load{most: int64(limits.ConcurrentCost)},
+		load:      newLoad(limits.ConcurrentCost),
 		documents: newDocuments(schema.Schema(), opts),
 	}
 }
