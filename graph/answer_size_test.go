@@ -4,14 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/ordergraph/ordergraph/internal/storetest"
 )
-
-func limited(t *testing.T, limits Limits) *Executor {
-	t.Helper()
-	return NewExecutor(Options{Store: storetest.Sample(t, storetest.Engines()[0].Client(t)), Cursors: NewCursors([]byte("a key for tests")), Limits: limits})
-}
 
 // Data as long as the limit are told, longer ones are not, whatever field they are of; they are null, and one error says why.
 func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
@@ -25,7 +18,7 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 		`{ a: _entities(representations: [{__typename: "Customer", id: "cust_01"}]) { ... on Customer { ` + alias + `: name } } }`,
 		`{ a: customer(id: "a#b") { id } b: customer(id: "cust_01") { name } }`,
 	} {
-		whole := limited(t, Limits{}).Execute(t.Context(), Request{Query: query})
+		whole := executor(t, Options{Limits: Limits{}}).Execute(t.Context(), Request{Query: query})
 		// Names of the root's fields and what stands between them do not count.
 		length := len(whole.Data) - len(`{"a":}`)
 		if strings.Contains(query, " b:") {
@@ -34,10 +27,10 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 		if strings.Contains(query, "a#b") {
 			length -= len(`null`)
 		}
-		if got := limited(t, Limits{Answer: length}).Execute(t.Context(), Request{Query: query}); string(got.Data) != string(whole.Data) || len(got.Errors) != len(whole.Errors) {
+		if got := executor(t, Options{Limits: Limits{Answer: length}}).Execute(t.Context(), Request{Query: query}); string(got.Data) != string(whole.Data) || len(got.Errors) != len(whole.Errors) {
 			t.Errorf("%s\nwith room for %d bytes is answered by %.200s, %v", query, length, got.Data, got.Errors)
 		}
-		got := limited(t, Limits{Answer: length - 1}).Execute(t.Context(), Request{Query: query})
+		got := executor(t, Options{Limits: Limits{Answer: length - 1}}).Execute(t.Context(), Request{Query: query})
 		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != CodeAnswerTooLarge ||
 			!strings.Contains(got.Errors[0].Message, fmt.Sprint(length-1)) || len(got.Errors[0].Locations) != 1 {
 			t.Errorf("%s\nwith room for %d bytes is answered by %.200s, %v", query, length-1, got.Data, got.Errors)
@@ -47,7 +40,7 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 
 // A mutation is done before its answer is known to be too long, and the client is told so.
 func TestMutationsWithAnswersThatAreTooLongAreDone(t *testing.T) {
-	e := limited(t, Limits{Answer: 50})
+	e := executor(t, Options{Limits: Limits{Answer: 50}})
 	got := e.Execute(t.Context(), Request{Query: `mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { id name email version } } }`})
 	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeAnswerTooLarge || !strings.Contains(got.Errors[0].Message, "was done") {
 		t.Errorf("it is answered by %s, %v", got.Data, got.Errors)

@@ -8,7 +8,7 @@ import (
 
 // What is over the budget is not read, and its fields say so. Null goes up to the nearest field that may be null, as ever.
 func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
-	e := limited(t, Limits{Requests: 12})
+	e := executor(t, Options{Limits: Limits{Requests: 12}})
 	pages := `{ customers(first: 7) { nodes { name`
 	for i := range 10 {
 		pages += fmt.Sprintf(" o%d: orders(first: %d) { __typename }", i, i+1)
