@@ -51,9 +51,10 @@ type Result struct {
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
-// A request goes through four gates, and nothing is read for one that does not pass them all: the document is found, or parsed,
+// A request goes through gates, and nothing is read for one that does not pass them all: the document is found, or parsed,
 // kept within limits and validated (documents.go, limits.go); its operation is chosen; the variables are checked
-// (variables.go); the cost is counted (cost.go). Then scope and the generated code execute it.
+// (variables.go); the cost is counted (cost.go), and there is room for it beside what is being executed (load.go). Then scope and the
+// generated code execute it, with a budget of requests (Limits.Requests) and room for so long an answer (answer_size.go).
 type Executor struct {
 	resolver  *Resolver
 	schema    graphql.ExecutableSchema

@@ -1,7 +1,7 @@
 // Package server serves the GraphQL face, GraphiQL and the health checks over HTTP.
 //
 // A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go); compression (compression.go);
-// CORS; the choice of the answer's type (mediatype.go); the rule against forged GETs (forgery.go); reading (request.go); a place
+// CORS; the choice of the answer's type (mediatype.go); the rule against forged GETs (forgery.go); reading (request.go), where long bodies need room (room.go); a place
 // among those that are worked on at once, and a limit of time (graphql.go). Connections have limits of their own (connections.go).
 package server
 
