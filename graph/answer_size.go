@@ -23,6 +23,14 @@ func (s *answerSize) bound(field graphql.Marshaler) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { field.MarshalGQL(&boundWriter{to: w, size: s}) })
 }
 
+// take takes room for so many bytes, and tells whether there was any; once there was not, there is none for what follows.
+func (s *answerSize) take(bytes int) bool {
+	if s.left >= 0 {
+		s.left -= bytes
+	}
+	return s.left >= 0
+}
+
 func (s *answerSize) refused(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
 		return refusedAt(operation.Position, CodeAnswerTooLarge, "what the mutation asks for was done, but its answer is longer than %d bytes, which is the limit: do not send it again, and ask for less of what it has changed", limit)
@@ -38,11 +46,16 @@ type boundWriter struct {
 
 // Write writes b, or drops it; what drops it is no fault of the writer of fields, who would not hear of it.
 func (w *boundWriter) Write(b []byte) (int, error) {
-	if w.size.left >= 0 {
-		w.size.left -= len(b)
-	}
-	if w.size.left < 0 {
+	if !w.size.take(len(b)) {
 		return len(b), nil
 	}
 	return w.to.Write(b)
+}
+
+// WriteString is Write for a string. Most of an answer is written so, and without it each string would be copied to be written.
+func (w *boundWriter) WriteString(s string) (int, error) {
+	if !w.size.take(len(s)) {
+		return len(s), nil
+	}
+	return io.WriteString(w.to, s)
 }
