@@ -120,7 +120,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case errors.Is(err, dynamo.ErrOverBudget):
 		shown.Message = "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once."
 		return withCode(shown, CodeTooManyRequests)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case outOfTime(ctx, err):
 		r.reportOnce(ctx, err)
 		shown.Message = "The request took longer than it may. Ask for less, or try again."
 		return withCode(shown, CodeTimedOut)
@@ -143,6 +143,12 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		}
 		return shown
 	}
+}
+
+// outOfTime tells whether something went wrong because the request had no time left; it may not be DynamoDB's fault then.
+func outOfTime(ctx context.Context, err error) bool {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
+		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, dynamo.ErrUnavailable))
 }
 
 type reportedKey struct{}

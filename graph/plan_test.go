@@ -3,13 +3,16 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -166,5 +169,14 @@ func TestTimeoutsAreReported(t *testing.T) {
 	}
 	if len(told) != 1 {
 		t.Errorf("told %v, want the time-out, once", told)
+	}
+	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+	defer cancel()
+	for err, code := range map[error]string{
+		context.DeadlineExceeded: CodeTimedOut, context.Canceled: CodeTimedOut, dynamo.ErrUnavailable: CodeTimedOut, errors.New("a fault"): CodeInternal,
+	} {
+		if shown := r.present(late, err); shown.Extensions["code"] != code {
+			t.Errorf("when the time is over, %v is shown as %v, want %s", err, shown.Extensions, code)
+		}
 	}
 }
