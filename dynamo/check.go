@@ -131,8 +131,8 @@ type unit interface {
 	read(ctx context.Context, c *check) error
 	// judge tells what is wrong with what was read.
 	judge(c *check) *verdict
-	// settled tells the check what follows from the unit for others. v is what was wrong, and left tells that it still is.
-	settled(c *check, v *verdict, left bool)
+	// settled tells the check what follows from the unit for others. v is what was wrong, and last what still is.
+	settled(c *check, v, last *verdict)
 	// key is the key of the record that names the unit.
 	key(s *Store) keys
 	// doubt tells why nothing follows from what was read last; it is empty where something does.
@@ -429,7 +429,7 @@ func (c *check) settle(ctx context.Context, u unit, s suspicion) error {
 		return nil
 	}
 	c.report(found, last)
-	u.settled(c, found, !last.clean())
+	u.settled(c, found, last)
 	return nil
 }
 

@@ -182,7 +182,7 @@ func hasEmail(customer record, email string) bool {
 	return err == nil && parsed == email
 }
 
-func (u *customerUnit) settled(*check, *verdict, bool) {}
+func (u *customerUnit) settled(*check, *verdict, *verdict) {}
 
 // claimUnit is the claim of an e-mail address, and the records of the customer whom it names.
 type claimUnit struct {
@@ -253,4 +253,4 @@ func (u *claimUnit) judge(c *check) *verdict {
 	return v
 }
 
-func (u *claimUnit) settled(*check, *verdict, bool) {}
+func (u *claimUnit) settled(*check, *verdict, *verdict) {}

@@ -96,7 +96,7 @@ func (u *employeeUnit) judge(c *check) *verdict {
 	return v
 }
 
-func (u *employeeUnit) settled(c *check, _ *verdict, _ bool) {
+func (u *employeeUnit) settled(c *check, _, _ *verdict) {
 	if u.truth != nil && u.truth.WarehouseID != "" {
 		c.refer(u.truth.WarehouseID)
 	}

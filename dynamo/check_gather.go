@@ -149,7 +149,7 @@ func (g *gathering) judge() {
 		v := u.judge(c)
 		c.count(u)
 		if v.clean() {
-			u.settled(c, v, false)
+			u.settled(c, v, v)
 			continue
 		}
 		c.suspect(k, suspicion{findings: v.findings})

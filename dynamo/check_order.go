@@ -387,12 +387,12 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 
 // settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have
 // changed.
-func (u *orderUnit) settled(c *check, v *verdict, left bool) {
+func (u *orderUnit) settled(c *check, v, last *verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case u.truth != nil && (u.known || !u.truth.Status.Reserves()):
-		c.holdLocked(u, left)
+		c.holdLocked(u, !last.clean())
 	case v.has(driftUnreadable):
 		for _, sku := range u.skus() {
 			c.uncertain[sku] = u.id
@@ -410,7 +410,7 @@ func (u *orderUnit) settled(c *check, v *verdict, left bool) {
 				continue
 			}
 			id := commerce.CustomerID(keyValue(entityCustomerOrder.PK, f.key.PK))
-			if left {
+			if last.hasAt(f.class, f.key) { // whatever else is left of the order
 				c.ordersToCome[id] += class.more
 			}
 			c.suspectLocked(unitKey{unitCustomer, string(id)}, suspicion{needed: class.more > 0})

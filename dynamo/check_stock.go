@@ -154,7 +154,7 @@ func (u *productUnit) judgeLevels(v *verdict, b *keyBuilder) {
 	}
 }
 
-func (u *productUnit) settled(c *check, _ *verdict, _ bool) {
+func (u *productUnit) settled(c *check, _, _ *verdict) {
 	for _, id := range u.warehouses {
 		c.refer(id)
 	}
@@ -203,4 +203,4 @@ func (u *warehouseUnit) judge(c *check) *verdict {
 	return v
 }
 
-func (u *warehouseUnit) settled(*check, *verdict, bool) {}
+func (u *warehouseUnit) settled(*check, *verdict, *verdict) {}

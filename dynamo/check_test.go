@@ -398,6 +398,10 @@ func damages() []damage {
 		{name: "event that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r rawTable) {
 			r.set(order(0), "EVENT#"+ulidAt(start, 1), item{"type": text("odd")})
 		}},
+		{name: "copy lost of an order with an event that cannot be read", found: "copy-missing 1, unreadable 1", byHand: 1, changes: true, do: func(r rawTable) {
+			r.drop("CUSTOMER#c1", order(0))
+			r.set(order(0), "EVENT#"+ulidAt(start, 1), item{"type": text("odd")})
+		}},
 		{name: "neither record of an order can be read", found: "unreadable 2", byHand: 2, changes: true, do: func(r rawTable) {
 			r.set(order(0), own, item{"status": text("odd")})
 			r.set("CUSTOMER#c1", order(0), item{"status": nil})
