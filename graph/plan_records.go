@@ -253,9 +253,8 @@ func itemRefs(targets []target[dynamo.OrderItemKey], to *refs) {
 
 // products plans what follows from a list of products.
 func (p *plan) products(ctx context.Context, targets []target[*commerce.Product]) {
-	skus := ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU })
-	p.inventoryBySKU(ctx, skus)
-	p.productSKUs(ctx, skus)
+	p.inventoryOf(ctx, targets)
+	p.productSKUs(ctx, ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
 // productSKUs plans what can be read of products by their SKUs, but their inventory.
@@ -269,8 +268,8 @@ func (p *plan) productSKUs(ctx context.Context, targets []target[commerce.SKU]) 
 	startList(ctx, &items, p.loaders.ProductOrderItems, p.items)
 }
 
-// inventoryOf plans what follows from products that came with their inventory, and the inventory of those that have too much of
-// it to come whole.
+// inventoryOf plans what follows from products that came with their inventory, as others of the query may have, and the inventory of
+// those that did not, or have too much of it to come whole.
 func (p *plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
 	var levels []target[*commerce.InventoryLevel]
 	var late wanted[loaders.Listed[commerce.SKU]]

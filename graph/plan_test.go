@@ -157,6 +157,28 @@ func post(t *rapid.T, e *Executor, query string) reply {
 	return r
 }
 
+// A product that one field of the query brings with its inventory is not asked for it again where a list has the product, too.
+func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
+	e := executor(t, Options{})
+	_, got := execute(t, e, Request{Query: `{
+		product(sku: "prod_101") { inventory { nodes { quantity } } }
+		products(category: "Electronics") { nodes { sku inventory { nodes { warehouse { name } } } } }
+	}`})
+	read := map[string]int{}
+	for _, r := range got.Extensions.Explain.Requests {
+		if r.AccessPattern == "AP13" {
+			sku, _, _ := strings.Cut(r.Key, " ")
+			read[sku]++
+		}
+		if r.Path == "" {
+			t.Errorf("no plan saw %s %s coming", r.AccessPattern, r.Key)
+		}
+	}
+	if read["PRODUCT#prod_101"] != 1 || len(read) < 2 {
+		t.Errorf("inventories were read %v times", read)
+	}
+}
+
 // What takes too long is told to the operators; that a caller went away is not.
 func TestTimeoutsAreReported(t *testing.T) {
 	var told []error
