@@ -27,6 +27,24 @@ const (
 	// CodeInternal means a fault of the server.
 	CodeInternal = "INTERNAL"
 
+	// Codes of who may do what.
+
+	// CodeUnauthenticated means that the request says nobody who makes it, or somebody who cannot be believed.
+	CodeUnauthenticated = "UNAUTHENTICATED"
+	// CodeForbidden means that who makes the request may not use something that it asks for.
+	CodeForbidden = "FORBIDDEN"
+	// CodeNotFound means that what a subscription is to follow does not exist.
+	CodeNotFound = "NOT_FOUND"
+	// CodeRateLimited means that who makes the request has asked for too much lately.
+	CodeRateLimited = "RATE_LIMITED"
+
+	// Codes of subscriptions.
+
+	// CodeTooSlow means that a subscriber has read so slowly that it was cut; it can go on behind the last update with after.
+	CodeTooSlow = "TOO_SLOW"
+	// CodeTooManySubscriptions means that the server, or the connection, has as many subscriptions as it takes on.
+	CodeTooManySubscriptions = "TOO_MANY_SUBSCRIPTIONS"
+
 	// Codes of requests that HTTP refuses.
 
 	// CodeBadRequest means that what was sent is no GraphQL request.

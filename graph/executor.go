@@ -73,10 +73,7 @@ type operation struct {
 
 // NewExecutor returns an Executor.
 func NewExecutor(opts Options) *Executor {
-	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report, principal: opts.Principal, requestID: opts.RequestID}
-	if r.principal == nil {
-		r.principal = func(context.Context) string { return Anonymous }
-	}
+	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()})
 	limits := opts.Limits.orDefaults()
 	return &Executor{

@@ -15,6 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -37,8 +38,10 @@ type ResolverRoot interface {
 	Order() OrderResolver
 	OrderEvent() OrderEventResolver
 	OrderItem() OrderItemResolver
+	OrderUpdate() OrderUpdateResolver
 	Product() ProductResolver
 	Query() QueryResolver
+	Subscription() SubscriptionResolver
 	Warehouse() WarehouseResolver
 }
 
@@ -313,6 +316,13 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	OrderUpdate struct {
+		Event   func(childComplexity int) int
+		ID      func(childComplexity int) int
+		Order   func(childComplexity int) int
+		OrderID func(childComplexity int) int
+	}
+
 	PageInfo struct {
 		EndCursor       func(childComplexity int) int
 		HasNextPage     func(childComplexity int) int
@@ -387,6 +397,12 @@ type ComplexityRoot struct {
 	ShipOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
+	}
+
+	Subscription struct {
+		CustomerOrders     func(childComplexity int, customerID string, after *string) int
+		OrderStatusChanged func(childComplexity int, status *commerce.Status) int
+		OrderUpdated       func(childComplexity int, id string, after *string) int
 	}
 
 	TooManyLines struct {
@@ -512,6 +528,11 @@ type OrderItemResolver interface {
 	Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error)
 	Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error)
 }
+type OrderUpdateResolver interface {
+	ID(ctx context.Context, obj *dynamo.OrderChange) (*string, error)
+
+	Order(ctx context.Context, obj *dynamo.OrderChange) (*commerce.Order, error)
+}
 type ProductResolver interface {
 	Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error)
 	OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error)
@@ -533,6 +554,11 @@ type QueryResolver interface {
 	EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error)
 	Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error)
 	Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error)
+}
+type SubscriptionResolver interface {
+	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error)
+	CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *dynamo.OrderChange, error)
+	OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error)
 }
 type WarehouseResolver interface {
 	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error)
@@ -1655,6 +1681,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.OrderItemEdge.Node(childComplexity), true
 
+	case "OrderUpdate.event":
+		if e.ComplexityRoot.OrderUpdate.Event == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderUpdate.Event(childComplexity), true
+	case "OrderUpdate.id":
+		if e.ComplexityRoot.OrderUpdate.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderUpdate.ID(childComplexity), true
+	case "OrderUpdate.order":
+		if e.ComplexityRoot.OrderUpdate.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderUpdate.Order(childComplexity), true
+	case "OrderUpdate.orderId":
+		if e.ComplexityRoot.OrderUpdate.OrderID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderUpdate.OrderID(childComplexity), true
+
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
 			break
@@ -2037,6 +2088,40 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ShipOrderPayload.Value(childComplexity), true
 
+	case "Subscription.customerOrders":
+		if e.ComplexityRoot.Subscription.CustomerOrders == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_customerOrders_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.CustomerOrders(childComplexity, args["customerId"].(string), args["after"].(*string)), true
+	case "Subscription.orderStatusChanged":
+		if e.ComplexityRoot.Subscription.OrderStatusChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_orderStatusChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.OrderStatusChanged(childComplexity, args["status"].(*commerce.Status)), true
+	case "Subscription.orderUpdated":
+		if e.ComplexityRoot.Subscription.OrderUpdated == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_orderUpdated_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.OrderUpdated(childComplexity, args["id"].(string), args["after"].(*string)), true
+
 	case "TooManyLines.code":
 		if e.ComplexityRoot.TooManyLines.Code == nil {
 			break
@@ -2293,6 +2378,23 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
 			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
+		}
+	case ast.Subscription:
+		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
+
+		var buf bytes.Buffer
+		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
+			data := next(ctx)
+
+			if data == nil {
+				return nil
+			}
 			data.MarshalGQL(&buf)
 
 			return &graphql.Response{
@@ -3245,6 +3347,7 @@ always full while more exists, and what a level of a query refers to is read tog
 schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]) {
   query: Query
   mutation: Mutation
+  subscription: Subscription
 }
 
 "A moment in UTC as RFC 3339, to the millisecond: ` + "`" + `2026-02-01T09:30:00.000Z` + "`" + `."
@@ -3775,6 +3878,55 @@ input DateRange {
   to: Date
 }
 `, BuiltIn: false},
+	{Name: "../subscriptions.graphqls", Input: `"""
+What changes, told as it happens: over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes are told
+whoever makes them: this server, another one, or other software that writes to the table.
+"""
+type Subscription {
+  """
+  What happens to one order, in the order in which it happens. With ` + "`" + `after` + "`" + ` it begins behind an entry of the order's timeline: first
+  comes what has happened since, then what happens, each entry once.
+  """
+  orderUpdated(
+    "The order's id, a ULID of 26 characters."
+    id: ID!
+    "The id of an entry of the order's timeline: the ` + "`" + `id` + "`" + ` of the last update that arrived."
+    after: ID
+  ): OrderUpdate!
+
+  """
+  What happens to the orders of one customer, those that are placed meanwhile included. With ` + "`" + `after` + "`" + ` it begins behind an entry of the
+  timeline of one of them: first comes what has happened since to any of them, then what happens, each entry once.
+  """
+  customerOrders(
+    "The customer's id, such as ` + "`" + `cust_01` + "`" + `."
+    customerId: ID!
+    "The id of an entry of the timeline of one of the customer's orders: the ` + "`" + `id` + "`" + ` of the last update that arrived."
+    after: ID
+  ): OrderUpdate!
+
+  "Orders that come into a status, from now on."
+  orderStatusChanged(
+    "The status that they come into; any when left out."
+    status: OrderStatus
+  ): OrderUpdate!
+}
+
+"A change of an order."
+type OrderUpdate {
+  """
+  The id of the change's entry in the order's timeline, to go on behind it with ` + "`" + `after` + "`" + `. Null where other software changed the order and
+  wrote no entry: such a change is told only to those who listen when it happens.
+  """
+  id: ID
+  "The id of the order that changed."
+  orderId: ID!
+  "The change's entry in the order's timeline, or null where there is none."
+  event: OrderEvent
+  "The order as it is after the change, or later; null where its record is gone."
+  order: Order
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -4178,6 +4330,20 @@ func (ec *executionContext) childFields_OrderItemEdge(ctx context.Context, field
 		return ec.fieldContext_OrderItemEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrderItemEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_OrderUpdate_id(ctx, field)
+	case "orderId":
+		return ec.fieldContext_OrderUpdate_orderId(ctx, field)
+	case "event":
+		return ec.fieldContext_OrderUpdate_event(ctx, field)
+	case "order":
+		return ec.fieldContext_OrderUpdate_order(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5567,6 +5733,64 @@ func (ec *executionContext) field_Query_warehouses_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_customerOrders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "customerId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["customerId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_orderStatusChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) (*commerce.Status, error) {
+			return ec.unmarshalOOrderStatus2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_orderUpdated_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -10305,6 +10529,116 @@ func (ec *executionContext) fieldContext_OrderItemEdge_node(_ context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _OrderUpdate_id(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderUpdate_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderUpdate().ID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderUpdate_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderUpdate", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OrderUpdate_orderId(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderUpdate_orderId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OrderID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.OrderID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderUpdate_orderId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderUpdate", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OrderUpdate_event(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderUpdate_event(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Event, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Event) graphql.Marshaler {
+			return ec.marshalOOrderEvent2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderUpdate_event(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderEvent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderUpdate_order(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderUpdate_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderUpdate().Order(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderUpdate_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderUpdate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11978,6 +12312,138 @@ func (ec *executionContext) fieldContext_ShipOrderPayload_userErrors(_ context.C
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_orderUpdated(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_orderUpdated(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().OrderUpdated(ctx, fc.Args["id"].(string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
+			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_orderUpdated(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_orderUpdated_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_customerOrders(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_customerOrders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().CustomerOrders(ctx, fc.Args["customerId"].(string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
+			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_customerOrders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_customerOrders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_orderStatusChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_orderStatusChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().OrderStatusChanged(ctx, fc.Args["status"].(*commerce.Status))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
+			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_orderStatusChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_orderStatusChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -17902,6 +18368,125 @@ func (ec *executionContext) _OrderItemEdge(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var orderUpdateImplementors = []string{"OrderUpdate"}
+
+func (ec *executionContext) _OrderUpdate(ctx context.Context, sel ast.SelectionSet, obj *dynamo.OrderChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderUpdate")
+		case "id":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderUpdate_id(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "orderId":
+			out.Values[i] = ec._OrderUpdate_orderId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "event":
+			out.Values[i] = ec._OrderUpdate_event(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "order":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderUpdate_order(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var pageInfoImplementors = []string{"PageInfo"}
 
 func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *PageInfo) graphql.Marshaler {
@@ -18854,6 +19439,30 @@ func (ec *executionContext) _ShipOrderPayload(ctx context.Context, sel ast.Selec
 	})
 
 	return out
+}
+
+var subscriptionImplementors = []string{"Subscription"}
+
+func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, subscriptionImplementors)
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: "Subscription",
+	})
+	if len(fields) != 1 {
+		graphql.AddErrorf(ctx, "must subscribe to exactly one stream")
+		return nil
+	}
+
+	switch fields[0].Name {
+	case "orderUpdated":
+		return ec._Subscription_orderUpdated(ctx, fields[0])
+	case "customerOrders":
+		return ec._Subscription_customerOrders(ctx, fields[0])
+	case "orderStatusChanged":
+		return ec._Subscription_orderStatusChanged(ctx, fields[0])
+	default:
+		panic("unknown field " + strconv.Quote(fields[0].Name))
+	}
 }
 
 var tooManyLinesImplementors = []string{"TooManyLines", "UserError"}
@@ -20608,6 +21217,16 @@ func (ec *executionContext) marshalNOrderStatus2ᚕgithubᚗcomᚋordergraphᚋo
 	return ret
 }
 
+func (ec *executionContext) marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx context.Context, sel ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OrderUpdate(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *PageInfo) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -21308,6 +21927,13 @@ func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergr
 		return graphql.Null
 	}
 	return ec._Order(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOOrderEvent2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEvent(ctx context.Context, sel ast.SelectionSet, v *commerce.Event) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._OrderEvent(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOOrderItem2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐLineItem(ctx context.Context, sel ast.SelectionSet, v *commerce.LineItem) graphql.Marshaler {

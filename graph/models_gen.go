@@ -249,6 +249,11 @@ type ShipOrderInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
+// What changes, told as it happens: over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes are told
+// whoever makes them: this server, another one, or other software that writes to the table.
+type Subscription struct {
+}
+
 // Changes of a customer.
 type UpdateCustomerInput struct {
 	// Which customer.

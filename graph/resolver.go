@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/loaders"
 )
@@ -22,12 +23,15 @@ import (
 // Options are what the GraphQL face needs.
 type Options struct {
 	Store *dynamo.Store
+	// Feed tells subscriptions what changes; nil where the server has none, and refuses them.
+	Feed *dynamo.Feed
 	// Cursors sign the cursors of lists.
 	Cursors Cursors
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's context.
 	Report func(ctx context.Context, err error)
-	// Principal tells who makes a request; nil where nobody is asked to say so, and all are Anonymous.
-	Principal func(ctx context.Context) string
+	// Authenticated tells that requests come with a principal (WithPrincipal), and that those without may do nothing. Else all are
+	// commerce.Anonymous.
+	Authenticated bool
 	// RequestID is the id by which a request stands in the log; nil where it has none.
 	RequestID func(ctx context.Context) string
 	// Limits bound what a request can ask for; those that are zero have their default.
@@ -42,16 +46,29 @@ type Options struct {
 	Unfit func(TrustedDocument, DocumentError)
 }
 
-// Anonymous is who makes a request where nobody is asked to say so.
-const Anonymous = "anonymous"
+type principalKey struct{}
+
+// WithPrincipal returns the context of a request that somebody makes.
+func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// principal is who makes a request; the zero value where it does not say and has to.
+func (r *Resolver) principal(ctx context.Context) commerce.Principal {
+	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
+	if !ok && !r.authenticated {
+		return commerce.Anonymous()
+	}
+	return p
+}
 
 // Resolver is the root of the resolvers.
 type Resolver struct {
 	store   *dynamo.Store
 	cursors Cursors
 	report  func(ctx context.Context, err error)
-	// principal tells who makes a request.
-	principal func(ctx context.Context) string
+	// authenticated tells that a request without a principal may do nothing.
+	authenticated bool
 	// requestID is nil where requests have none.
 	requestID func(ctx context.Context) string
 }

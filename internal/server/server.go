@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 )
 
@@ -27,6 +28,8 @@ import (
 type Options struct {
 	// Graph are the options of the GraphQL face; its Report is the server's own.
 	Graph graph.Options
+	// Auth checks the tokens that requests come with; nil where nobody is asked who they are.
+	Auth *auth.Authenticator
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
 	// Limits bound what the server takes on.

@@ -80,27 +80,25 @@ func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shard
 func (s *shop) restart(t testing.TB) {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests")), Principal: principal},
+		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, r.URL.Query().Get("as"))))
+		handler.ServeHTTP(w, r.WithContext(as(r.Context(), r.URL.Query().Get("as"))))
 	}))
 	t.Cleanup(srv.Close)
 	s.api = api{srv.URL + server.PathGraphQL}
 }
 
-type principalKey struct{}
-
-// principal is who the URL says, as in ?as=ann.
-func principal(ctx context.Context) string {
-	if who, _ := ctx.Value(principalKey{}).(string); who != "" {
-		return who
+// as is the context of a request of who the URL says, as in ?as=ann.
+func as(ctx context.Context, who string) context.Context {
+	if who == "" {
+		return ctx
 	}
-	return graph.Anonymous
+	return graph.WithPrincipal(ctx, commerce.Principal{ID: who, Role: commerce.RoleAdmin})
 }
 
 // as is the shop as another caller sees it.

@@ -1,0 +1,58 @@
+package commerce
+
+// Role is what somebody who asks may do in general. The zero value may do nothing.
+type Role int
+
+// Roles.
+const (
+	// RoleCustomer is for somebody who buys, and sees the own records.
+	RoleCustomer Role = iota + 1
+	// RoleStaff is for those who work on orders and stock.
+	RoleStaff
+	// RoleAdmin is for those who run the shop.
+	RoleAdmin
+	// RoleService is for other programs: a gateway, a payment provider's webhook.
+	RoleService
+)
+
+// Roles returns all roles.
+func Roles() []Role { return []Role{RoleCustomer, RoleStaff, RoleAdmin, RoleService} }
+
+// String is the role's name as tokens have it.
+func (r Role) String() string {
+	switch r {
+	case RoleCustomer:
+		return "CUSTOMER"
+	case RoleStaff:
+		return "STAFF"
+	case RoleAdmin:
+		return "ADMIN"
+	case RoleService:
+		return "SERVICE"
+	default:
+		return "NOBODY"
+	}
+}
+
+// ParseRole returns the role of a name, false where there is none.
+func ParseRole(name string) (Role, bool) {
+	for _, r := range Roles() {
+		if r.String() == name {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// Principal is who makes a request. The zero value is nobody.
+type Principal struct {
+	// ID names the principal in events and scopes idempotency keys and rate limits; it holds no '#'.
+	ID string
+	// Role is what the principal may do.
+	Role Role
+	// Customer is the own record of a principal of RoleCustomer, else empty.
+	Customer CustomerID
+}
+
+// Anonymous is who makes a request where nobody is asked who they are: everything is open to them.
+func Anonymous() Principal { return Principal{ID: "anonymous", Role: RoleAdmin} }
