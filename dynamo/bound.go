@@ -251,7 +251,7 @@ func largestSizes() map[string]int {
 
 	b := &keyBuilder{shards: MaxShards}
 	own, theirs := orderHeaders(b, order)
-	records := []record{own, theirs, lineRecord(b, order, line), eventRecord(b, event),
+	records := []record{own, theirs, lineRecord(b, order, line), eventRecord(b, event), lastEventRecord(b, customer.ID, event),
 		productRecord(b, commerce.Product{SKU: line.SKU, Name: name, Category: name, UnitPrice: price, TotalInventory: count, Available: -count, Version: count}),
 		inventoryLevelRecord(b, commerce.InventoryLevel{SKU: line.SKU, WarehouseID: commerce.WarehouseID(id), Quantity: count, Version: count}),
 		warehouseRecord(b, commerce.Warehouse{ID: commerce.WarehouseID(id), Name: name, Version: count}),

@@ -118,6 +118,14 @@ func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
 			return nil, err
 		}
 		return []record{eventRecord(b, *event)}, nil
+	case entityLastEvent.Name:
+		event, err := decodeEvent(r)
+		if err != nil {
+			return nil, err
+		}
+		at := reader{record: r}
+		customer := commerce.CustomerID(at.mustText("customerId"))
+		return []record{lastEventRecord(b, customer, *event)}, at.err()
 	case entityProduct.Name:
 		p, err := s.decodeProduct(r)
 		if err != nil {

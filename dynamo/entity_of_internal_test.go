@@ -66,7 +66,7 @@ func wholeBook() commerce.Book {
 	}
 }
 
-// recordsOf are all records that Load writes into a table of so many shards.
+// recordsOf are all records that Load writes into a table of so many shards, and the customer's last event, which changes write.
 func recordsOf(t *testing.T, book commerce.Book, shards int) []record {
 	t.Helper()
 	b := &keyBuilder{shards: shards}
@@ -75,6 +75,7 @@ func recordsOf(t *testing.T, book commerce.Book, shards int) []record {
 	all = append(all, warehouseRecord(b, book.Warehouses[0]), productRecord(b, book.Products[0]), inventoryLevelRecord(b, book.Levels[0]))
 	all = append(all, customerRecords(b, book.Customers[0])...)
 	all = append(all, orderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
+	all = append(all, lastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]))
 	if b.err != nil {
 		t.Fatal(b.err)
 	}

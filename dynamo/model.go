@@ -137,6 +137,8 @@ var (
 		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}"}
 	entityOrderEvent = Entity{Name: "orderEvent", What: "order event",
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
+	entityLastEvent = Entity{Name: "lastEvent", What: "a customer's last order event",
+		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	entityProduct = Entity{Name: "product", What: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
 	entityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
@@ -159,7 +161,7 @@ var (
 func Entities() []Entity {
 	return []Entity{
 		entityCustomer, entityCustomerRep, entityEmailClaim, entityOrder, entityCustomerOrder, entityOrderItem,
-		entityOrderEvent, entityProduct, entityInventoryLevel, entityWarehouse, entityEmployee, entityEmployeeName,
+		entityOrderEvent, entityLastEvent, entityProduct, entityInventoryLevel, entityWarehouse, entityEmployee, entityEmployeeName,
 		entityEmployeeTitle, entityEmployeeWarehouse, entityIdempotency,
 	}
 }

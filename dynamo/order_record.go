@@ -210,10 +210,27 @@ func (s *Store) decodeOrderItem(rec record) (*commerce.LineItem, error) {
 
 func eventRecord(b *keyBuilder, e commerce.Event) record {
 	k := keys{PK: b.key(entityOrderEvent.PK, string(e.OrderID)), SK: b.key(entityOrderEvent.SK, string(e.ID))}
-	r := k.attributes().with(record{
-		"entity": str(entityOrderEvent.Name), "eventId": str(string(e.ID)), "orderId": str(string(e.OrderID)),
-		"type": str(string(e.Type)), "createdAt": str(timestamp(e.At)), "actor": str(e.Actor),
+	return k.attributes().with(eventAttributes(e)).with(record{"entity": str(entityOrderEvent.Name)})
+}
+
+// lastEventKey names the record of a customer's last order event.
+func lastEventKey(b *keyBuilder, id commerce.CustomerID) keys {
+	return keys{PK: b.key(entityLastEvent.PK, string(id)), SK: b.key(entityLastEvent.SK)}
+}
+
+// lastEventRecord tells a customer's last order event: the event itself, and whose it is.
+func lastEventRecord(b *keyBuilder, id commerce.CustomerID, e commerce.Event) record {
+	return lastEventKey(b, id).attributes().with(eventAttributes(e)).with(record{
+		"entity": str(entityLastEvent.Name), "customerId": str(string(id)),
 	})
+}
+
+// eventAttributes are what both records of an event carry.
+func eventAttributes(e commerce.Event) record {
+	r := record{
+		"eventId": str(string(e.ID)), "orderId": str(string(e.OrderID)),
+		"type": str(string(e.Type)), "createdAt": str(timestamp(e.At)), "actor": str(e.Actor),
+	}
 	if e.From != 0 {
 		r["from"] = str(e.From.String())
 	}
@@ -226,7 +243,7 @@ func eventRecord(b *keyBuilder, e commerce.Event) record {
 	return r
 }
 
-// decodeEvent reads an order event.
+// decodeEvent reads either record of an order event.
 //
 // Errors: ErrCorrupt.
 func decodeEvent(rec record) (*commerce.Event, error) {
