@@ -373,14 +373,17 @@ func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) 
 // anything happened.
 const maxClockSkew = 24 * time.Hour
 
-// after is a moment behind t: now, or the next millisecond where the clock is behind that of whoever wrote t.
-func (c *change) after(t time.Time) time.Time {
+// after is a moment behind all of times: now, or the next millisecond where the clock is behind those of whoever wrote them.
+func (c *change) after(times ...time.Time) time.Time {
 	now := c.store.now()
-	if t.After(now.Add(maxClockSkew)) {
-		return now
+	at := now
+	for _, t := range times {
+		if t.After(now.Add(maxClockSkew)) {
+			continue
+		}
+		if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(at) {
+			at = next
+		}
 	}
-	if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(now) {
-		return next
-	}
-	return now
+	return at
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -53,7 +52,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 				}
 			}
 		}
-		at := s.now()
+		at := c.after(c.lastEventTime(cmd.CustomerID))
 		id, err := s.newULID(at)
 		if err != nil {
 			return nil, err
@@ -90,17 +89,6 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 		}
 		return &order, nil
 	})
-}
-
-// happened adds an event to the transaction.
-func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) error {
-	id, err := c.store.newULID(at)
-	if err != nil {
-		return err
-	}
-	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
-	c.create(eventRecord(&c.keyBuilder, e))
-	return nil
 }
 
 // expect refuses a change of a record of another version than the caller expects.
@@ -154,7 +142,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // rewrite adds both records of a changed order, and the event that tells of it. stands is the order's record as it stands in
 // the table.
 func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
-	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
+	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	ownBefore, theirsBefore := orderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
 	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))

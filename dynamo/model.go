@@ -295,21 +295,21 @@ var (
 	writeAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: of(entityCustomer, entityCustomerRep), Maybe: of(entityEmployee), Reads: of(entityCustomer, entityEmployee)}
 	writePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityCustomer), Each: of(entityOrderItem, entityProduct), Maybe: of(entityIdempotency), Reads: of(entityCustomer), ReadsEach: of(entityProduct)}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent, entityCustomer), Each: of(entityOrderItem, entityProduct), Maybe: of(entityIdempotency), Reads: of(entityCustomer), ReadsEach: of(entityProduct)}
 	writeConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Maybe: of(entityIdempotency), Reads: of(entityOrder)}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent), Maybe: of(entityIdempotency), Reads: of(entityOrder)}
 	writeShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Each: of(entityInventoryLevel, entityProduct), Maybe: of(entityIdempotency), Reads: of(entityOrder), Items: true, Late: of(entityWarehouse)}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent), Each: of(entityInventoryLevel, entityProduct), Maybe: of(entityIdempotency), Reads: of(entityOrder), Items: true, Late: of(entityWarehouse)}
 	writeDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Maybe: of(entityIdempotency), Reads: of(entityOrder)}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent), Maybe: of(entityIdempotency), Reads: of(entityOrder)}
 	writeCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Each: of(entityProduct), Maybe: of(entityIdempotency), Reads: of(entityOrder), Items: true}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent), Each: of(entityProduct), Maybe: of(entityIdempotency), Reads: of(entityOrder), Items: true}
 	writeSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), Reads: of(entityOrder, entityProduct), Items: true}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent, entityOrderItem, entityProduct), Reads: of(entityOrder, entityProduct), Items: true}
 	writeRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityOrderItem, entityProduct), Reads: of(entityOrder, entityProduct), Items: true}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent, entityOrderItem, entityProduct), Reads: of(entityOrder, entityProduct), Items: true}
 	writeUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
-		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent), Reads: of(entityOrder)}
+		Writes: of(entityOrder, entityCustomerOrder, entityOrderEvent, entityLastEvent), Reads: of(entityOrder)}
 	writeCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
 		Writes: of(entityProduct), Maybe: of(entityIdempotency)}
 	writeUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
