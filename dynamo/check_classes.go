@@ -16,6 +16,7 @@ const (
 	driftOrphanItem       = "orphan-item"
 	driftOrphanEvent      = "orphan-event"
 	driftTimeline         = "timeline"
+	driftLastEvent        = "last-event"
 	driftCustomerMissing  = "customer-missing"
 	driftOrderCount       = "order-count"
 	driftEmailClaim       = "email-claim"
@@ -84,6 +85,8 @@ func DriftClasses() []DriftClass {
 			Example: "an event below an order id that nothing else has", Repair: "deletes the event"},
 		{Name: driftTimeline, What: "a timeline that does not end in the order's status",
 			Example: "the order is shipped, its last event says confirmed", Repair: "appends an event of type imported that leads to the status, by \"" + checkActor + "\""},
+		{Name: driftLastEvent, What: "a customer's last order event that cannot be read, or of a customer who does not exist",
+			Example: "its type is missing", Repair: "deletes the record; the next change of an order writes it anew"},
 		{Name: driftCustomerMissing, What: "a customer who has orders or an edge, but no record",
 			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of the edge to the account rep; where there is none a stand-in: the id for a name, and the address <id>" + standInEmailDomain},
 		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are",

@@ -3,17 +3,19 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail address, and how many orders
-// stand in the customer's partition.
+// customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail address, the last order event, and how
+// many orders stand in the customer's partition.
 type customerUnit struct {
 	selfContained
 	id         commerce.CustomerID
 	main, edge record
 	claim      record
+	lastEvent  record
 	// owner is the record of the customer whom the claim names, where that is another.
 	owner  record
 	copies int
@@ -27,6 +29,8 @@ func (u *customerUnit) add(e *Entity, rec record) {
 		u.main = rec
 	case entityCustomerRep.Name:
 		u.edge = rec
+	case entityLastEvent.Name:
+		u.lastEvent = rec
 	case entityCustomerOrder.Name:
 		u.copies++
 	}
@@ -35,17 +39,17 @@ func (u *customerUnit) add(e *Entity, rec record) {
 func (u *customerUnit) key(s *Store) keys { return customerKey(&keyBuilder{shards: s.shards}, u.id) }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
-	u.main, u.edge, u.claim, u.owner, u.copies = nil, nil, nil, nil, 0
+	u.main, u.edge, u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, nil, nil, 0
 	b := &keyBuilder{shards: c.s.shards}
-	mainKey, edgeKey := customerKey(b, u.id), customerRepKey(b, u.id)
+	mainKey, edgeKey, lastEventKey := customerKey(b, u.id), customerRepKey(b, u.id), lastEventKey(b, u.id)
 	if b.err != nil {
 		return b.err
 	}
-	found, err := c.reads.get(ctx, consistent, mainKey, edgeKey)
+	found, err := c.reads.get(ctx, consistent, mainKey, edgeKey, lastEventKey)
 	if err != nil {
 		return err
 	}
-	u.main, u.edge = found[mainKey], found[edgeKey]
+	u.main, u.edge, u.lastEvent = found[mainKey], found[edgeKey], found[lastEventKey]
 	if u.copies, err = c.reads.copies(ctx, u.id); err != nil {
 		return err
 	}
@@ -103,6 +107,7 @@ func (u *customerUnit) judge(c *check) *verdict {
 	b := &keyBuilder{shards: c.s.shards}
 	v.basis, v.believed = customerKey(b, u.id), u.main
 	truth, from := u.truth(c.s)
+	u.judgeLastEvent(v, truth != nil || u.main != nil || u.needed || u.copies > 0)
 	detail := "only the edge to the account rep is left"
 	switch {
 	case truth == nil && u.main != nil:
@@ -158,6 +163,23 @@ func (u *customerUnit) judge(c *check) *verdict {
 		v.compare(&entityCustomerRep, u.edge, wanted[2], driftEdgeDiffers)
 	}
 	return v
+}
+
+// judgeLastEvent finds a last event that is not whole, or of nobody. It is not compared with the timelines: nobody believes it but
+// the next change, which is held up by nothing that it says and writes it anew.
+func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
+	if u.lastEvent == nil {
+		return
+	}
+	event, err := decodeEvent(u.lastEvent)
+	switch {
+	case !exists:
+		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")
+	case err != nil:
+		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
+	default:
+		v.compare(&entityLastEvent, u.lastEvent, lastEventRecord(&keyBuilder{shards: v.s.shards}, u.id, *event), driftLastEvent)
+	}
 }
 
 func (u *customerUnit) judgeClaim(v *verdict, want record) {

@@ -382,7 +382,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 		return
 	}
 	v.find(driftTimeline, orderKey(b, u.id), detail, byRepair)
-	v.fixes = append(v.fixes, fix{event: event})
+	v.fixes = append(v.fixes, fix{event: event, customer: o.CustomerID})
 }
 
 // settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have

@@ -73,6 +73,10 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
 			book := largeBook(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
 			r := newRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
+			for _, o := range book.Orders {
+				last := o.Events[len(o.Events)-1]
+				r.put(lastEvent(r, string(o.CustomerID), "ORDER#"+string(o.ID), "EVENT#"+string(last.ID), nil))
+			}
 			healthy := r.all()
 			records := maps.Clone(healthy)
 			touched := map[string]bool{}

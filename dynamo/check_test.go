@@ -152,6 +152,18 @@ func classes(drifts []dynamo.Drift) map[string]int {
 	return n
 }
 
+// lastEvent is an event of the table as the last one of a customer, with changes; nil removes an attribute.
+func lastEvent(r rawTable, customer, orderPK, eventSK string, changes item) item {
+	rec := r.get(orderPK, eventSK)
+	rec["pk"], rec["sk"], rec["entity"], rec["customerId"] = text("CUSTOMER#"+customer), text("LAST_EVENT"), text("lastEvent"), text(customer)
+	for name, v := range changes {
+		if rec[name] = v; v == nil {
+			delete(rec, name)
+		}
+	}
+	return rec
+}
+
 // checkClean fails the test unless a check finds nothing.
 func (r rawTable) checkClean() {
 	r.t.Helper()
@@ -394,6 +406,15 @@ func damages() []damage {
 			id := ulidAt(start.AddDate(100, 0, 0), 1)
 			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = text("EVENT#"+id), text(id), text("shipped"), text("2126-01-01T00:00:00.000Z")
 			r.put(rec)
+		}},
+		{name: "customer's last event that cannot be read", found: "last-event 1", do: func(r rawTable) {
+			r.put(lastEvent(r, "c1", order(0), "EVENT#"+ulidAt(start, 1), item{"type": nil}))
+		}},
+		{name: "customer's last event of nobody", found: "last-event 1", do: func(r rawTable) {
+			r.put(lastEvent(r, "c9", order(0), "EVENT#"+ulidAt(start, 1), nil))
+		}},
+		{name: "customer's last event in a list", found: "index-keys 1, key-attribute 1", changes: true, do: func(r rawTable) {
+			r.put(lastEvent(r, "c1", order(0), "EVENT#"+ulidAt(start, 1), item{"customerId": text("c2"), "gsi1pk": text("CUSTOMER"), "gsi1sk": text("x")}))
 		}},
 		{name: "event that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r rawTable) {
 			r.set(order(0), "EVENT#"+ulidAt(start, 1), item{"type": text("odd")})

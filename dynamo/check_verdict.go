@@ -54,8 +54,10 @@ type fix struct {
 	// set and remove are changes of have; where there are none either, have is deleted.
 	set    record
 	remove []string
-	// event is the event to write where there is no record; its id is made at that time, behind this one.
-	event *commerce.Event
+	// event is the event to write where there is no record, as the last one of customer, too; its id is made at that time, behind
+	// this one.
+	event    *commerce.Event
+	customer commerce.CustomerID
 }
 
 // clean tells whether nothing is wrong.

@@ -39,8 +39,8 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 			return -1
 		}
 	})
-	// One action is the condition on the believed record.
-	for chunk := range slices.Chunk(fixes, maxActions-1) {
+	// One action is the condition on the believed record. A unit has no more than one event, which takes two.
+	for chunk := range slices.Chunk(fixes, maxActions-2) {
 		if err := c.transact(ctx, v, chunk); err != nil {
 			return err
 		}
@@ -53,11 +53,17 @@ func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
 	believedIsWritten := false
 	for _, w := range fixes {
 		believedIsWritten = believedIsWritten || w.key == v.basis
-		action, err := c.action(w)
+		if w.event == nil {
+			actions = append(actions, c.action(w))
+			continue
+		}
+		both, err := c.nextEvent(ctx, w)
 		if err != nil {
 			return err
 		}
-		actions = append(actions, action)
+		for _, w := range both {
+			actions = append(actions, c.action(w))
+		}
 	}
 	if !believedIsWritten && v.basis.PK != "" {
 		e := &expression{}
@@ -111,27 +117,19 @@ func refusal(err error) error {
 }
 
 // action is a write with its conditions.
-func (c *check) action(w fix) (types.TransactWriteItem, error) {
+func (c *check) action(w fix) types.TransactWriteItem {
 	e := &expression{}
-	put := w.put
-	if w.event != nil {
-		event, err := c.nextEvent(*w.event)
-		if err != nil {
-			return types.TransactWriteItem{}, err
-		}
-		put = event
-	}
 	switch {
-	case put != nil:
+	case w.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.s.table, Item: put, ConditionExpression: aws.String(absent(e)),
+			TableName: &c.s.table, Item: w.put, ConditionExpression: aws.String(absent(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-		}}, nil
+		}}
 	case len(w.set) == 0 && len(w.remove) == 0:
 		return types.TransactWriteItem{Delete: &types.Delete{
 			TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have)(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-		}}, nil
+		}}
 	}
 	condition := asRead(w.have)(e)
 	var sets, removes []string
@@ -147,7 +145,7 @@ func (c *check) action(w fix) (types.TransactWriteItem, error) {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(clauses(sets, removes)),
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-	}}, nil
+	}}
 }
 
 // timeBehind is a time for an event that stands behind another one.
@@ -163,17 +161,52 @@ func (s *Store) timeBehind(e commerce.Event) time.Time {
 	return at
 }
 
-// nextEvent is the record of an event that stands behind the one whose id and time it bears.
-func (c *check) nextEvent(e commerce.Event) (record, error) {
+// nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind its customer's last one, whose
+// place it takes.
+//
+// Errors: refusedError where the customer's id can be in no key, and those of failed.
+func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, error) {
+	b := &keyBuilder{shards: c.s.shards}
+	k := lastEventKey(b, w.customer)
+	if b.err != nil {
+		return nil, &refusedError{reason: b.err.Error()}
+	}
+	found, err := c.reads.get(ctx, consistent, k)
+	if err != nil {
+		return nil, err
+	}
+	last := found[k]
+	e := *w.event
 	at := c.s.timeBehind(e)
+	if t, ok := commerce.EventID(textOf(last, "eventId")).Time(); ok && t.Before(c.s.now().Add(maxClockSkew)) && !t.Before(at) {
+		at = t.Add(time.Millisecond)
+	}
 	id, err := c.s.newULID(at)
 	if err != nil {
 		return nil, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
-	b := &keyBuilder{shards: c.s.shards}
-	rec := eventRecord(b, e)
-	return rec, b.err
+	rec, next := eventRecord(b, e), lastEventRecord(b, w.customer, e)
+	if b.err != nil {
+		return nil, &refusedError{reason: b.err.Error()}
+	}
+	fixes := []fix{{key: keyOf(rec), put: rec}}
+	if last == nil {
+		return append(fixes, fix{key: k, put: next}), nil
+	}
+	replaced := fix{key: k, have: last, set: record{}}
+	for name, v := range next {
+		if name != attrPK && name != attrSK && !sameValue(v, last[name]) {
+			replaced.set[name] = v
+		}
+	}
+	for name := range last {
+		if next[name] == nil {
+			replaced.remove = append(replaced.remove, name)
+		}
+	}
+	slices.Sort(replaced.remove)
+	return append(fixes, replaced), nil
 }
 
 // maxConditions is on how many attributes a condition depends. DynamoDB takes 300 operators and 4 KiB of text; records

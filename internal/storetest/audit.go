@@ -346,6 +346,8 @@ func (a *audit) record(k Key, r Record) {
 		if c := a.refer(k, "CUSTOMER#"+id, metadata); c != nil {
 			a.agree(k, "the customer", r, c, append([]string{"orderCount"}, keyNames...)...)
 		}
+	case kind == "CUSTOMER" && k.SK == "LAST_EVENT":
+		a.lastEvent(k, id, r)
 	case kind == "EMAIL" && k.SK == metadata:
 		a.keys(k, r, "emailClaim", "", "")
 		if c := a.refer(k, "CUSTOMER#"+r.Text("customerId"), metadata); c != nil {
@@ -389,6 +391,25 @@ func (a *audit) customer(k Key, id string, r Record) {
 		a.refer(k, k.PK, "REP")
 	} else if a.Records[Key{k.PK, "REP"}] != nil {
 		a.problem(k, "has no rep, but the edge to one")
+	}
+}
+
+// lastEvent checks that a customer's last event is the one with the highest id in the timelines of the customer's orders.
+func (a *audit) lastEvent(k Key, id string, r Record) {
+	a.keys(k, r, "lastEvent", "", "")
+	a.expect(k, "customerId", id, r.Text("customerId"))
+	if e := a.refer(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
+		a.agree(k, "the timeline", r, e, append([]string{"customerId"}, keyNames...)...)
+	}
+	if o := a.refer(k, "ORDER#"+r.Text("orderId"), metadata); o != nil {
+		a.expect(k, "whose order it is", id, o.Text("customerId"))
+	}
+	for orderID, o := range a.orders {
+		for eventID := range o.events {
+			if o.own.Text("customerId") == id && eventID > r.Text("eventId") {
+				a.problem(k, "is %s, and order %s has event %s", r.Text("eventId"), orderID, eventID)
+			}
+		}
 	}
 }
 
