@@ -342,3 +342,24 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 		r.checkClean()
 	})
 }
+
+// Last events go with an export, so that a table that came in as a file goes on behind them.
+func TestAnExportCarriesTheLastEvents(t *testing.T) {
+	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		watched, w := watch(db, false)
+		from := storetest.NewTable(t, watched, dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
+		storetest.Load(t, from, world.Book(t))
+		placed(t, from, "c0", 2)
+		table := storetest.TableName()
+		to := storetest.NewTable(t, watched, dynamo.Options{Table: table, Shards: 3})
+		imported(t, to, strings.Join(exported(t, from, 1), ""), dynamo.ImportOptions{})
+		storetest.Clean(t, db, table, 3)
+		placed(t, to, "c0", 2)
+		rising(t, "c0", w.events["c0"])
+		if len(w.events["c0"]) != 4 {
+			t.Errorf("events %v, want 4", w.events["c0"])
+		}
+		storetest.Clean(t, db, table, 3)
+	})
+}

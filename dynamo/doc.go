@@ -14,6 +14,8 @@
 //   - A write pattern is one kind of change, with the records that it writes and checks, and an id (WP1 to WP18).
 //   - A change is one mutation under way: it reads what it needs, plans what becomes of each record, and is made as one
 //     transaction, or planned anew where somebody was faster.
+//   - An event is a change of an order, as its timeline tells it. A customer's last event stands in the customer's partition as well; all
+//     events of a customer are committed in the order of their ids.
 //   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3.
 //   - A unit is a record with all that follows from it, such as an order with its copies, items and events. A check verifies and
 //     repairs it as a whole.
