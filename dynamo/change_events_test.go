@@ -84,12 +84,13 @@ func (w *witness) Do(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
-	if !w.conflict {
+	switch {
+	case !w.conflict:
 		w.turn.Lock()
 		defer w.turn.Unlock()
-	} else if !w.enter(ks) {
+	case !w.enter(ks):
 		return cancelled(r, len(ks))
-	} else {
+	default:
 		defer w.leave(ks)
 	}
 	again := r.Clone(r.Context())
