@@ -1,0 +1,218 @@
+package resume_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+)
+
+// update is what a subscription tells.
+type update struct {
+	ID      string
+	OrderID string
+}
+
+// follower is a client of one subscription, as a careful one is written: where the connection ends it connects again, and goes on behind
+// the last update that it got.
+type follower struct {
+	name string
+	// field is orderUpdated or customerOrders, argument what names the order or the customer, and id its value.
+	field, argument, id string
+	// where gives the URL of the server's GraphQL.
+	where func() string
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	// after is the id of the last update, at first that of the event to begin behind.
+	after   string
+	updates []update
+	// foreign are the orders of updates without an id.
+	foreign []string
+	// connected is how often there was a connection that was acknowledged.
+	connected int
+	// failed is why it gave up.
+	failed error
+}
+
+func newFollower(name, field, argument, id, after string, where func() string) *follower {
+	f := &follower{name: name, field: field, argument: argument, id: id, after: after, where: where}
+	f.changed = sync.NewCond(&f.mu)
+	return f
+}
+
+// errFatal is an answer that no client can go on from.
+var errFatal = errors.New("the server refuses")
+
+// run follows until the context ends.
+func (f *follower) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := f.session(ctx); errors.Is(err, errFatal) {
+			f.mu.Lock()
+			f.failed = err
+			f.changed.Broadcast()
+			f.mu.Unlock()
+			return
+		}
+	}
+}
+
+// message is one of graphql-transport-ws (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
+type message struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// session is one connection, until it ends.
+func (f *follower) session(ctx context.Context) error {
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(f.where(), "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.CloseNow() }()
+	write := func(m message) error {
+		text, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		return conn.Write(ctx, websocket.MessageText, text)
+	}
+	if err := write(message{Type: "connection_init"}); err != nil {
+		return err
+	}
+	for {
+		_, text, err := conn.Read(ctx)
+		if err != nil {
+			if code := websocket.CloseStatus(err); code >= 4000 {
+				return fmt.Errorf("%w: closed with %d: %w", errFatal, code, err)
+			}
+			return err
+		}
+		var m message
+		if err := json.Unmarshal(text, &m); err != nil {
+			return fmt.Errorf("%w: it says %q", errFatal, text)
+		}
+		switch m.Type {
+		case "connection_ack":
+			err = write(message{ID: "1", Type: "subscribe", Payload: f.subscription()})
+		case "ping":
+			err = write(message{Type: "pong"})
+		case "next":
+			err = f.next(m)
+		case "error":
+			if strings.Contains(string(m.Payload), `"UNAVAILABLE"`) {
+				return fmt.Errorf("it says %s", text)
+			}
+			err = fmt.Errorf("%w: it says %s", errFatal, text)
+		default:
+			err = fmt.Errorf("%w: it says %s", errFatal, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// subscription is what to follow, behind the last update.
+func (f *follower) subscription() json.RawMessage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.connected++
+	text, err := json.Marshal(map[string]any{
+		"query":     fmt.Sprintf("subscription($id: ID!, $after: ID) { update: %s(%s: $id, after: $after) { id orderId event { id } } }", f.field, f.argument),
+		"variables": map[string]any{"id": f.id, "after": f.after},
+	})
+	if err != nil {
+		panic(err) // two strings in a map
+	}
+	return text
+}
+
+// next takes an update.
+func (f *follower) next(m message) error {
+	var told struct {
+		Data struct {
+			Update *struct {
+				ID      *string
+				OrderID string
+				Event   *struct{ ID string }
+			}
+		}
+		Errors []json.RawMessage
+	}
+	if err := json.Unmarshal(m.Payload, &told); err != nil || len(told.Errors) > 0 || told.Data.Update == nil {
+		return fmt.Errorf("%w: an update is %s", errFatal, m.Payload)
+	}
+	u := told.Data.Update
+	if (u.ID == nil) != (u.Event == nil) || u.ID != nil && *u.ID != u.Event.ID {
+		return fmt.Errorf("%w: id and event disagree: %s", errFatal, m.Payload)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u.ID == nil {
+		f.foreign = append(f.foreign, u.OrderID)
+	} else {
+		f.updates = append(f.updates, update{*u.ID, u.OrderID})
+		f.after = *u.ID
+	}
+	f.changed.Broadcast()
+	return nil
+}
+
+// wait waits until what is told of the follower, or it gave up, or the context ends.
+//
+// Errors: why it gave up, the context's.
+func (f *follower) wait(ctx context.Context, until func() bool) error {
+	defer context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changed.Broadcast()
+	})()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for !until() {
+		if f.failed != nil {
+			return f.failed
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f.changed.Wait()
+	}
+	return nil
+}
+
+// compare tells what is wrong with what the follower was told: each event once, in that order.
+func (f *follower) compare(want []update) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Equal(f.updates, want) {
+		return nil
+	}
+	times := map[update]int{}
+	for _, u := range f.updates {
+		times[u]++
+	}
+	var wrong []string
+	for _, u := range want {
+		if n := times[u]; n != 1 {
+			wrong = append(wrong, fmt.Sprintf("%s of order %s came %d times", u.ID, u.OrderID, n))
+		}
+		delete(times, u)
+	}
+	for u := range times {
+		wrong = append(wrong, fmt.Sprintf("%s of order %s is in no timeline", u.ID, u.OrderID))
+	}
+	for i := 1; i < len(f.updates); i++ {
+		if f.updates[i].ID <= f.updates[i-1].ID {
+			wrong = append(wrong, fmt.Sprintf("%s came behind %s", f.updates[i].ID, f.updates[i-1].ID))
+		}
+	}
+	return fmt.Errorf("%d updates, want %d: %s", len(f.updates), len(want), strings.Join(wrong[:min(len(wrong), 5)], "; "))
+}

@@ -1,0 +1,355 @@
+// Package resume_test kills a server, again and again, while clients follow orders through it. Each goes on behind the last update
+// that it got, and is told every event once, in order.
+package resume_test
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+var changes = flag.Int("changes", 1500, "how many changes are made while a server is killed again and again")
+
+// The shop.
+const (
+	customers = 6
+	// ordersEach is how many orders each customer has at the beginning.
+	ordersEach = 8
+	// clients are those who change orders, every other one through the server that is killed.
+	clients = 8
+	// patience ends a test that hangs.
+	patience = 2 * time.Minute
+	// attempts is how often a client sends a request: every kill costs each client one or a few.
+	attempts = 10_000
+)
+
+// gate tells clients where the server is that is killed, and lets them wait while there is none.
+type gate struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	url     string
+}
+
+func newGate() *gate {
+	g := &gate{}
+	g.changed = sync.NewCond(&g.mu)
+	return g
+}
+
+// set names the server; empty for none.
+func (g *gate) set(url string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.url = url
+	g.changed.Broadcast()
+}
+
+// where is the server, once there is one.
+func (g *gate) where() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.url == "" {
+		g.changed.Wait()
+	}
+	return g.url
+}
+
+// shop is a table, and what the clients know of its orders.
+type shop struct {
+	db    *dynamodb.Client
+	table string
+	http  *shoptest.Client
+
+	mu     sync.Mutex
+	orders []string
+	// made counts the changes that were made, and named the requests that have a name of their own.
+	made, named atomic.Int64
+}
+
+func (s *shop) pick(source *rand.Rand) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orders[source.IntN(len(s.orders))]
+}
+
+// send makes a change, however often it has to be sent. It is nil where the rules refuse it.
+func (s *shop) send(t *testing.T, where func() string, field string, input map[string]any) *shoptest.Result {
+	a, _, err := s.http.Insist(context.Background(), where, shoptest.Mutation{Field: field, Input: input}, attempts)
+	if err != nil {
+		t.Errorf("%s %v: %v", field, input, err)
+	}
+	if err != nil || !a.Done() {
+		return nil
+	}
+	record := a.Record()
+	return &record
+}
+
+func (s *shop) place(t *testing.T, where func() string, customer string) *shoptest.Result {
+	o := s.send(t, where, "placeOrder", map[string]any{
+		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.named.Add(1)),
+	})
+	if o == nil {
+		t.Errorf("no order for customer %s", customer)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orders = append(s.orders, o.ID)
+	return o
+}
+
+// address sends an order somewhere that nothing went before: every order that is not shipped takes it, and sending it again is no other change.
+func (s *shop) address(t *testing.T, where func() string, order string) *shoptest.Result {
+	return s.send(t, where, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
+		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.named.Add(1)), "city": "Leeds", "countryCode": "GB",
+	}})
+}
+
+// change changes an order in one of many ways.
+func (s *shop) change(t *testing.T, source *rand.Rand, where func() string) *shoptest.Result {
+	order := s.pick(source)
+	with := func(name string, value any) map[string]any {
+		return map[string]any{"orderId": order, name: value}
+	}
+	switch n := source.IntN(100); {
+	case n < 1:
+		return s.place(t, where, fmt.Sprintf("c%d", source.IntN(customers)))
+	case n < 11:
+		return s.send(t, where, "setOrderItem", map[string]any{"orderId": order, "sku": "p1", "quantity": 1 + source.IntN(1000)})
+	case n < 12:
+		field := []string{"confirmOrder", "deliverOrder", "cancelOrder"}[source.IntN(3)]
+		return s.send(t, where, field, with("idempotencyKey", fmt.Sprintf("move-%d", s.named.Add(1))))
+	default:
+		return s.address(t, where, order)
+	}
+}
+
+// work is one client, who makes changes until there are enough, and tells of each.
+func (s *shop) work(t *testing.T, number int, enough int64, where func() string, tell func()) {
+	source := rand.New(rand.NewPCG(29, uint64(number)))
+	for s.made.Load() < enough && !t.Failed() {
+		if s.change(t, source, where) != nil {
+			s.made.Add(1)
+			tell()
+		}
+	}
+}
+
+// timelines are the events of all orders as they stand in the table, in the order of their ids, and whose the orders are.
+func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string) {
+	t.Helper()
+	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner = map[string]string{}
+	for k, r := range audited.Records {
+		order, ok := strings.CutPrefix(k.PK, "ORDER#")
+		switch id, event := strings.CutPrefix(k.SK, "EVENT#"); {
+		case ok && event:
+			events = append(events, update{id, order})
+		case ok && k.SK == "#METADATA":
+			owner[order] = r.Text("customerId")
+		}
+	}
+	slices.SortFunc(events, func(a, b update) int { return cmp.Compare(a.ID, b.ID) })
+	return events, owner
+}
+
+// expected are the events that a follower is to be told who began behind one of them.
+func expected(f *follower, began string, events []update, owner map[string]string) []update {
+	var want []update
+	for _, e := range events {
+		if e.ID > began && (f.field == "orderUpdated" && e.OrderID == f.id || f.field == "customerOrders" && owner[e.OrderID] == f.id) {
+			want = append(want, e)
+		}
+	}
+	return want
+}
+
+// Two servers on one table; orders are changed through both, while one is killed and started again and again. Clients who follow
+// orders and customers through that one, and connect again behind the last update that they got, are told every event once and in
+// order; so are those of the other server, without ever connecting again. What other software changes is told as well, without an id.
+func TestResume(t *testing.T) {
+	instance := dynamolocal.Shared(t)
+	binary := shoptest.Build(t, "../..")
+	s := &shop{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
+	w := shoptest.World{Customers: customers, Products: 2, Warehouses: 1, Stock: 1_000_000_000}
+	storetest.Load(t, storetest.NewTable(t, s.db, dynamo.Options{Table: s.table}), w.Book(t))
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	environment := []string{
+		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=" + s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
+		// DynamoDB Local keeps tables apart by region and access key: these are those of its Client.
+		"AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
+	}
+	steady := shoptest.Start(t, binary, environment)
+	defer func() { steady.Kill(t) }()
+	mortal, door := shoptest.Start(t, binary, environment), newGate()
+	defer func() { mortal.Kill(t) }()
+	door.set(mortal.URL)
+	atSteady := func() string { return steady.URL }
+
+	for range ordersEach {
+		for c := range customers {
+			s.place(t, atSteady, fmt.Sprintf("c%d", c))
+		}
+	}
+	placed, owner := s.timelines(t)
+	if len(placed) != customers*ordersEach {
+		t.Fatalf("%d events, want one for each of %d orders", len(placed), customers*ordersEach)
+	}
+
+	ctx, stop := context.WithTimeout(t.Context(), patience+time.Duration(*changes)*100*time.Millisecond)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer func() { stop(); door.set(steady.URL) }() // nobody is left waiting for a server
+	began := map[*follower]string{}
+	var followers []*follower
+	follow := func(server, field, argument, id, after string, where func() string) {
+		f := newFollower(fmt.Sprintf("%s(%s) through the %s server", field, id, server), field, argument, id, after, where)
+		followers, began[f] = append(followers, f), after
+		running.Go(func() { f.run(ctx) })
+	}
+	first := map[string]string{}
+	for i, e := range placed {
+		if first[owner[e.OrderID]] == "" {
+			first[owner[e.OrderID]] = e.ID
+		}
+		switch {
+		case i%3 == 0:
+			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, door.where)
+		case i%12 == 1:
+			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, atSteady)
+		}
+	}
+	for c, id := range first {
+		follow("killed", "customerOrders", "customerId", c, id, door.where)
+		follow("killed", "customerOrders", "customerId", c, id, door.where)
+		follow("steady", "customerOrders", "customerId", c, id, atSteady)
+	}
+
+	start := time.Now()
+	enough := int64(*changes)
+	var work sync.WaitGroup
+	// through has a place for every change that is made through the server that is killed, so that nobody waits to tell.
+	through := make(chan struct{}, *changes+clients)
+	for i := range clients {
+		where, tell := atSteady, func() {}
+		if i%2 == 1 {
+			where, tell = door.where, func() { through <- struct{}{} }
+		}
+		work.Go(func() { s.work(t, i, enough, where, tell) })
+	}
+	go func() { work.Wait(); close(through) }()
+	source := rand.New(rand.NewPCG(29, 1_000_000))
+	kills, byMortal, lives := 0, 0, 1+source.IntN(20)
+	// Each server lives until some changes were made through it.
+	for range through {
+		if byMortal++; byMortal < lives {
+			continue
+		}
+		// First the gate, so that nobody knocks at a door behind which there is nobody.
+		door.set("")
+		mortal.Kill(t)
+		mortal = shoptest.Start(t, binary, environment)
+		door.set(mortal.URL)
+		kills++
+		lives = byMortal + 1 + source.IntN(20)
+	}
+	took := time.Since(start)
+	if t.Failed() {
+		return
+	}
+
+	// One more change of each order that is followed: behind it, nothing of what was before can still be on its way.
+	for _, f := range followers {
+		if f.field == "orderUpdated" && s.address(t, atSteady, f.id) == nil {
+			t.Logf("%s is finished, and ends where it is", f.id)
+		}
+	}
+	for c := range first {
+		s.place(t, door.where, c)
+	}
+	events, owner := s.timelines(t)
+	told, connected := 0, 0
+	for _, f := range followers {
+		want := expected(f, began[f], events, owner)
+		last := began[f]
+		if len(want) > 0 {
+			last = want[len(want)-1].ID
+		}
+		if err := f.wait(ctx, func() bool { return f.after >= last }); err != nil {
+			t.Errorf("%s waits for %s: %v", f.name, last, err)
+		}
+		if err := f.compare(want); err != nil {
+			t.Errorf("%s: %v", f.name, err)
+		}
+		told += len(want)
+		f.mu.Lock()
+		connected = max(connected, f.connected)
+		if n := f.connected; strings.Contains(f.name, "steady") && n != 1 {
+			t.Errorf("%s connected %d times", f.name, n)
+		}
+		if len(f.foreign) > 0 {
+			t.Errorf("%s was told of changes without an event: %q", f.name, f.foreign)
+		}
+		f.mu.Unlock()
+	}
+	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d followers were told %d events, and connected up to %d times",
+		s.made.Load(), took.Round(time.Millisecond), byMortal, kills, len(followers), told, connected)
+	if connected <= kills/2 || byMortal < *changes/10 {
+		t.Errorf("the test is weaker than it says")
+	}
+	storetest.Clean(t, s.db, s.table, 1)
+	s.others(ctx, t, followers)
+}
+
+// others lets other software change each order that is followed, and expects that all who follow it are told, without an id.
+func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) {
+	t.Helper()
+	followers = slices.DeleteFunc(followers, func(f *follower) bool { return f.field != "orderUpdated" })
+	for _, f := range followers {
+		if _, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &s.table, Key: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: "ORDER#" + f.id}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
+			},
+			UpdateExpression:          aws.String("SET theirs = :v"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":v": &types.AttributeValueMemberS{Value: "a remark"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range followers {
+		if err := f.wait(ctx, func() bool { return len(f.foreign) > 0 }); err != nil {
+			t.Errorf("%s waits for a change of other software: %v", f.name, err)
+		}
+		f.mu.Lock()
+		if !slices.Equal(f.foreign, []string{f.id}) {
+			t.Errorf("%s was told of changes without an event: %q", f.name, f.foreign)
+		}
+		f.mu.Unlock()
+	}
+}
