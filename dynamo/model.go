@@ -255,6 +255,8 @@ var (
 	patternCustomerOrder        = get("AP29", "an order when the customer is known", entityCustomerOrder, "Customer.order")
 	patternWarehouse            = get("AP30", "warehouse by id", entityWarehouse, "Query.warehouse", "Employee.warehouse", "InventoryLevel.warehouse")
 	patternWarehouses           = index("AP31", "all warehouses", entityWarehouse, Ascending, "Query.warehouses")
+	patternEventsBehind         = collection("AP32", "the events of an order from one to its last one", entityOrderEvent, "EVENT#", Ascending, "Subscription.orderUpdated", "Subscription.customerOrders")
+	patternLastEvent            = get("AP33", "the last event of a customer's orders", entityLastEvent, "Subscription.customerOrders")
 )
 
 // AccessPatterns returns every access pattern, by id.
@@ -265,7 +267,7 @@ func AccessPatterns() []AccessPattern {
 		patternProductInventory, patternInventoryLevel, patternTotalInventory, patternEmployee, patternEmployeesByName,
 		patternEmployees, patternWarehouseEmployees, patternEmployeesByJobTitle, patternEmployeeCustomers,
 		patternEmployeeOrders, patternCustomerOrdersPlaced, patternOrdersChosen, patternWholeOrder, patternEmailClaim,
-		patternTimeline, patternWarehouseInventory, patternCustomerOrder, patternWarehouse, patternWarehouses,
+		patternTimeline, patternWarehouseInventory, patternCustomerOrder, patternWarehouse, patternWarehouses, patternEventsBehind, patternLastEvent,
 	}
 }
 

@@ -270,12 +270,16 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is no address: give HOST:PORT, such as :8080", cfg.Addr)}
 	}
-	store, err := openForServing(ctx, cfg, env)
+	store, source, err := openForServing(ctx, cfg, env)
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}
+	if source != nil {
+		opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
+		defer opts.Feed.Close()
+	}
 	trusted, err := trust(cfg, &opts, log)
 	if err != nil {
 		return err
@@ -301,30 +305,31 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, cfg.Serving, log)
 }
 
-// openForServing returns an order book that can be served: the table is there and fits.
-func openForServing(ctx context.Context, cfg config.Config, env Environment) (*dynamo.Store, error) {
+// openForServing returns an order book that can be served, as the table is there and fits, and where its changes are told.
+func openForServing(ctx context.Context, cfg config.Config, env Environment) (*dynamo.Store, dynamo.FeedSource, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if cfg.Store == config.DynamoDB {
 		store, _, err := open(ctx, "serve", env)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return store, onTable(cfg, store.Check(ctx))
+		return store, nil, onTable(cfg, store.Check(ctx))
 	}
 	book, err := sampledata.Sample()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	store, err := dynamo.New(embedded.New().Client(), cfg.Table)
+	engine := embedded.New()
+	store, err := dynamo.New(engine.Client(), cfg.Table)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := store.CreateTable(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_, err = store.Load(ctx, book)
-	return store, err
+	return store, dynamo.Observed(engine), err
 }
 
 // welcome says where the server is and what to try.

@@ -117,6 +117,9 @@ func (s *Store) commit(ctx context.Context, actions []*action) (reasons []reason
 		reasons = append(reasons, why)
 	}
 	failed = slices.ContainsFunc(reasons, func(r reason) bool { return r.Code != reasonNone })
+	if !failed {
+		s.tell(actions)
+	}
 	return reasons, nil
 }
 

@@ -18,6 +18,7 @@
 //   - Placeholders, reserved words and the types of keys are checked before anything is written.
 //   - The setting of a table's time to live is kept. Nothing expires.
 //   - A scan's segments have different records.
+//   - The setting of a table's stream is kept. Its records are told in the process, to those who Observe the table.
 //
 // # What is not
 //
@@ -57,11 +58,12 @@ type Store struct {
 	operations map[string]operation
 	tables     map[string]*table
 	tokens     tokens
+	observers  map[*observer]struct{}
 }
 
 // New returns an empty store.
 func New() *Store {
-	s := &Store{engine: server.NewClient(), tables: map[string]*table{}, tokens: tokens{limit: 10_000, known: map[string]digest{}}}
+	s := &Store{engine: server.NewClient(), tables: map[string]*table{}, tokens: tokens{limit: 10_000, known: map[string]digest{}}, observers: map[*observer]struct{}{}}
 	s.operations = s.routes()
 	return s
 }

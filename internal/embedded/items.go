@@ -42,6 +42,7 @@ func (s *Store) updateItem(ctx context.Context, in *request) (*writtenItem, erro
 	if !errors.Is(err, errBeyond) {
 		return out, err
 	}
+	told := s.watching(ctx, in.TableName, in.Key)
 	by, err := s.engine.UpdateItem(ctx, &server.UpdateItemInput{
 		TableName: in.TableName, Key: in.Key, UpdateExpression: in.UpdateExpression, ConditionExpression: in.ConditionExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
@@ -59,6 +60,9 @@ func (s *Store) updateItem(ctx context.Context, in *request) (*writtenItem, erro
 		return nil, f
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := told(); err != nil {
 		return nil, err
 	}
 	return &writtenItem{Attributes: by.Attributes}, nil

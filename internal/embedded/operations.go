@@ -20,7 +20,7 @@ func (s *Store) routes() map[string]operation {
 		"CreateTable":        decoded(s.createTable),
 		"UpdateTable":        decoded(s.updateTable),
 		"DeleteTable":        decoded(s.deleteTable),
-		"DescribeTable":      decoded(s.engine.DescribeTable),
+		"DescribeTable":      decoded(s.describeTable),
 		"UpdateTimeToLive":   decoded(s.updateTimeToLive),
 		"DescribeTimeToLive": decoded(s.describeTimeToLive),
 		"GetItem":            decoded(s.engine.GetItem),
@@ -30,7 +30,7 @@ func (s *Store) routes() map[string]operation {
 		"Query":              decoded(s.engine.Query),
 		"Scan":               decoded(s.scan),
 		"BatchGetItem":       decoded(s.engine.BatchGetItem),
-		"BatchWriteItem":     decoded(s.engine.BatchWriteItem),
+		"BatchWriteItem":     decoded(s.batchWriteItem),
 		"TransactGetItems":   decoded(s.engine.TransactGetItems),
 		"TransactWriteItems": decoded(s.transactWriteItems),
 	}

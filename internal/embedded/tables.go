@@ -21,6 +21,8 @@ type table struct {
 	defined map[string]types.ScalarAttributeType
 	// expiry is the attribute of the time to live, "" where there is none.
 	expiry string
+	// stream is the setting of the stream, nil where it is off.
+	stream *types.StreamSpecification
 }
 
 func (s *Store) createTable(ctx context.Context, in *server.CreateTableInput) (*server.CreateTableOutput, error) {
@@ -36,16 +38,53 @@ func (s *Store) createTable(ctx context.Context, in *server.CreateTableInput) (*
 		}
 	}
 	t.define(in.AttributeDefinitions)
+	if on := in.StreamSpecification; on != nil && aws.ToBool(on.StreamEnabled) {
+		t.stream = on
+	}
 	s.tables[aws.ToString(in.TableName)] = t
+	t.describe(out.TableDescription)
 	return out, nil
 }
 
+// describe adds to the engine's description of the table what it does not know.
+func (t *table) describe(description any) {
+	if d, ok := description.(*types.TableDescription); ok {
+		d.StreamSpecification = t.stream
+	}
+}
+
+func (s *Store) describeTable(ctx context.Context, in *server.DescribeTableInput) (*server.DescribeTableOutput, error) {
+	out, err := s.engine.DescribeTable(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	s.tables[aws.ToString(in.TableName)].describe(out.Table)
+	return out, nil
+}
+
+// updateTable turns the stream on or off, too.
+//
+// Errors: ResourceNotFoundException, ValidationException where the stream is so already.
 func (s *Store) updateTable(ctx context.Context, in *server.UpdateTableInput) (*server.UpdateTableOutput, error) {
+	t, err := s.table(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	stream := in.StreamSpecification
+	if stream != nil && aws.ToBool(stream.StreamEnabled) == (t.stream != nil) {
+		return nil, invalid("Table already has, or has not, an enabled stream: %s", *in.TableName)
+	}
 	out, err := s.engine.UpdateTable(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	s.tables[aws.ToString(in.TableName)].define(in.AttributeDefinitions)
+	t.define(in.AttributeDefinitions)
+	if stream != nil {
+		if t.stream = stream; !aws.ToBool(stream.StreamEnabled) {
+			t.stream = nil
+		}
+	}
+	t.describe(out.TableDescription)
 	return out, nil
 }
 

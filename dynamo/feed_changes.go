@@ -1,0 +1,190 @@
+package dynamo
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// changes are changes of records that the source told at once: each as it was before and as it is after, nil for none.
+type changes struct {
+	feed          *Feed
+	before, after []map[string]types.AttributeValue
+	// images are the records of orders among them by the order's id, once somebody asks for one.
+	images map[string][]record
+}
+
+// tell makes changes of orders of them, and tells those who follow. Nothing is decoded that nobody follows. The feed's lock is held.
+//
+//   - A new event in the timeline of an order is told to those who follow the order, and the status that it moved to.
+//   - The record of a customer's last event is told to those who follow the customer: it is written with every event of the customer's
+//     orders, so what the stream tells of it are these events, in the order in which they were committed.
+//   - A record of an order that is written without an event, because other software wrote it, is told without one. What this program
+//     writes raises the record's version, and has an event.
+func (c *changes) tell() {
+	for i, after := range c.after {
+		before := c.before[i]
+		r := after
+		if r == nil {
+			r = before
+		}
+		k := keyOf(r)
+		switch {
+		case strings.HasPrefix(k.PK, entityOrder.PK.literal()) && k.SK == string(entityOrder.SK):
+			c.header(strings.TrimPrefix(k.PK, entityOrder.PK.literal()), before, after)
+		case strings.HasPrefix(k.PK, entityOrderEvent.PK.literal()) && strings.HasPrefix(k.SK, entityOrderEvent.SK.literal()):
+			if before == nil {
+				c.event(strings.TrimPrefix(k.PK, entityOrderEvent.PK.literal()), after)
+			}
+		case strings.HasPrefix(k.PK, entityLastEvent.PK.literal()) && k.SK == string(entityLastEvent.SK):
+			c.lastEvent(strings.TrimPrefix(k.PK, entityLastEvent.PK.literal()), before, after)
+		}
+	}
+}
+
+// event tells of a new entry in an order's timeline.
+func (c *changes) event(order string, after record) {
+	of := topic{topicOrder, order}
+	if !c.feed.followed(of) && !c.feed.statusFollowed() {
+		return
+	}
+	event, err := readEvent(after)
+	if err != nil {
+		c.feed.unreadable(err)
+		return
+	}
+	change := OrderChange{OrderID: commerce.OrderID(order), Event: event, Order: c.image(order, event.At)}
+	c.feed.tell(of, change)
+	if event.To != event.From {
+		c.feed.tellStatus(event.To, change)
+	}
+}
+
+// lastEvent tells of an event of any of a customer's orders.
+func (c *changes) lastEvent(customer string, before, after record) {
+	of := topic{topicCustomer, customer}
+	if after == nil || !c.feed.followed(of) {
+		return
+	}
+	was, is := reader{record: before}, reader{record: after}
+	if is.text("eventId") <= was.text("eventId") {
+		return // an import's, or a repair's
+	}
+	event, err := decodeEvent(after)
+	if err != nil {
+		c.feed.unreadable(err)
+		return
+	}
+	c.feed.tell(of, OrderChange{OrderID: event.OrderID, Event: event, Order: c.image(string(event.OrderID), event.At)})
+}
+
+// header tells of an order's record that was written without an event.
+func (c *changes) header(id string, before, after record) {
+	was, is := reader{record: before}, reader{record: after}
+	if after != nil && (is.number(attrVersion) > was.number(attrVersion) || before != nil && sameRecord(before, after)) {
+		return
+	}
+	of, customers := topic{topicOrder, id}, map[string]bool{}
+	heard := c.feed.followed(of)
+	for _, customer := range []string{was.text(attrCustomerID), is.text(attrCustomerID)} {
+		if customer != "" && c.feed.followed(topic{topicCustomer, customer}) {
+			customers[customer], heard = true, true
+		}
+	}
+	moved := after != nil && is.text("status") != was.text("status")
+	if !heard && (!moved || !c.feed.statusFollowed()) {
+		return
+	}
+	change := OrderChange{OrderID: commerce.OrderID(id)}
+	if after != nil {
+		order, err := c.feed.store.decodeOrder(after)
+		if err != nil {
+			c.feed.unreadable(err)
+			return
+		}
+		change.Order = order
+	}
+	c.feed.tell(of, change)
+	for customer := range customers {
+		c.feed.tell(topic{topicCustomer, customer}, change)
+	}
+	if moved {
+		c.feed.tellStatus(change.Order.Status, change)
+	}
+}
+
+// image is the order as the change of that time left it, nil where that did not come along. Changes of one order have different times.
+func (c *changes) image(order string, at time.Time) *commerce.Order {
+	if c.images == nil {
+		c.images = map[string][]record{}
+		for _, r := range c.after {
+			k := keyOf(r)
+			if strings.HasPrefix(k.PK, entityOrder.PK.literal()) && k.SK == string(entityOrder.SK) ||
+				strings.HasPrefix(k.PK, entityCustomerOrder.PK.literal()) && strings.HasPrefix(k.SK, entityCustomerOrder.SK.literal()) {
+				is := reader{record: r}
+				id := is.text("orderId")
+				c.images[id] = append(c.images[id], r)
+			}
+		}
+	}
+	for _, r := range c.images[order] {
+		if o, err := c.feed.store.decodeOrder(r); err == nil && o.UpdatedAt.Equal(at) {
+			return o
+		}
+	}
+	return nil
+}
+
+// readEvent reads an entry of a timeline.
+//
+// Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on behind it.
+func readEvent(r record) (*commerce.Event, error) {
+	event, err := decodeEvent(r)
+	if err != nil {
+		return nil, err
+	}
+	k := keyOf(r)
+	if k.SK != entityOrderEvent.SK.literal()+string(event.ID) || k.PK != entityOrderEvent.PK.literal()+string(event.OrderID) {
+		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.primaryKey(), event.ID, event.OrderID)
+	}
+	return event, nil
+}
+
+// followed tells whether anybody follows that. The lock is held.
+func (f *Feed) followed(t topic) bool { return len(f.followers[t]) > 0 }
+
+// statusFollowed tells whether anybody follows any status. The lock is held.
+func (f *Feed) statusFollowed() bool {
+	if f.followed(statusTopic(0)) {
+		return true
+	}
+	for _, status := range commerce.Statuses() {
+		if f.followed(statusTopic(status)) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell tells all who follow that, and cuts those who are too slow. The lock is held.
+func (f *Feed) tell(t topic, change OrderChange) {
+	list := f.followers[t]
+	// From the end, where one who is cut is replaced by one who was told already.
+	for i := len(list) - 1; i >= 0; i-- {
+		if w := list[i]; !w.tell(change) {
+			f.detach(w)
+		}
+	}
+}
+
+// tellStatus tells those who follow a status, and all statuses. The lock is held.
+func (f *Feed) tellStatus(status commerce.Status, change OrderChange) {
+	if status != 0 {
+		f.tell(statusTopic(status), change)
+		f.tell(statusTopic(0), change)
+	}
+}

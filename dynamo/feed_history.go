@@ -1,0 +1,216 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// history is what happened to what somebody follows, as the table tells it. All is read consistently.
+type history interface {
+	// lastEvent is the id of the last event that was committed, empty where there is none.
+	lastEvent(ctx context.Context) (commerce.EventID, error)
+	// events are the first events from one to another, both included, and whether there are more; those of more than one order at
+	// once. All that is there up to the last one was committed when lastEvent gave it, so nothing can come between them later.
+	//
+	// Errors: commerce.InvalidError where there are too many, those of failed.
+	events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error)
+	// unknown says of an id that there is no such event.
+	unknown() error
+}
+
+// The limits of what a follower can have missed.
+const (
+	// eventPage is how many events of an order are read at once.
+	eventPage = 100
+	// maxMissedEvents and maxMissedOrders are how many events, of how many orders, a customer's follower can have missed.
+	maxMissedEvents = 10_000
+	maxMissedOrders = 1_000
+)
+
+// orderHistory is an order's timeline (AP32).
+type orderHistory struct {
+	feed      *Feed
+	partition string
+}
+
+func (h *orderHistory) lastEvent(ctx context.Context) (commerce.EventID, error) {
+	records, _, err := h.feed.store.query(ctx, &patternEventsBehind, h.partition, string(patternEventsBehind.SK), bounds{}, 1, false)
+	if err != nil || len(records) == 0 {
+		return "", err
+	}
+	return eventIDOf(records[0]), nil
+}
+
+func (h *orderHistory) events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error) {
+	var events []*commerce.Event
+	for next := from; ; {
+		page, after, err := h.feed.timeline(ctx, h.partition, next, to)
+		if err != nil {
+			return nil, false, err
+		}
+		// The first may be the one that the caller has, and a page of none that can be read would lead nowhere.
+		if events = append(events, page...); after == "" || len(events) > 1 {
+			return events, after != "", nil
+		}
+		next = after
+	}
+}
+
+func (h *orderHistory) unknown() error {
+	return commerce.For("after", commerce.Invalid("is the id of no event of this order: give the id of the last update that came, or read the order and follow it without `after`"))
+}
+
+// customerHistory is what happened to the orders of a customer: the record of the last event (AP33), and the timelines of those of the
+// customer's orders (AP2) that changed (AP32).
+type customerHistory struct {
+	feed      *Feed
+	partition string
+	// since is the first id that an event behind the beginning can have, where there was none then.
+	since commerce.EventID
+}
+
+func (h *customerHistory) lastEvent(ctx context.Context) (commerce.EventID, error) {
+	r, err := h.feed.store.get(ctx, &patternLastEvent, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
+	if errors.Is(err, commerce.ErrNotFound) {
+		if h.since == "" {
+			first, _ := commerce.FirstULID(h.feed.store.now())
+			h.since = commerce.EventID(first)
+		}
+		return "", nil
+	}
+	at := reader{record: r}
+	return commerce.EventID(at.text("eventId")), err
+}
+
+func (h *customerHistory) unknown() error {
+	return commerce.For("after", commerce.Invalid("is the id of no event of this customer's orders: give the id of the last update that came, or read the orders and follow them without `after`"))
+}
+
+// events reads all of them. Without a last event, which tables have only since their orders' events were written with one, there is no
+// saying up to which event all are committed; but there will be one with the next.
+func (h *customerHistory) events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error) {
+	events, err := h.upTo(ctx, cmp.Or(from, h.since), to)
+	if err != nil || to != "" {
+		return events, false, err
+	}
+	if to, err = h.lastEvent(ctx); err != nil || to == "" {
+		return events, false, err
+	}
+	events, err = h.upTo(ctx, cmp.Or(from, h.since), to)
+	return events, false, err
+}
+
+// upTo are the events from one to another, or to the end where that is empty.
+func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
+	since, ok := from.Time()
+	if !ok {
+		return nil, h.unknown()
+	}
+	orders, err := h.changed(ctx, since)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var events []*commerce.Event
+	err = Parallel(ctx, len(orders), maxCatchingUp, func(ctx context.Context, i int) error {
+		for next := from; ; {
+			page, after, err := h.feed.timeline(ctx, orders[i], next, to)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			events = append(events, page...)
+			n := len(events)
+			mu.Unlock()
+			if n > maxMissedEvents {
+				return tooMuchMissed()
+			}
+			if next = after; next == "" {
+				return nil
+			}
+		}
+	})
+	slices.SortFunc(events, func(a, b *commerce.Event) int { return cmp.Compare(a.ID, b.ID) })
+	return events, err
+}
+
+// changed are the partitions of the customer's orders that something has happened to since then.
+func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]string, error) {
+	var orders []string
+	for b := (bounds{}); ; {
+		p := &patternCustomerOrders
+		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			at := reader{record: r}
+			id := strings.TrimPrefix(at.text(attrSK), string(p.SK))
+			b.to = id
+			// A time that cannot be read is none that is before.
+			if updated := at.timeOr("updatedAt", since); at.err() == nil && updated.Before(since) {
+				continue
+			}
+			partition, err := entityOrderEvent.PK.Key(id)
+			if err != nil {
+				continue // what no order's id can be
+			}
+			if orders = append(orders, partition); len(orders) > maxMissedOrders {
+				return nil, tooMuchMissed()
+			}
+		}
+		if !more {
+			return orders, nil
+		}
+	}
+}
+
+func tooMuchMissed() error {
+	return commerce.For("after", commerce.Invalid("is of too long ago: more than %d events or %d orders lie behind it; read the orders and follow them without `after`", maxMissedEvents, maxMissedOrders))
+}
+
+// timeline is a page of an order's events from one to another, both included, and from where to read on, empty where that was all. The
+// end is open where to is empty. Events that cannot be read are left out.
+func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
+	b := bounds{from: string(from)}
+	if to != "" {
+		b.to = justAfter(string(to))
+	}
+	if b.empty() {
+		return nil, "", nil
+	}
+	p := &patternEventsBehind
+	records, more, err := f.store.query(ctx, p, partition, string(p.SK), b, eventPage, true)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, r := range records {
+		event, err := readEvent(r)
+		if err != nil {
+			f.unreadable(err)
+			continue
+		}
+		events = append(events, event)
+	}
+	if more && len(records) > 0 {
+		next = commerce.EventID(justAfter(string(eventIDOf(records[len(records)-1]))))
+	}
+	return events, next, nil
+}
+
+// eventIDOf is the id that an event's key tells.
+func eventIDOf(r record) commerce.EventID {
+	return commerce.EventID(strings.TrimPrefix(keyOf(r).SK, string(patternEventsBehind.SK)))
+}
+
+// unreadable reports a record that nobody can be told.
+func (f *Feed) unreadable(err error) {
+	f.log.Error("a change cannot be told to those who follow", "error", err)
+}

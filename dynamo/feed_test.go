@@ -1,0 +1,479 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// guard ends tests that would hang. Nothing is measured by it.
+const guard = 60 * time.Second
+
+// followed is a shop whose changes are followed.
+type followed struct {
+	t     testing.TB
+	db    *dynamodb.Client
+	table string
+	store *dynamo.Store
+	feed  *dynamo.Feed
+	ctx   context.Context
+}
+
+// newFollowed has customers c1 and c2 and product p1, a million pieces of it.
+func newFollowed(t testing.TB, db *dynamodb.Client, opts dynamo.FeedOptions) *followed {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), guard)
+	t.Cleanup(cancel)
+	f := &followed{t: t, db: db, table: storetest.TableName(), ctx: ctx}
+	f.store = storetest.NewTable(t, db, dynamo.Options{Table: f.table})
+	price, err := commerce.ParseMoney("1.00", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	storetest.Load(t, f.store, commerce.Book{
+		Customers: []commerce.Customer{{ID: "c1", Name: "One", Email: "one@example.com", CreatedAt: at, UpdatedAt: at}, {ID: "c2", Name: "Two", Email: "two@example.com", CreatedAt: at, UpdatedAt: at}},
+		Products:  []commerce.Product{{SKU: "p1", Name: "Pin", Category: "pins", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
+	})
+	f.feed = storetest.Feed(t, db, f.store, opts)
+	return f
+}
+
+var caller = dynamo.Caller{Name: "tester"}
+
+func (f *followed) place(customer commerce.CustomerID) commerce.OrderID {
+	f.t.Helper()
+	o, err := f.store.PlaceOrder(f.ctx, caller, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p1", Quantity: 1}}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return o.ID
+}
+
+// set changes how many pieces an order has: a change of no status.
+func (f *followed) set(id commerce.OrderID, quantity int) {
+	f.t.Helper()
+	if _, err := f.store.SetOrderItem(f.ctx, caller, commerce.OrderItemChange{OrderID: id, SKU: "p1", Quantity: quantity}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *followed) move(id commerce.OrderID, to commerce.Status) {
+	f.t.Helper()
+	if _, err := f.store.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: to}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *followed) timeline(id commerce.OrderID) []commerce.EventID {
+	f.t.Helper()
+	page, err := f.store.Consistent().Timeline(f.ctx, id, dynamo.Page{Limit: 1000})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ids := make([]commerce.EventID, len(page.Items))
+	for i, e := range page.Items {
+		ids[i] = e.ID
+	}
+	return ids
+}
+
+func (f *followed) order(id commerce.OrderID, after commerce.EventID) *dynamo.Following {
+	f.t.Helper()
+	return f.following(f.feed.Order(f.ctx, id, after))
+}
+
+func (f *followed) customer(id commerce.CustomerID, after commerce.EventID) *dynamo.Following {
+	f.t.Helper()
+	return f.following(f.feed.CustomerOrders(f.ctx, id, after))
+}
+
+func (f *followed) status(status commerce.Status) *dynamo.Following {
+	f.t.Helper()
+	return f.following(f.feed.OrderStatus(f.ctx, status))
+}
+
+func (f *followed) following(w *dynamo.Following, err error) *dynamo.Following {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(w.Close)
+	return w
+}
+
+func (f *followed) next(w *dynamo.Following) dynamo.OrderChange {
+	f.t.Helper()
+	change, err := w.Next(f.ctx)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return change
+}
+
+// told says what a change was.
+func told(c dynamo.OrderChange) string {
+	if c.Event == nil {
+		if c.Order == nil {
+			return "gone"
+		}
+		return "written " + c.Order.Status.String()
+	}
+	return string(c.Event.Type)
+}
+
+// wants reads as many changes as want has words.
+func (f *followed) wants(w *dynamo.Following, want string) {
+	f.t.Helper()
+	var got []string
+	for range strings.Split(want, ", ") {
+		got = append(got, told(f.next(w)))
+	}
+	if text := strings.Join(got, ", "); text != want {
+		f.t.Errorf("told: %s\nwant: %s", text, want)
+	}
+}
+
+// nothing tells that nothing waits for followers: what is done next is what they are told next.
+func (f *followed) nothing(ws ...*dynamo.Following) {
+	f.t.Helper()
+	for _, w := range ws {
+		ctx, cancel := context.WithCancel(f.ctx)
+		cancel()
+		// A context that has ended gives what is at hand all the same.
+		if c, err := w.Next(ctx); err == nil {
+			f.t.Errorf("told %s", told(c))
+		}
+	}
+}
+
+func TestAnOrderIsFollowed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		before := f.place("c1")
+		f.set(before, 2)
+		w, other := f.order(before, ""), f.order(f.place("c1"), "")
+		f.set(before, 3)
+		f.move(before, commerce.Confirmed)
+		f.move(before, commerce.Cancelled)
+		f.wants(w, "item_set, confirmed, cancelled")
+		f.nothing(w, other)
+		last := f.timeline(before)[4]
+		if again := f.order(before, last); again != nil {
+			f.nothing(again)
+		}
+	})
+}
+
+// What is told carries the order as that very change left it.
+func TestTheOrderComesAlong(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		id := f.place("c1")
+		ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
+		for quantity := 2; quantity < 10; quantity++ {
+			f.set(id, quantity)
+		}
+		came := 0
+		for _, w := range []*dynamo.Following{ofOrder, ofCustomer} {
+			for quantity := 2; quantity < 10; quantity++ {
+				c := f.next(w)
+				if c.OrderID != id || c.Event == nil {
+					t.Fatalf("told of %s: %+v", c.OrderID, c)
+				}
+				if c.Order != nil {
+					came++
+					if got := c.Order.Items[0].Quantity; got != quantity || c.Order.Version != quantity {
+						t.Errorf("version %d with %d pieces, want %d", c.Order.Version, got, quantity)
+					}
+				}
+			}
+		}
+		if came == 0 {
+			t.Error("no order came along")
+		}
+	})
+}
+
+func TestACustomersOrdersAreFollowed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		old := f.place("c1")
+		w, other := f.customer("c1", ""), f.customer("c2", "")
+		fresh := f.place("c1")
+		f.set(old, 2)
+		f.move(fresh, commerce.Confirmed)
+		f.place("c2")
+		f.wants(w, "placed, item_set, confirmed")
+		f.wants(other, "placed")
+		f.nothing(w, other)
+	})
+}
+
+func TestStatusesAreFollowed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		all, pending, cancelled := f.status(0), f.status(commerce.Pending), f.status(commerce.Cancelled)
+		id := f.place("c1")
+		f.set(id, 2)
+		f.move(id, commerce.Confirmed)
+		f.move(id, commerce.Cancelled)
+		f.wants(all, "placed, confirmed, cancelled")
+		f.wants(pending, "placed")
+		f.wants(cancelled, "cancelled")
+		f.nothing(all, pending, cancelled)
+	})
+}
+
+// Other software writes no events, and knows no versions.
+func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		id := f.place("c1")
+		ofOrder, ofCustomer, pending, shipped := f.order(id, ""), f.customer("c1", ""), f.status(commerce.Pending), f.status(commerce.Shipped)
+		k := key("ORDER#"+string(id), "#METADATA")
+		out, err := db.GetItem(f.ctx, &dynamodb.GetItemInput{TableName: &f.table, Key: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := out.Item
+		write := func(change item) {
+			t.Helper()
+			for name, v := range change {
+				rec[name] = v
+			}
+			if _, err := db.PutItem(f.ctx, &dynamodb.PutItemInput{TableName: &f.table, Item: rec}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(item{"note": text("n")})
+		write(item{"note": text("n")}) // changes nothing
+		write(item{"status": text("shipped")})
+		write(item{"total": text("damaged")}) // cannot be read
+		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: k}); err != nil {
+			t.Fatal(err)
+		}
+		f.wants(ofOrder, "written pending, written shipped, gone")
+		f.wants(ofCustomer, "written pending, written shipped, gone")
+		f.wants(shipped, "written shipped")
+		f.nothing(ofOrder, ofCustomer, pending, shipped)
+	})
+}
+
+// A record that cannot be read is reported once, and what follows is told.
+func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		var log lines
+		f := newFollowed(t, db, dynamo.FeedOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		id := f.place("c1")
+		first := f.timeline(id)[0]
+		w, _ := f.order(id, ""), f.order(id, "")
+		damaged := key("ORDER#"+string(id), "EVENT#7ZZZZZZZZZ0000000000000000")
+		if _, err := db.PutItem(f.ctx, &dynamodb.PutItemInput{TableName: &f.table, Item: damaged}); err != nil {
+			t.Fatal(err)
+		}
+		f.set(id, 2)
+		f.wants(w, "item_set")
+		if n := log.count("cannot be told"); n != 1 {
+			t.Errorf("it was reported %d times:\n%s", n, log.text())
+		}
+		f.wants(f.order(id, first), "item_set")
+	})
+}
+
+// lines are what was logged.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *lines) count(of string) int { return strings.Count(l.text(), of) }
+
+func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		a := f.place("c1")
+		b := f.place("c1")
+		for quantity := 2; quantity < 130; quantity++ { // more than a page
+			f.set(a, quantity)
+		}
+		f.move(b, commerce.Confirmed)
+		ids := f.timeline(a)
+		w := f.order(a, ids[1])
+		f.set(a, 1)
+		for i := 2; i < len(ids); i++ {
+			if c := f.next(w); c.Event.ID != ids[i] || c.OrderID != a {
+				t.Fatalf("told %s, want event %d, %s", c.Event.ID, i, ids[i])
+			}
+		}
+		f.wants(w, "item_set")
+		f.nothing(w)
+
+		w = f.customer("c1", ids[0])
+		f.move(b, commerce.Cancelled)
+		f.wants(w, "placed"+strings.Repeat(", item_set", 128)+", confirmed, item_set, cancelled")
+		f.nothing(w)
+	})
+}
+
+// A last event is known since the program writes it. Before, there were timelines.
+func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		a, b := f.place("c1"), f.place("c1")
+		f.move(a, commerce.Confirmed)
+		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: key("CUSTOMER#c1", "LAST_EVENT")}); err != nil {
+			t.Fatal(err)
+		}
+		w := f.customer("c1", f.timeline(a)[0])
+		f.move(b, commerce.Cancelled)
+		f.wants(w, "placed, confirmed, cancelled")
+		f.nothing(w)
+	})
+}
+
+func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		a := f.place("c1")
+		b := f.place("c2")
+		f.set(a, 2)
+		for name, follow := range map[string]func() (*dynamo.Following, error){
+			"an event of another order":       func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
+			"no event":                        func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "no") },
+			"an event that is not yet":        func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
+			"an order that is not":            func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
+			"an event of another customer":    func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
+			"no event of a customer":          func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
+			"an event of before the customer": func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000") },
+			"a customer who is not":           func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
+		} {
+			_, err := follow()
+			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if n := f.feed.Followers(); n != 0 {
+			t.Errorf("%d follow still", n)
+		}
+	})
+}
+
+// Who does not take what is told is cut, gets what was told before, and can go on behind it.
+func TestASlowFollowerIsCut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 3})
+		id := f.place("c1")
+		ofOrder, ofCustomer, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.order(id, "")
+		for quantity := 2; quantity < 7; quantity++ {
+			f.set(id, quantity)
+			f.next(quick)
+		}
+		for range 5 {
+			f.place("c2")
+		}
+		for _, w := range []*dynamo.Following{ofOrder, ofCustomer, ofAll} {
+			var last commerce.EventID
+			for range 3 {
+				last = f.next(w).Event.ID
+			}
+			if _, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrTooSlow) {
+				t.Errorf("got %v", err)
+			}
+			if w == ofOrder {
+				f.wants(f.order(id, last), "item_set, item_set")
+			}
+		}
+		f.nothing(quick)
+	})
+}
+
+// Who is reading what was missed is not slow, however much happens meanwhile.
+func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 3})
+		id := f.place("c1")
+		first := f.timeline(id)[0]
+		f.set(id, 2)
+		ofOrder, ofCustomer, seen := f.order(id, first), f.customer("c1", first), f.order(id, "")
+		for quantity := 3; quantity < 13; quantity++ {
+			f.set(id, quantity)
+			f.next(seen) // the stream has told it
+		}
+		for _, w := range []*dynamo.Following{ofOrder, ofCustomer} {
+			f.wants(w, "item_set"+strings.Repeat(", item_set", 10))
+		}
+		f.set(id, 1)
+		f.set(id, 2)
+		for _, w := range []*dynamo.Following{ofOrder, ofCustomer, seen} {
+			f.wants(w, "item_set, item_set")
+			f.nothing(w)
+		}
+	})
+}
+
+func TestFollowersLeave(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		id := f.place("c1")
+		var ws []*dynamo.Following
+		for range 10 {
+			ws = append(ws, f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(commerce.Shipped))
+		}
+		for i := range ws {
+			w := ws[(i*7)%len(ws)]
+			w.Close()
+			w.Close()
+			if n := f.feed.Followers(); n != len(ws)-1-i {
+				t.Errorf("%d follow, want %d", n, len(ws)-1-i)
+			}
+			if _, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrNotFollowing) {
+				t.Errorf("got %v", err)
+			}
+		}
+		// The first after the last begins anew.
+		w := f.order(id, "")
+		f.set(id, 2)
+		f.wants(w, "item_set")
+
+		waiting := make(chan error)
+		go func() {
+			_, err := w.Next(f.ctx)
+			waiting <- err
+		}()
+		w.Close()
+		if err := <-waiting; !errors.Is(err, dynamo.ErrNotFollowing) {
+			t.Errorf("got %v", err)
+		}
+		w = f.order(id, "")
+		f.feed.Close()
+		if _, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, dynamo.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
