@@ -25,6 +25,10 @@ var (
 	ErrTableExists = errors.New("the table exists already")
 	// ErrTableMismatch: the table's keys or index are not the model's.
 	ErrTableMismatch = errors.New("the table does not fit the model")
+	// ErrNoStream: the table has no stream that tells what its records were and are.
+	ErrNoStream = fmt.Errorf("%w: the table has no stream that tells changes; `ordergraph table create` turns it on", ErrUnavailable)
+	// ErrOtherStream: the table has a stream of another kind, which has to be turned off first.
+	ErrOtherStream = errors.New("the table's stream does not tell what records were and are")
 )
 
 // ShardsError tells that a table was written with another number of shards than the store reads, so that lists would look

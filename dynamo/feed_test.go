@@ -361,14 +361,16 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 		b := f.place("c2")
 		f.set(a, 2)
 		for name, follow := range map[string]func() (*dynamo.Following, error){
-			"an event of another order":       func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
-			"no event":                        func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "no") },
-			"an event that is not yet":        func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
-			"an order that is not":            func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
-			"an event of another customer":    func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
-			"no event of a customer":          func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
-			"an event of before the customer": func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000") },
-			"a customer who is not":           func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
+			"an event of another order":    func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
+			"no event":                     func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "no") },
+			"an event that is not yet":     func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
+			"an order that is not":         func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
+			"an event of another customer": func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
+			"no event of a customer":       func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
+			"an event of before the customer": func() (*dynamo.Following, error) {
+				return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000")
+			},
+			"a customer who is not": func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
 		} {
 			_, err := follow()
 			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {

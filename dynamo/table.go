@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CreateTable makes the table and its index, paid by request, waits until it can be used, and lets DynamoDB delete idempotency
-// records that have expired.
+// CreateTable makes the table, its index and its stream, paid by request, waits until it can be used, and lets DynamoDB delete
+// idempotency records that have expired.
 //
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
@@ -27,6 +27,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		AttributeDefinitions: attributes,
 		KeySchema:            tableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
+		StreamSpecification:  wantedStream(),
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
 			IndexName:  aws.String(indexName),
 			KeySchema:  indexKeySchema(),
@@ -38,11 +39,45 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	}
 	// Only Amazon's takes its time; the local engines answer when the table is there.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
-		if err := dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 5*time.Minute); err != nil {
+		if err := s.waitForTable(ctx); err != nil {
 			return failed("CreateTable", s.table, err)
 		}
 	}
 	return s.EnableExpiry(ctx)
+}
+
+// waitForTable waits until the table can be used.
+func (s *Store) waitForTable(ctx context.Context) error {
+	return dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 5*time.Minute)
+}
+
+// wantedStream is the setting of a stream by which changes can be followed.
+func wantedStream() *types.StreamSpecification {
+	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(wantedView)}
+}
+
+// EnableStream lets DynamoDB keep a stream of the table's changes, of the records as they were and as they are. It does nothing where
+// that is so already.
+//
+// Errors: ErrOtherStream where there is one of another kind, ErrNoTable, ErrUnavailable, ErrAccessDenied.
+func (s *Store) EnableStream(ctx context.Context) error {
+	is, err := s.stream(ctx)
+	if err != nil || is.View == wantedView {
+		return err
+	}
+	if is.View != "" {
+		return fmt.Errorf("%w: it has a stream of %s, and subscriptions need one of %s", ErrOtherStream, is.View, wantedView)
+	}
+	out, err := s.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table, StreamSpecification: wantedStream()})
+	if err != nil {
+		return failed("UpdateTable", s.table, err)
+	}
+	if d := out.TableDescription; d != nil && d.TableStatus == types.TableStatusUpdating {
+		if err := s.waitForTable(ctx); err != nil {
+			return failed("UpdateTable", s.table, err)
+		}
+	}
+	return nil
 }
 
 // EnableExpiry lets DynamoDB delete idempotency records that have expired. It does nothing where that is so already.
@@ -89,6 +124,8 @@ type TableDescription struct {
 	Misplaced *ShardsError
 	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else depends on it.
 	Expires bool
+	// Followable is nil where changes can be followed, else ErrNoStream with what is missing. Only subscriptions depend on it.
+	Followable error
 }
 
 // Mismatch is nil where the table can be used.
@@ -124,7 +161,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 		return TableDescription{}, failed("DescribeTable", s.table, err)
 	}
 	t := out.Table
-	d := TableDescription{Name: s.table, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes)}
+	d := TableDescription{Name: s.table, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: streamOf(t).missing()}
 	differ := func(what, want, have string) {
 		if want != have {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
@@ -210,6 +247,17 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	return d.Mismatch()
+}
+
+// CheckStream tells whether changes of the table can be followed.
+//
+// Errors: ErrNoStream, and those of DescribeTable.
+func (s *Store) CheckStream(ctx context.Context) error {
+	is, err := s.stream(ctx)
+	if err != nil {
+		return err
+	}
+	return is.missing()
 }
 
 func schemaText(schema []types.KeySchemaElement) string {

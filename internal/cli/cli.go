@@ -207,6 +207,8 @@ func explainFailure(err error, getenv func(string) string) string {
 		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", table)
 	case errors.Is(err, dynamo.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; name another with ORDERGRAPH_TABLE, and make it with `ordergraph table create`", table, err)
+	case errors.Is(err, dynamo.ErrOtherStream):
+		return fmt.Sprintf("table %s: %v: turn that off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; its readers have to change to the new one", table, err, table)
 	case errors.Is(err, dynamo.ErrAccessDenied):
 		return fmt.Sprintf("DynamoDB refuses the credentials: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
 	case errors.Is(err, dynamo.ErrUnavailable):
@@ -236,19 +238,25 @@ func reason(err error) string {
 
 // open returns the order book on DynamoDB; the embedded store has nothing that outlives the command.
 func open(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
+	store, _, cfg, err := openWithStream(ctx, command, env)
+	return store, cfg, err
+}
+
+// openWithStream is open, and where the table's changes are told.
+func openWithStream(ctx context.Context, command string, env Environment) (*dynamo.Store, dynamo.FeedSource, config.Config, error) {
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
-		return nil, cfg, err
+		return nil, nil, cfg, err
 	}
 	if cfg.Store == config.Embedded {
-		return nil, cfg, fmt.Errorf("%s works on DynamoDB, the embedded store lives only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
+		return nil, nil, cfg, fmt.Errorf("%s works on DynamoDB, the embedded store lives only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
 	}
-	db, err := config.OpenDynamoDB(ctx)
+	db, streams, err := config.OpenDynamoDB(ctx)
 	if err != nil {
-		return nil, cfg, err
+		return nil, nil, cfg, err
 	}
 	store, err := dynamo.New(db, cfg.Table)
-	return store, cfg, err
+	return store, dynamo.Streamed(streams, dynamo.StreamOptions{}), cfg, err
 }
 
 // startTimeout is how long the checks at the start may take.
@@ -270,16 +278,14 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is no address: give HOST:PORT, such as :8080", cfg.Addr)}
 	}
-	store, source, err := openForServing(ctx, cfg, env)
+	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	store, source, err := openForServing(ctx, cfg, env, log)
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}
-	if source != nil {
-		opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
-		defer opts.Feed.Close()
-	}
+	opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
+	defer opts.Feed.Close()
 	trusted, err := trust(cfg, &opts, log)
 	if err != nil {
 		return err
@@ -306,15 +312,22 @@ func serve(ctx context.Context, args []string, env Environment) error {
 }
 
 // openForServing returns an order book that can be served, as the table is there and fits, and where its changes are told.
-func openForServing(ctx context.Context, cfg config.Config, env Environment) (*dynamo.Store, dynamo.FeedSource, error) {
+func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, dynamo.FeedSource, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if cfg.Store == config.DynamoDB {
-		store, _, err := open(ctx, "serve", env)
+		store, source, _, err := openWithStream(ctx, "serve", env)
 		if err != nil {
 			return nil, nil, err
 		}
-		return store, nil, onTable(cfg, store.Check(ctx))
+		if err := store.Check(ctx); err != nil {
+			return nil, nil, onTable(cfg, err)
+		}
+		// All else works without; when the stream is turned on, subscriptions work without a restart.
+		if err := store.CheckStream(ctx); err != nil {
+			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
+		}
+		return store, source, nil
 	}
 	book, err := sampledata.Sample()
 	if err != nil {
@@ -391,6 +404,11 @@ func table(ctx context.Context, args []string, env Environment) error {
 	} else {
 		fmt.Fprint(env.Stdout, "expiry   off: idempotency records stay for ever; `ordergraph table create` turns it on\n")
 	}
+	if d.Followable == nil {
+		fmt.Fprint(env.Stdout, "stream   on: subscriptions are told what changes\n")
+	} else {
+		fmt.Fprintf(env.Stdout, "stream   off: no subscriptions (%v)\n", d.Followable)
+	}
 	err = d.Mismatch()
 	if err == nil {
 		fmt.Fprint(env.Stdout, "fits     yes\n")
@@ -408,6 +426,9 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 			return onTable(cfg, err)
 		}
 		if err := store.EnableExpiry(ctx); err != nil {
+			return onTable(cfg, err)
+		}
+		if err := store.EnableStream(ctx); err != nil {
 			return onTable(cfg, err)
 		}
 		fmt.Fprintf(env.Stdout, "Table %s already exists, and fits the model.\n", cfg.Table.Table)

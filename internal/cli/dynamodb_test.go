@@ -29,7 +29,7 @@ func awsEnvironment(t *testing.T, settings ...string) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	for _, s := range append([]string{
 		"AWS_REGION=", "AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_SESSION_TOKEN=",
-		"AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_WEB_IDENTITY_TOKEN_FILE=", "AWS_ROLE_ARN=",
+		"AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=", "AWS_WEB_IDENTITY_TOKEN_FILE=", "AWS_ROLE_ARN=",
 		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=", "AWS_CONTAINER_CREDENTIALS_FULL_URI=",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_MAX_ATTEMPTS=1", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
 	}, settings...) {
@@ -111,6 +111,46 @@ func TestCreateTableTwice(t *testing.T) {
 	_, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t, table, "ready")
 	run(t, "table create", variables...).checkDone(t, table, "already exists", "fits")
+}
+
+// A table of before there were subscriptions has no stream: it is served, the log tells, and creating it again turns the stream on.
+func TestATableWithoutAStream(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t, "ready")
+	run(t, "table describe", variables...).checkDone(t, "stream   on")
+	set := func(on bool, view types.StreamViewType) {
+		t.Helper()
+		_, err := db.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: &table, StreamSpecification: &types.StreamSpecification{StreamEnabled: &on, StreamViewType: view}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(false, "")
+	run(t, "table describe", variables...).checkDone(t, "stream   off", "ordergraph table create")
+	ctx, stop := context.WithCancel(context.Background())
+	c := begin(ctx, "-addr 127.0.0.1:0", variables...)
+	addr := <-c.listening
+	if status, body := get(t, "http://"+addr.String()+"/readyz"); status != http.StatusOK {
+		t.Errorf("readyz: status %d, body %s", status, body)
+	}
+	stop()
+	<-c.done
+	if log := c.stderr.String(); !strings.Contains(log, "subscriptions are not served") || !strings.Contains(log, "ordergraph table create") {
+		t.Errorf("the log does not tell what to do: %s", log)
+	}
+	set(true, types.StreamViewTypeKeysOnly)
+	run(t, "table describe", variables...).checkDone(t, "stream   off", "KEYS_ONLY")
+	run(t, "table create", variables...).checkFailed(t, 1, "KEYS_ONLY", "StreamEnabled=false", table)
+	set(false, "")
+	run(t, "table create", variables...).checkDone(t, "already exists")
+	run(t, "table describe", variables...).checkDone(t, "stream   on")
+}
+
+// Streams are read where the tables are, unless they have an endpoint of their own.
+func TestAnEndpointOfStreamsThatIsNone(t *testing.T) {
+	atEndpoint(t, "http://127.0.0.1:1")
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "nowhere")
+	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "nowhere", "http://")
 }
 
 func TestTablesThatDoNotFit(t *testing.T) {

@@ -8,9 +8,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/smithy-go/logging"
 )
 
@@ -26,14 +28,23 @@ const answerTimeout = 3 * time.Second
 // while.
 const credentialsTimeout = 10 * time.Second
 
-// OpenDynamoDB returns a client with the SDK's usual settings: AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared
-// configuration, and the chain of credentials.
+// The variables of endpoints, as the SDK calls them.
+const (
+	endpointOfTables  = "AWS_ENDPOINT_URL_DYNAMODB"
+	endpointOfStreams = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
+)
+
+// OpenDynamoDB returns clients of DynamoDB and of its streams with the SDK's usual settings: AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the
+// shared configuration, and the chain of credentials. Where an endpoint is set for tables only, streams are read there, too: DynamoDB
+// Local and engines like it answer both at one.
 //
 // Errors: one that says which setting is missing.
-func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, error) {
-	if endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
-		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("AWS_ENDPOINT_URL_DYNAMODB is %q: set it to a URL such as http://localhost:8000", endpoint)
+func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
+	for _, name := range []string{endpointOfTables, endpointOfStreams} {
+		if endpoint := os.Getenv(name); endpoint != "" {
+			if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				return nil, nil, fmt.Errorf("%s is %q: set it to a URL such as http://localhost:8000", name, endpoint)
+			}
 		}
 	}
 	// The SDK's own log says nothing that its errors do not say, and says it to standard error.
@@ -43,15 +54,21 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, error) {
 		t.ResponseHeaderTimeout = answerTimeout
 	})))
 	if err != nil {
-		return nil, fmt.Errorf("read the AWS configuration: %w", err)
+		return nil, nil, fmt.Errorf("read the AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
-		return nil, fmt.Errorf("no AWS region is set: set AWS_REGION, such as us-east-1")
+		return nil, nil, fmt.Errorf("no AWS region is set: set AWS_REGION, such as us-east-1")
 	}
 	waiting, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	if _, err := cfg.Credentials.Retrieve(waiting); err != nil {
-		return nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local takes any")
+		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local takes any")
 	}
-	return dynamodb.NewFromConfig(cfg), nil
+	tables := dynamodb.NewFromConfig(cfg)
+	streams := dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) {
+		if aws.ToString(o.BaseEndpoint) == "" {
+			o.BaseEndpoint = tables.Options().BaseEndpoint
+		}
+	})
+	return tables, streams, nil
 }

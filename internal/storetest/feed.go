@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 )
@@ -14,8 +16,13 @@ func Source(t testing.TB, db *dynamodb.Client) dynamo.FeedSource {
 	if engine, ok := db.Options().HTTPClient.(dynamo.Observable); ok {
 		return dynamo.Observed(engine)
 	}
-	t.Skip("this engine tells no changes")
-	return nil
+	return dynamo.Streamed(Streams(db), dynamo.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 20 * time.Millisecond, ShardsEvery: 50 * time.Millisecond})
+}
+
+// Streams returns a client of the streams of db's engine, where that is DynamoDB Local.
+func Streams(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
+	o := db.Options()
+	return dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: o.BaseEndpoint, Region: o.Region, Credentials: o.Credentials, HTTPClient: o.HTTPClient}, optFns...)
 }
 
 // Feed returns the feed of a store's table, which is closed when the test ends.

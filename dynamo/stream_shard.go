@@ -1,0 +1,233 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// position is where the reading of a shard stands: behind a record, or where it begins.
+type position struct {
+	kind     streamtypes.ShardIteratorType
+	sequence string
+}
+
+// shardReader reads one shard.
+type shardReader struct {
+	*streamReader
+	shard *shard
+	from  position
+	// iterator names the position to DynamoDB, for a quarter of an hour; nil where there is none.
+	iterator *string
+	// first are the records that came while the position was taken. They are told when everybody's position is.
+	first []streamtypes.Record
+	// missed is why changes were missed, which is told before the next records.
+	missed error
+	// failures are how many requests have failed in a row.
+	failures int
+}
+
+// loudFailure is the failure in a row that is worth telling: those before were likely to pass, and did not.
+const loudFailure = 3
+
+// settle takes the position at the end of the shard: what is committed from now on will be read. An iterator alone does not say
+// when it found the end, so it is used once.
+//
+// Errors: those of failed.
+func (r *shardReader) settle(ctx context.Context) (err error) {
+	r.first, err = r.fetch(ctx)
+	return err
+}
+
+// run tells of the shard's records up to its end.
+//
+// Errors: errStreamGone, ErrAccessDenied. All else passes, and is tried again until ctx ends.
+func (r *shardReader) run(ctx context.Context) error {
+	r.tell(r.first)
+	r.first = nil
+	pause := r.opts.ShortestPause
+	for ctx.Err() == nil && (r.iterator != nil || !r.atEnd()) {
+		if !wait(ctx, pause) {
+			return nil
+		}
+		n, err := r.next(ctx)
+		if err == nil {
+			r.recovered()
+			if pause = min(2*pause, r.opts.LongestPause); n > 0 {
+				pause = r.opts.ShortestPause
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		expired, trimmed := (*streamtypes.ExpiredIteratorException)(nil), (*streamtypes.TrimmedDataAccessException)(nil)
+		switch {
+		case errors.Is(err, errStreamGone), errors.Is(err, ErrAccessDenied):
+			return err
+		case errors.As(err, &expired):
+			// The next one begins behind the last record. Where there was none, the end is now elsewhere.
+			if r.iterator = nil; r.from.kind == streamtypes.ShardIteratorTypeLatest {
+				r.missed = err
+			}
+		case errors.As(err, &trimmed):
+			r.iterator, r.from, r.missed = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
+		}
+		if r.failures++; r.failures == loudFailure {
+			r.to.feed.log.Warn("the table's stream cannot be read; it is tried again and again", "shard", r.shard.id, "error", err)
+		}
+		pause = r.pauseAfter(r.failures)
+	}
+	return nil
+}
+
+// recovered ends a row of failures.
+func (r *shardReader) recovered() {
+	if r.failures >= loudFailure {
+		r.to.feed.log.Info("the table's stream is read again", "shard", r.shard.id)
+	}
+	r.failures = 0
+}
+
+// pauseAfter is how long to wait after so many failures in a row: at random, so that servers do not come back at once, up to twice the
+// shortest pause, four times and so on to 64 times, 16 s.
+func (r *shardReader) pauseAfter(failures int) time.Duration {
+	most := r.opts.ShortestPause << min(failures, 6)
+	return most/2 + rand.N(most/2+1)
+}
+
+// wait waits, false where ctx ended before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// endOfShard is the kind of the position behind the last record of a shard that has ended.
+const endOfShard streamtypes.ShardIteratorType = "END"
+
+func (r *shardReader) atEnd() bool { return r.from.kind == endOfShard }
+
+// next makes one request for records, tells them, and says how many there were.
+//
+// Errors: errStreamGone, and those of failed.
+func (r *shardReader) next(ctx context.Context) (int, error) {
+	records, err := r.fetch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	// What is told behind a gap must not be taken for what comes next.
+	if r.missed != nil {
+		r.to.gap(r.missed)
+		r.missed = nil
+	}
+	r.tell(records)
+	return len(records), nil
+}
+
+// fetch makes one request for records, and takes its place behind them.
+func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
+	if r.iterator == nil {
+		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.from.kind}
+		if r.from.sequence != "" {
+			in.SequenceNumber = &r.from.sequence
+		}
+		out, err := r.client.GetShardIterator(ctx, in)
+		if err != nil {
+			return nil, streamFailed("GetShardIterator", r.shard.id, err)
+		}
+		r.iterator = out.ShardIterator
+	}
+	out, err := r.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: r.iterator})
+	if err != nil {
+		return nil, streamFailed("GetRecords", r.shard.id, err)
+	}
+	if n := len(out.Records); n > 0 && out.Records[n-1].Dynamodb != nil {
+		r.from = position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, sequence: aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)}
+	}
+	if r.iterator = out.NextShardIterator; r.iterator == nil {
+		r.from = position{kind: endOfShard}
+	}
+	return out.Records, nil
+}
+
+// tell tells of records that may be of orders; the others need no translation.
+func (r *shardReader) tell(records []streamtypes.Record) {
+	var before, after []map[string]types.AttributeValue
+	for _, is := range records {
+		change := is.Dynamodb
+		if change == nil {
+			continue
+		}
+		pk, _ := change.Keys[attrPK].(*streamtypes.AttributeValueMemberS)
+		if pk == nil || !strings.HasPrefix(pk.Value, entityOrder.PK.literal()) && !strings.HasPrefix(pk.Value, entityLastEvent.PK.literal()) {
+			continue
+		}
+		if old, now := streamImage(change.OldImage), streamImage(change.NewImage); old != nil || now != nil {
+			before, after = append(before, old), append(after, now)
+		}
+	}
+	if len(after) > 0 {
+		r.to.changed(before, after)
+	}
+}
+
+// streamImage is a record of a stream as one of the table, nil for none. The SDK has two families of types for the same.
+func streamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
+	if len(image) == 0 {
+		return nil
+	}
+	return streamMap(image)
+}
+
+func streamMap(m map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
+	out := make(map[string]types.AttributeValue, len(m))
+	for name, v := range m {
+		out[name] = streamValue(v)
+	}
+	return out
+}
+
+func streamValue(v streamtypes.AttributeValue) types.AttributeValue {
+	switch v := v.(type) {
+	case *streamtypes.AttributeValueMemberS:
+		return &types.AttributeValueMemberS{Value: v.Value}
+	case *streamtypes.AttributeValueMemberN:
+		return &types.AttributeValueMemberN{Value: v.Value}
+	case *streamtypes.AttributeValueMemberB:
+		return &types.AttributeValueMemberB{Value: v.Value}
+	case *streamtypes.AttributeValueMemberBOOL:
+		return &types.AttributeValueMemberBOOL{Value: v.Value}
+	case *streamtypes.AttributeValueMemberNULL:
+		return &types.AttributeValueMemberNULL{Value: v.Value}
+	case *streamtypes.AttributeValueMemberSS:
+		return &types.AttributeValueMemberSS{Value: v.Value}
+	case *streamtypes.AttributeValueMemberNS:
+		return &types.AttributeValueMemberNS{Value: v.Value}
+	case *streamtypes.AttributeValueMemberBS:
+		return &types.AttributeValueMemberBS{Value: v.Value}
+	case *streamtypes.AttributeValueMemberL:
+		out := make([]types.AttributeValue, len(v.Value))
+		for i, e := range v.Value {
+			out[i] = streamValue(e)
+		}
+		return &types.AttributeValueMemberL{Value: out}
+	case *streamtypes.AttributeValueMemberM:
+		return &types.AttributeValueMemberM{Value: streamMap(v.Value)}
+	default:
+		return &types.UnknownUnionMember{Tag: fmt.Sprintf("%T", v)}
+	}
+}
