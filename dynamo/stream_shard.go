@@ -74,8 +74,8 @@ func (r *shardReader) run(ctx context.Context) error {
 		case errors.Is(err, errStreamGone), errors.Is(err, ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next one begins behind the last record. Where there was none, the end is now elsewhere.
-			if r.iterator = nil; r.from.kind == streamtypes.ShardIteratorTypeLatest {
+			// The next one begins behind the last record. Where none was read, the shard's end is elsewhere now, and its beginning may be.
+			if r.iterator = nil; r.from.sequence == "" {
 				r.missed = err
 			}
 		case errors.As(err, &trimmed):

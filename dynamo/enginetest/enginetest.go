@@ -66,7 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client, known ...Differ
 	}
 	var tables atomic.Int64
 	start := time.Now().UnixNano() // apart from other runs against an engine that keeps its tables
-	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), batchCases(), transactCases(), transactedUpdateCases(), valueCases(), timeToLiveCases()) {
+	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), batchCases(), transactCases(), transactedUpdateCases(), valueCases(), timeToLiveCases(), streamCases()) {
 		reason, differs := reasons[c.name]
 		delete(reasons, c.name)
 		t.Run(c.name, func(t *testing.T) {

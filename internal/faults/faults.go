@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
 // Kind is a kind of fault.
@@ -40,6 +41,13 @@ const (
 	InProgress Kind = "TransactionInProgress"
 	// Refused is a connection that cannot be made.
 	Refused Kind = "connection refused"
+
+	// Expired is the streams' ExpiredIteratorException. It is only for GetRecords.
+	Expired Kind = "ExpiredIterator"
+	// Trimmed is the streams' TrimmedDataAccessException: what was asked for is older than a day. It is only for GetRecords.
+	Trimmed Kind = "TrimmedDataAccess"
+	// Limit is the streams' LimitExceededException: too many read one shard.
+	Limit Kind = "LimitExceeded"
 
 	// Reset is a connection that breaks when the engine has done what was asked, before its reply.
 	Reset Kind = "connection reset after the commit"
@@ -88,7 +96,7 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 
 // kinds are all faults, in an order that does not change.
 func kinds() []Kind {
-	return []Kind{Throughput, Throttling, Internal, Conflict, InProgress, Refused, Reset, Silence, Cut, Unprocessed}
+	return []Kind{Throughput, Throttling, Internal, Conflict, InProgress, Refused, Expired, Trimmed, Limit, Reset, Silence, Cut, Unprocessed}
 }
 
 // HTTP is what the SDK sends its requests through.
@@ -115,6 +123,16 @@ func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
+	}), c
+}
+
+// BetweenStreams returns a client of the same streams with faults in between, which makes each request once.
+func BetweenStreams(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
+	c := &Client{choose: choose, counts: map[Kind]int{}}
+	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {
+		c.next = o.HTTPClient
+		o.HTTPClient = c
+		o.Retryer = OneAttempt()
 	}), c
 }
 
@@ -171,6 +189,12 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case InProgress:
 		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException",
 			"The transaction with the given request token is already in progress.")
+	case Expired:
+		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ExpiredIteratorException", "Iterator is older than 15 minutes")
+	case Trimmed:
+		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException", "The operation attempted to read past the oldest stream record in a shard.")
+	case Limit:
+		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "Too many requests for this shard")
 	case Refused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case Unprocessed:
@@ -185,7 +209,8 @@ func (c *Client) pick(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := c.choose(r)
-	if (kind == Conflict || kind == InProgress) && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 {
+	if (kind == Conflict || kind == InProgress) && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 ||
+		(kind == Expired || kind == Trimmed) && r.Operation != "GetRecords" {
 		kind = None
 	}
 	if kind != None {

@@ -1,0 +1,69 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func streamCases() []testCase {
+	return []testCase{
+		{"StreamSetting", testStreamSetting},
+		{"StreamNoSuchTable", testStreamNoSuchTable},
+	}
+}
+
+// streamView says what the table's stream tells, "" where it is off.
+func (tb *table) streamView() types.StreamViewType {
+	tb.Helper()
+	out, err := tb.db.DescribeTable(tb.Context(), &dynamodb.DescribeTableInput{TableName: &tb.name})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if is := out.Table.StreamSpecification; is != nil && aws.ToBool(is.StreamEnabled) {
+		return is.StreamViewType
+	}
+	return ""
+}
+
+// testStreamSetting is about the setting alone: engines tell their changes in different ways.
+func testStreamSetting(tb *table) {
+	set := func(is types.StreamSpecification) error {
+		_, err := tb.db.UpdateTable(tb.Context(), &dynamodb.UpdateTableInput{TableName: &tb.name, StreamSpecification: &is})
+		if err != nil {
+			return err
+		}
+		// The service takes its time, in which the table can be turned no further.
+		return dynamodb.NewTableExistsWaiter(tb.db).Wait(tb.Context(), &dynamodb.DescribeTableInput{TableName: &tb.name}, 5*time.Minute)
+	}
+	images := types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
+	if got := tb.streamView(); got != "" {
+		tb.Errorf("a new table has a stream of %q", got)
+	}
+	wantCode(tb, "turned off when it is off", set(types.StreamSpecification{StreamEnabled: aws.Bool(false)}), "ValidationException")
+	if err := set(images); err != nil {
+		tb.Fatal(err)
+	}
+	if got := tb.streamView(); got != types.StreamViewTypeNewAndOldImages {
+		tb.Errorf("the stream is of %q", got)
+	}
+	wantCode(tb, "turned on when it is on", set(images), "ValidationException")
+	if err := set(types.StreamSpecification{StreamEnabled: aws.Bool(false)}); err != nil {
+		tb.Fatal(err)
+	}
+	if got := tb.streamView(); got != "" {
+		tb.Errorf("the stream that was turned off is of %q", got)
+	}
+}
+
+func testStreamNoSuchTable(tb *table) {
+	_, err := tb.db.UpdateTable(tb.Context(), &dynamodb.UpdateTableInput{
+		TableName: aws.String(tb.name + "-not"), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeKeysOnly},
+	})
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
+		tb.Errorf("want ResourceNotFoundException, got %v", err)
+	}
+}

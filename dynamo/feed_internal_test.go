@@ -1,0 +1,274 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+)
+
+// lagging is a source that is behind the table until it is let on, and has gaps when the test wants them.
+type lagging struct {
+	by      Observable
+	waiting []func()
+	run     *feedRun
+}
+
+func (l *lagging) watch(ctx context.Context, s *Store, to *feedRun) error {
+	l.run = to
+	l.waiting = nil
+	stop := l.by.Observe(s.table, func(before, after []map[string]types.AttributeValue) {
+		l.waiting = append(l.waiting, func() { to.changed(before, after) })
+	})
+	defer stop()
+	to.ready()
+	<-ctx.Done()
+	return nil
+}
+
+// letOn tells so many batches of changes.
+func (l *lagging) letOn(n int) {
+	for range min(n, len(l.waiting)) {
+		tell := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		tell()
+	}
+}
+
+// follower is a client that goes on behind its last event when it is cut.
+type follower struct {
+	what topic
+	w    *Following
+	last commerce.EventID
+	got  []commerce.EventID
+	// from is how many of the expected events there were when it began.
+	from int
+}
+
+// histories are random interleavings of writers, followers who come, go, read and do not, a stream that lags behind, and gaps in it.
+type histories struct {
+	t      *rapid.T
+	ctx    context.Context
+	store  *Store
+	feed   *Feed
+	source *lagging
+	orders []commerce.OrderID
+	// of is every event of what can be followed, in the order of the commits.
+	of        map[topic][]commerce.EventID
+	owner     map[commerce.OrderID]commerce.CustomerID
+	quantity  int
+	followers []*follower
+}
+
+func newHistories(t *rapid.T, buffer int) *histories {
+	engine := embedded.New()
+	store, err := New(engine.Client(), Options{Table: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &histories{t: t, ctx: context.Background(), store: store, source: &lagging{by: engine}, of: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
+	h.must(store.CreateTable(h.ctx))
+	price, err := commerce.ParseMoney("1.00", "USD")
+	h.must(err)
+	_, err = store.Load(h.ctx, commerce.Book{
+		Customers: []commerce.Customer{{ID: "c0", Name: "c0", Email: "c0@example.com"}, {ID: "c1", Name: "c1", Email: "c1@example.com"}},
+		Products:  []commerce.Product{{SKU: "p", Name: "p", Category: "p", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
+	})
+	h.must(err)
+	h.feed = store.OpenFeed(h.source, FeedOptions{Buffer: buffer})
+	return h
+}
+
+func (h *histories) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// happened takes note of an order's last event.
+func (h *histories) happened(id commerce.OrderID) {
+	page, err := h.store.Consistent().Timeline(h.ctx, id, Page{Limit: 1, FromEnd: true})
+	h.must(err)
+	event := page.Items[0].ID
+	for _, t := range []topic{{topicOrder, string(id)}, {topicCustomer, string(h.owner[id])}} {
+		h.of[t] = append(h.of[t], event)
+	}
+}
+
+func (h *histories) place() {
+	customer := commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))
+	o, err := h.store.PlaceOrder(h.ctx, Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
+	h.must(err)
+	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
+	h.quantity = max(h.quantity, 1)
+	h.happened(o.ID)
+}
+
+func (h *histories) change() {
+	for range rapid.IntRange(1, 4).Draw(h.t, "times") {
+		h.set(rapid.SampledFrom(h.orders).Draw(h.t, "order"))
+	}
+}
+
+func (h *histories) set(id commerce.OrderID) {
+	h.quantity++
+	_, err := h.store.SetOrderItem(h.ctx, Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
+	h.must(err)
+	h.happened(id)
+}
+
+// follow begins to follow something, behind any of its events or from now on.
+func (h *histories) follow() {
+	f := &follower{what: topic{topicOrder, string(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}}
+	if rapid.Bool().Draw(h.t, "customer") {
+		f.what = topic{topicCustomer, string(h.owner[commerce.OrderID(f.what.id)])}
+	}
+	events := h.of[f.what]
+	f.from = len(events)
+	if at := rapid.IntRange(0, len(events)).Draw(h.t, "after"); at < len(events) {
+		f.last, f.from = events[at], at+1
+	}
+	h.attach(f)
+	h.followers = append(h.followers, f)
+}
+
+func (h *histories) attach(f *follower) {
+	var err error
+	if f.what.kind == topicOrder {
+		f.w, err = h.feed.Order(h.ctx, commerce.OrderID(f.what.id), f.last)
+	} else {
+		f.w, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.what.id), f.last)
+	}
+	h.must(err)
+}
+
+// take lets a follower have what is at hand; false where that is nothing.
+func (h *histories) take(f *follower) bool {
+	change, found, err := f.w.next()
+	for err == nil && !found && f.w.mustCatchUp() { // as Next does, without waiting
+		h.must(f.w.catchUp(h.ctx))
+		change, found, err = f.w.next()
+	}
+	if errors.Is(err, ErrTooSlow) {
+		if f.last == "" {
+			// It was told nothing, and has nothing to go on behind: it begins again.
+			f.from = len(h.of[f.what])
+		}
+		h.attach(f)
+		return true
+	}
+	h.must(err)
+	if found {
+		f.last, f.got = change.Event.ID, append(f.got, change.Event.ID)
+	}
+	return found
+}
+
+// Each follower is told each event exactly once, in the order of the commits, from where it began.
+func TestEachFollowerIsToldEachEventOnceInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistories(t, rapid.IntRange(1, 6).Draw(t, "buffer"))
+		defer h.feed.Close()
+		h.place()
+		t.Repeat(map[string]func(*rapid.T){
+			"place":  func(*rapid.T) { h.place() },
+			"change": func(*rapid.T) { h.change() },
+			"follow": func(*rapid.T) { h.follow() },
+			"let on": func(t *rapid.T) { h.source.letOn(rapid.IntRange(1, 5).Draw(t, "batches")) },
+			"take": func(t *rapid.T) {
+				if len(h.followers) == 0 {
+					t.Skip("nobody follows")
+				}
+				f := rapid.SampledFrom(h.followers).Draw(t, "follower")
+				for range rapid.IntRange(1, 5).Draw(t, "changes") {
+					h.take(f)
+				}
+			},
+			"leave": func(t *rapid.T) {
+				if len(h.followers) == 0 {
+					t.Skip("nobody follows")
+				}
+				i := rapid.IntRange(0, len(h.followers)-1).Draw(t, "follower")
+				if f := h.followers[i]; f.last != "" && rapid.Bool().Draw(t, "comes back") {
+					f.w.Close()
+					h.attach(f)
+					return
+				}
+				h.followers[i].w.Close()
+				h.followers = slices.Delete(h.followers, i, i+1)
+			},
+			"gap": func(t *rapid.T) {
+				if len(h.followers) == 0 {
+					t.Skip("nobody follows")
+				}
+				// Some of what was not told yet is lost; the rest comes behind the gap.
+				h.source.waiting = h.source.waiting[rapid.IntRange(0, len(h.source.waiting)).Draw(t, "lost"):]
+				h.source.run.gap(errors.New("lost"))
+			},
+		})
+		// The last change shows whether anything came twice.
+		for _, id := range h.orders {
+			h.set(id)
+		}
+		h.source.letOn(len(h.source.waiting))
+		for _, f := range h.followers {
+			for h.take(f) {
+			}
+			if want := h.of[f.what][f.from:]; !slices.Equal(f.got, want) {
+				t.Fatalf("a follower of %s was told\n%s\nwant\n%s", f.what, f.got, want)
+			}
+		}
+	})
+}
+
+// 5,000 who wait take a bounded amount of memory, and nobody is left when they go.
+func BenchmarkFollowersWhoWait(b *testing.B) {
+	engine := embedded.New()
+	store, err := New(engine.Client(), Options{Table: "t"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := store.CreateTable(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	feed := store.OpenFeed(Observed(engine), FeedOptions{})
+	defer feed.Close()
+	b.ReportAllocs()
+	ids := make([]topic, b.N)
+	for i := range ids {
+		ids[i] = topic{topicOrder, fmt.Sprintf("01HVMK3P2Q%016d", i)}
+	}
+	ws := make([]*Following, 0, b.N)
+	b.ResetTimer()
+	for i := range b.N {
+		w := &Following{feed: feed, topic: ids[i], history: &orderHistory{feed: feed, partition: ids[i].id}, wake: make(chan struct{}, 1)}
+		if _, err := feed.attach(w); err != nil {
+			b.Fatal(err)
+		}
+		ws = append(ws, w)
+	}
+	b.StopTimer()
+	for _, w := range ws {
+		w.Close()
+	}
+}
+
+// The pauses behind failures grow up to a bound, and are never none.
+func TestPausesBehindFailures(t *testing.T) {
+	r := &shardReader{streamReader: &streamReader{streamed: &streamed{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
+	for failures := 1; failures < 100; failures++ {
+		most := 250 * time.Millisecond << min(failures, 6)
+		if got := r.pauseAfter(failures); got < most/2 || got > most || got > 16*time.Second {
+			t.Errorf("%s behind %d failures", got, failures)
+		}
+	}
+}
