@@ -57,7 +57,7 @@ type FeedOptions struct {
 //
 // # Memory
 //
-// A follower who waits has no goroutine here and some 400 bytes. What waits for one who is slow is bounded.
+// A follower who waits has no goroutine here and some 500 bytes. What waits for one who is slow is bounded.
 type Feed struct {
 	store  *Store
 	source FeedSource

@@ -71,7 +71,7 @@ func (c *changes) lastEvent(customer string, before, after record) {
 		return
 	}
 	was, is := reader{record: before}, reader{record: after}
-	if is.text("eventId") <= was.text("eventId") {
+	if last := was.text("eventId"); is.text("eventId") <= last && !c.feed.store.farAhead(commerce.EventID(last)) {
 		return // an import's, or a repair's
 	}
 	event, err := decodeEvent(after)
@@ -152,6 +152,12 @@ func readEvent(r record) (*commerce.Event, error) {
 		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.primaryKey(), event.ID, event.OrderID)
 	}
 	return event, nil
+}
+
+// farAhead tells of an id that a clock made which is wrong: it is not in anybody's way for ever.
+func (s *Store) farAhead(id commerce.EventID) bool {
+	at, ok := id.Time()
+	return ok && at.After(s.now().Add(maxClockSkew))
 }
 
 // followed tells whether anybody follows that. The lock is held.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -230,35 +231,51 @@ func TestEachFollowerIsToldEachEventOnceInOrder(t *testing.T) {
 	})
 }
 
-// 5,000 who wait take a bounded amount of memory, and nobody is left when they go.
-func BenchmarkFollowersWhoWait(b *testing.B) {
+// 5,000 who wait take a bounded amount of memory, no goroutine of their own, and nothing is left when they go.
+func TestFollowersWhoWait(t *testing.T) {
+	const followers, most = 5_000, 1_000 // bytes each; some 500 were measured
 	engine := embedded.New()
 	store, err := New(engine.Client(), Options{Table: "t"})
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := store.CreateTable(context.Background()); err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	feed := store.OpenFeed(Observed(engine), FeedOptions{})
 	defer feed.Close()
-	b.ReportAllocs()
-	ids := make([]topic, b.N)
-	for i := range ids {
-		ids[i] = topic{topicOrder, fmt.Sprintf("01HVMK3P2Q%016d", i)}
+	first := &Following{feed: feed, topic: topic{topicOrder, "first"}}
+	if _, err := feed.attach(first); err != nil {
+		t.Fatal(err)
 	}
-	ws := make([]*Following, 0, b.N)
-	b.ResetTimer()
-	for i := range b.N {
-		w := &Following{feed: feed, topic: ids[i], history: &orderHistory{feed: feed, partition: ids[i].id}, wake: make(chan struct{}, 1)}
-		if _, err := feed.attach(w); err != nil {
-			b.Fatal(err)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, goroutines := heap(), runtime.NumGoroutine()
+	ws := make([]*Following, followers)
+	for i := range ws {
+		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
+		ws[i] = &Following{feed: feed, topic: topic{topicOrder, id}, history: &orderHistory{feed: feed, partition: "ORDER#" + id}, wake: make(chan struct{}, 1)}
+		if _, err := feed.attach(ws[i]); err != nil {
+			t.Fatal(err)
 		}
-		ws = append(ws, w)
 	}
-	b.StopTimer()
+	if took := (heap() - before) / followers; took > most {
+		t.Errorf("a follower takes %d bytes, want %d at most", took, most)
+	} else {
+		t.Logf("a follower takes %d bytes", took)
+	}
+	if n := runtime.NumGoroutine() - goroutines; n > 0 {
+		t.Errorf("%d goroutines more", n)
+	}
 	for _, w := range ws {
 		w.Close()
+	}
+	if first.Close(); feed.Followers() != 0 || len(feed.followers) != 0 {
+		t.Errorf("%d follow, %d topics are left", feed.Followers(), len(feed.followers))
 	}
 }
 

@@ -383,6 +383,35 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 	})
 }
 
+// A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the same.
+func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		id := f.place("c1")
+		ahead, err := dynamo.New(db, dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := func(quantity int) {
+			t.Helper()
+			if _, err := ahead.SetOrderItem(f.ctx, caller, commerce.OrderItemChange{OrderID: id, SKU: "p1", Quantity: quantity}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+		change(2)
+		for _, w := range before {
+			f.wants(w, "item_set")
+		}
+		all := append(before, f.order(id, ""), f.customer("c1", ""))
+		f.set(id, 3)
+		f.set(id, 4)
+		for _, w := range all {
+			f.wants(w, "item_set, item_set")
+		}
+	})
+}
+
 // Who does not take what is told is cut, gets what was told before, and can go on behind it.
 func TestASlowFollowerIsCut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -252,9 +253,8 @@ func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.R
 			at = sh.end
 		}
 	case "AFTER_SEQUENCE_NUMBER":
-		for at = 0; s.records[at].sequence != sequence; at++ {
-		}
-		if at++; at < s.trimmed {
+		at = 1 + slices.IndexFunc(s.records, func(r streamRecord) bool { return r.sequence == sequence })
+		if at < s.trimmed {
 			return failStream(r, "TrimmedDataAccessException")
 		}
 	}

@@ -355,7 +355,9 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 			cancel()
 			f.feed.Close()
 			for range 40 {
-				<-ended
+				if err := <-ended; err == nil {
+					t.Error("it ended without a reason")
+				}
 			}
 			nobodyReads(t)
 			f.feed = storetest.Feed(t, db, f.store, dynamo.FeedOptions{})
