@@ -1,9 +1,13 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -337,6 +341,84 @@ func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 		f.nothing(w)
 	})
 }
+
+// A Next that is interrupted while it reads what was missed loses nothing of it.
+func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 3})
+		id := f.place("c1")
+		first := f.timeline(id)[0]
+		f.set(id, 2)
+		ofOrder, ofCustomer, seen := f.order(id, first), f.customer("c1", first), f.order(id, "")
+		for quantity := 3; quantity < 10; quantity++ {
+			f.set(id, quantity)
+			f.next(seen)
+		}
+		for _, w := range []*dynamo.Following{ofOrder, ofCustomer} {
+			f.wants(w, "item_set")
+			f.nothing(w, w, w)
+			f.wants(w, "item_set"+strings.Repeat(", item_set", 6))
+		}
+	})
+}
+
+// What happens while a follower reads what it missed of one order after the other is told once, and in order.
+func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		orders := []commerce.OrderID{f.place("c1"), f.place("c1")}
+		first := f.timeline(orders[0])[0]
+		f.set(orders[0], 2)
+		f.set(orders[1], 2)
+		// Behind the first timeline that is read, both orders change, before the second one is read.
+		var once sync.Once
+		var reading sync.Mutex
+		next := db.Options().HTTPClient
+		client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+			o.HTTPClient = doer(func(r *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return nil, err
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				at := slices.IndexFunc(orders, func(id commerce.OrderID) bool { return bytes.Contains(body, []byte("ORDER#"+id+`"`)) })
+				if at < 0 || !bytes.Contains(body, []byte("EVENT#"+first)) {
+					return next.Do(r)
+				}
+				reading.Lock()
+				defer reading.Unlock()
+				res, err := next.Do(r)
+				once.Do(func() {
+					f.set(orders[at], 3)
+					f.set(orders[1-at], 3)
+				})
+				return res, err
+			})
+		})
+		store, err := dynamo.New(client, dynamo.Options{Table: f.table})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.feed = store.OpenFeed(storetest.Source(t, db), dynamo.FeedOptions{})
+		t.Cleanup(f.feed.Close)
+		w := f.customer("c1", first)
+		f.set(orders[0], 4)
+		var got []commerce.EventID
+		for range 6 {
+			got = append(got, f.next(w).Event.ID)
+		}
+		want := slices.Concat(f.timeline(orders[0]), f.timeline(orders[1]))
+		slices.Sort(want)
+		if !slices.Equal(got, want[1:]) {
+			t.Errorf("told\n%s\nwant\n%s", got, want[1:])
+		}
+	})
+}
+
+// doer is an HTTP client.
+type doer func(*http.Request) (*http.Response, error)
+
+func (do doer) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
 // A last event is known since the program writes it. Before, there were timelines.
 func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {

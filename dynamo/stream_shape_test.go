@@ -33,6 +33,8 @@ type reshaped struct {
 	shards   []*shapedShard
 	// generation goes up when all iterators expire, trimmed is how many records are gone.
 	generation, trimmed, trims int
+	// silent gives no records: the reader is slow to learn of them.
+	silent bool
 	// asked counts the requests by operation, reading those for records that are under way by shard.
 	asked   map[string]int
 	reading map[string]int
@@ -184,6 +186,13 @@ func (s *reshaped) trim() {
 	s.generation++
 }
 
+// silence keeps records back, or lets them come.
+func (s *reshaped) silence(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = on
+}
+
 // expire lets all iterators expire.
 func (s *reshaped) expire() {
 	s.mu.Lock()
@@ -282,13 +291,13 @@ func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error
 	}
 	found := []json.RawMessage{}
 	// A few at once, so that batches end anywhere.
-	for ; at < end && len(found) < 7; at++ {
+	for ; at < end && len(found) < 7 && !s.silent; at++ {
 		if h := uint64(s.records[at].hash); sh.low <= h && h < sh.high {
 			found = append(found, s.records[at].raw)
 		}
 	}
 	out := map[string]any{"Records": found, "NextShardIterator": fmt.Sprintf("%d %d %s", s.generation, at, id)}
-	if sh.end >= 0 && at >= sh.end {
+	if sh.end >= 0 && at >= sh.end && !s.silent {
 		delete(out, "NextShardIterator")
 		sh.read = true
 	}

@@ -174,6 +174,26 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 	}
 }
 
+// Where nothing was read of a shard when its iterator expired, nobody knows where to go on, and what was missed is looked for.
+func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
+	var log lines
+	f, shape := reshape(t, &log)
+	id := f.place("c1")
+	ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
+	shape.silence(true)
+	f.set(id, 2)
+	shape.expire()
+	// The next position is the end, behind the change.
+	taken := shape.requests("GetShardIterator")
+	eventually(t, "another position is taken", func() bool { return shape.requests("GetShardIterator") > taken })
+	shape.silence(false)
+	f.wants(ofOrder, "item_set")
+	f.wants(ofCustomer, "item_set")
+	f.set(id, 3)
+	f.wants(ofOrder, "item_set")
+	f.wants(ofCustomer, "item_set")
+}
+
 // Throttles, faults of the service and of the network pass; what was read is read once.
 func TestFaultsOfTheStream(t *testing.T) {
 	db := dynamolocal.Shared(t).Client()
