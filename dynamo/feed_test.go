@@ -485,7 +485,7 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 		for _, w := range before {
 			f.wants(w, "item_set")
 		}
-		all := append(before, f.order(id, ""), f.customer("c1", ""))
+		all := slices.Concat(before, []*dynamo.Following{f.order(id, ""), f.customer("c1", "")})
 		f.set(id, 3)
 		f.set(id, 4)
 		for _, w := range all {
