@@ -32,8 +32,8 @@ func (tb *table) streamView() types.StreamViewType {
 // testStreamSetting is about the setting alone: engines tell their changes in different ways.
 func testStreamSetting(tb *table) {
 	set := func(is types.StreamSpecification) error {
-		_, err := tb.db.UpdateTable(tb.Context(), &dynamodb.UpdateTableInput{TableName: &tb.name, StreamSpecification: &is})
-		if err != nil {
+		out, err := tb.db.UpdateTable(tb.Context(), &dynamodb.UpdateTableInput{TableName: &tb.name, StreamSpecification: &is})
+		if err != nil || out.TableDescription.TableStatus != types.TableStatusUpdating {
 			return err
 		}
 		// The service takes its time, in which the table can be turned no further.
