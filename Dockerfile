@@ -9,7 +9,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /ordergraph .
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /ordergraph /ordergraph
-# A container never falls into the in-memory store by accident.
+# A container never falls into the in-memory store by accident. Who may use it has to be said: ORDERGRAPH_AUTH is jwt or none.
 ENV ORDERGRAPH_STORE=dynamodb PORT=8080
 EXPOSE 8080
 USER 65532:65532

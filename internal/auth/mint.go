@@ -75,11 +75,11 @@ func newMintingKey(private any) (*MintingKey, error) {
 	if k.algorithm == "" {
 		return nil, fmt.Errorf("the key can be of Ed25519, of P-256, P-384 or P-521, or of RSA with at least %d bits", minModulus)
 	}
-	print, err := k.public().Thumbprint(crypto.SHA256)
+	thumbprint, err := k.public().Thumbprint(crypto.SHA256)
 	if err != nil {
 		return nil, err
 	}
-	k.id = base64.RawURLEncoding.EncodeToString(print)
+	k.id = base64.RawURLEncoding.EncodeToString(thumbprint)
 	return k, nil
 }
 

@@ -110,6 +110,8 @@ func run(ctx context.Context, args []string, env Environment) error {
 		return check(ctx, args, env)
 	case "documents":
 		return documents(args, env)
+	case "token":
+		return token(args, env)
 	case "patterns":
 		return patterns(args, env)
 	default:
@@ -278,6 +280,9 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is no address: give HOST:PORT, such as :8080", cfg.Addr)}
 	}
+	if err := authChosen(cfg); err != nil {
+		return err
+	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	store, source, err := openForServing(ctx, cfg, env, log)
 	if err != nil {
@@ -290,7 +295,13 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	handler, err := server.New(server.Options{Graph: opts, Origins: cfg.Origins, Limits: cfg.Serving, Log: log})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // ends what reads the keys of tokens
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Limits: cfg.Serving, Log: log}
+	if err := authenticate(ctx, cfg, &serving); err != nil {
+		return err
+	}
+	handler, err := server.New(serving)
 	if err != nil {
 		return err
 	}
@@ -354,16 +365,28 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	} else {
 		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)
 	}
+	bearer := ""
+	if cfg.Auth == config.AuthJWT {
+		bearer = "-H \"Authorization: Bearer $TOKEN\" "
+		fmt.Fprintf(w, "  Access    with a token of %s\n", cfg.JWT.Issuer)
+	} else {
+		fmt.Fprint(w, "  Access    open: whoever reaches the server can read and change everything\n")
+	}
 	if cfg.TrustedOnly {
 		fmt.Fprintf(w, "  Documents only those of %s are executed\n", cfg.Documents)
 		return // the command below would be refused
 	}
-	fmt.Fprintf(w, `
-Try:
-
-  curl -s %s%s -H 'Content-Type: application/json' -H '%s: true' \
+	fmt.Fprint(w, "\nTry:\n\n")
+	if bearer != "" {
+		key := " -key FILE" // whose public part is in the JWKS
+		if cfg.JWT.Secret != nil {
+			key = ""
+		}
+		fmt.Fprintf(w, "  TOKEN=$(ordergraph token -role ADMIN%s)   # in development, with the server's ORDERGRAPH_AUTH and ORDERGRAPH_JWT variables\n", key)
+	}
+	fmt.Fprintf(w, `  curl -s %s%s %s-H 'Content-Type: application/json' -H '%s: true' \
     -d '{"query":"{ customer(id: \"cust_01\") { name orders(first: 10) { nodes { id status total { amount } items { nodes { name quantity } } } } } }"}'
-`, base, server.PathGraphQL, server.ExplainHeader)
+`, base, server.PathGraphQL, bearer, server.ExplainHeader)
 }
 
 // reachable is an address that a browser on this machine can use.

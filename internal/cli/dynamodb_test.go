@@ -21,7 +21,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-const useDynamoDB = "ORDERGRAPH_STORE=dynamodb"
+const (
+	useDynamoDB = "ORDERGRAPH_STORE=dynamodb"
+	openToAll   = "ORDERGRAPH_AUTH=none"
+)
 
 // awsEnvironment gives this process the AWS settings that are named, NAME=value, and none that the machine has.
 func awsEnvironment(t *testing.T, settings ...string) {
@@ -52,7 +55,7 @@ func local(t *testing.T) (db *dynamodb.Client, table string, variables []string)
 	atEndpoint(t, instance.Endpoint())
 	db, table = instance.Client(), strings.ReplaceAll(t.Name(), "/", ".")
 	t.Cleanup(func() { deleteTable(t, db, table) })
-	return db, table, []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table}
+	return db, table, []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table}
 }
 
 // deleteTable deletes a table, which not every test makes.
@@ -280,14 +283,14 @@ var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe"
 func TestNoRegion(t *testing.T) {
 	awsEnvironment(t)
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB).checkFailed(t, 1, "AWS_REGION", "us-east-1")
+		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "AWS_REGION", "us-east-1")
 	}
 }
 
 func TestNoCredentials(t *testing.T) {
 	awsEnvironment(t, "AWS_REGION=us-east-1")
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB).checkFailed(t, 1, "credentials", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "credentials", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 	}
 }
 
@@ -304,7 +307,7 @@ func TestUnreachableEndpoint(t *testing.T) {
 	l.Close() // nobody listens there now
 	atEndpoint(t, "http://"+l.Addr().String())
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB).checkFailed(t, 1, "cannot be reached", "AWS_ENDPOINT_URL_DYNAMODB", l.Addr().String())
+		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "cannot be reached", "AWS_ENDPOINT_URL_DYNAMODB", l.Addr().String())
 	}
 }
 
@@ -326,7 +329,7 @@ func TestRefusedCredentials(t *testing.T) {
 	url, _ := refusing(t)
 	atEndpoint(t, url)
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB).checkFailed(t, 1, "refuses the credentials", "AWS_ACCESS_KEY_ID", "security token")
+		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "refuses the credentials", "AWS_ACCESS_KEY_ID", "security token")
 	}
 }
 

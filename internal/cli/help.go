@@ -48,6 +48,14 @@ func commands() []commandHelp {
 			"shards":       "over how many partition keys the table spreads each busy list; without it, ORDERGRAPH_SHARDS",
 			"json":         "write a line of JSON for each operation, and one for the summary",
 		}},
+		{"token", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "make a short-lived token for development, for a server with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables", map[string]string{
+			"role":     "CUSTOMER, STAFF, ADMIN or SERVICE",
+			"customer": "the id of the customer whose token it is",
+			"subject":  "whom the token is about; without it the customer's id, or a name made of the role",
+			"ttl":      fmt.Sprintf("how long it lives, such as 5m, up to %s (15m without it)", maxTTL),
+			"key":      "a private key in PEM (PKCS #8); without it ORDERGRAPH_JWT_SECRET signs",
+		}},
+		{"token", "token key FILE", "make a private key for such tokens, and FILE" + jwksSuffix + " for the server", nil},
 		{"patterns", "patterns [-markdown]", "print the access and write patterns, with their keys and records", map[string]string{
 			"markdown": "as the table in docs/data-model.md",
 		}},
@@ -94,7 +102,9 @@ func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 	for _, c := range commands() {
 		if c.name == set.Name() {
 			printCommand(w, c)
-			flags = c.flags
+			if c.flags != nil {
+				flags = c.flags
+			}
 		}
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

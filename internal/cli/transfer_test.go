@@ -53,7 +53,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 
 	// The second table has another number of shards, and serves the same.
-	second := []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
+	second := []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
 	run(t, "import "+file, second...).checkFailed(t, 1, "does not exist", "table create")
 	run(t, "table create", second...).checkDone(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
@@ -292,7 +292,7 @@ func TestImportOfADamagedTable(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
 	run(t, "export "+file, variables...).checkDone(t, "101 records")
-	second := []string{useDynamoDB, "ORDERGRAPH_TABLE=" + table + ".second"}
+	second := []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table + ".second"}
 	run(t, "table create", second...).checkDone(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
 	run(t, "import "+file, second...).checkFailed(t, 1, "CUSTOMER#cust_01 #METADATA", "-skip-unreadable")

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -49,6 +50,10 @@ type Config struct {
 	Documents string
 	// TrustedOnly tells that nothing but trusted documents is executed.
 	TrustedOnly bool
+	// Auth is AuthNone or AuthJWT; empty where the operator has yet to choose.
+	Auth string
+	// JWT says what tokens are checked against, with AuthJWT.
+	JWT auth.Options
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 }
@@ -80,6 +85,7 @@ func Variables() []Variable {
 		{"ORDERGRAPH_DOCUMENTS", "", "the file of a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
 		{"ORDERGRAPH_TRUSTED_ONLY", "off", "`on`: nothing but trusted documents is executed"},
 	}
+	variables = append(variables, authVariables()...)
 	var c Config
 	for _, n := range c.numbers() {
 		variables = append(variables, Variable{n.name, strconv.Itoa(n.standard), n.meaning})
@@ -186,6 +192,9 @@ func Read(getenv func(string) string) (Config, error) {
 	}
 	if err := c.LogLevel.UnmarshalText([]byte(value("ORDERGRAPH_LOG"))); err != nil {
 		return c, fmt.Errorf("ORDERGRAPH_LOG is %q: set it to debug, info, warn or error", value("ORDERGRAPH_LOG"))
+	}
+	if err := c.readAuth(value); err != nil {
+		return c, err
 	}
 	return c, c.readLimits(value)
 }

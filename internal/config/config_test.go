@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -46,6 +47,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Addr: ":8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
 		Limits: graph.DefaultLimits(), Serving: server.DefaultLimits(), Introspection: true,
+		Auth: config.AuthNone,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("defaults are %+v, want %+v", got, want)
@@ -56,6 +58,8 @@ func TestEveryVariableCounts(t *testing.T) {
 	got := read(t, "PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
 		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_LOG=debug",
 		"ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
+		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
+		"ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid",
 		"ORDERGRAPH_MAX_TOKENS=1", "ORDERGRAPH_MAX_DEPTH=2", "ORDERGRAPH_MAX_ALIASES=3", "ORDERGRAPH_MAX_ROOT_FIELDS=4", "ORDERGRAPH_MAX_DIRECTIVES=5",
 		"ORDERGRAPH_MAX_LIST_DEPTH=6", "ORDERGRAPH_MAX_INTROSPECTION_DEPTH=7", "ORDERGRAPH_MAX_COST=8", "ORDERGRAPH_MAX_CONCURRENT_COST=16", "ORDERGRAPH_MAX_REQUESTS=19", "ORDERGRAPH_MAX_ANSWER=17", "ORDERGRAPH_MAX_WAITING=18",
 		"ORDERGRAPH_MAX_BODY=9", "ORDERGRAPH_MAX_CONCURRENT=10", "ORDERGRAPH_MAX_CONNECTIONS=11",
@@ -65,7 +69,8 @@ func TestEveryVariableCounts(t *testing.T) {
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, LogLevel: slog.LevelDebug,
 		Limits:    graph.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8, ConcurrentCost: 16, Requests: 19, Answer: 17},
 		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
-		Documents: "trusted.json", TrustedOnly: true,
+		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
+		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("configuration is %+v, want %+v", got, want)

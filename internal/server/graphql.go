@@ -25,12 +25,14 @@ type overHTTP struct {
 	// arriving and unread are the room for long bodies and for long answers.
 	arriving, unread *room
 	shedding         *shedding
+	authentication   authentication
 }
 
-func newOverHTTP(executor *graph.Executor, limits Limits, log *slog.Logger) overHTTP {
+func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
 	return overHTTP{
 		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
 		arriving: newRoom(limits.Waiting), unread: newRoom(limits.Waiting), shedding: &shedding{log: log, now: time.Now},
+		authentication: authentication,
 	}
 }
 
@@ -99,6 +101,10 @@ func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool
 	}
 	if !acceptable {
 		return graph.Result{}, refuse(http.StatusNotAcceptable, graph.CodeNotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+	}
+	r, refused := h.authenticated(r)
+	if refused != nil {
+		return graph.Result{}, refused
 	}
 	decode, refused := h.arrival(w, r)
 	if refused != nil {
@@ -209,6 +215,8 @@ type refusal struct {
 	message string
 	// allow are the methods that can be used instead.
 	allow string
+	// challenge tells how to say who one is.
+	challenge string
 	// requestID is set where the log has more to tell.
 	requestID string
 }
@@ -224,6 +232,9 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 	header := w.Header()
 	if e.allow != "" {
 		header.Set("Allow", e.allow)
+	}
+	if e.challenge != "" {
+		header.Set(challengeHeader, e.challenge)
 	}
 	switch e.status {
 	case http.StatusServiceUnavailable:

@@ -1,7 +1,7 @@
 // Package server serves the GraphQL face, GraphiQL and the health checks over HTTP.
 //
 // A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go); compression (compression.go);
-// CORS; the choice of the answer's type (mediatype.go); the rule against forged GETs (forgery.go); reading (request.go), where long bodies need room (room.go); a place
+// CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go), where long bodies need room (room.go); a place
 // among those that are worked on at once, and a limit of time (graphql.go). Connections have limits of their own (connections.go).
 package server
 
@@ -102,6 +102,7 @@ func New(opts Options) (http.Handler, error) {
 		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 	}
 	opts.Graph.RequestID = requestID
+	opts.Graph.Authenticated = opts.Auth != nil
 	limits := opts.Limits.orDefaults()
 	compress, err := compression()
 	if err != nil {
@@ -116,7 +117,7 @@ func New(opts Options) (http.Handler, error) {
 			"Apollographql-Client-Name", "Apollographql-Client-Version"}, provingHeaders[:]),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
-	}).Handler(newOverHTTP(graph.NewExecutor(opts.Graph), limits, opts.Log))
+	}).Handler(newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Log}, opts.Log))
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL, compress(api))

@@ -1,0 +1,109 @@
+package config_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/config"
+)
+
+const goodSecret = "a secret of thirty-two letters!!"
+
+// withSecret is a configuration that is complete, and what is set besides.
+func withSecret(more ...string) []string {
+	return append([]string{"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_SECRET=" + goodSecret, "ORDERGRAPH_JWT_ISSUER=i", "ORDERGRAPH_JWT_AUDIENCE=a"}, more...)
+}
+
+// What is served from DynamoDB is not left open because nobody has thought of it.
+func TestAuthHasADefaultInMemoryOnly(t *testing.T) {
+	for _, c := range []struct {
+		variables []string
+		want      string
+	}{
+		{nil, config.AuthNone},
+		{[]string{"ORDERGRAPH_STORE=dynamodb"}, ""},
+		{[]string{"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none"}, config.AuthNone},
+		{[]string{"ORDERGRAPH_STORE=dynamodb", "AUTH=none"}, config.AuthNone},
+		{[]string{"AUTH=none", "ORDERGRAPH_AUTH=none"}, config.AuthNone},
+		{withSecret(), config.AuthJWT},
+		{append(withSecret("AUTH=jwt"), "ORDERGRAPH_STORE=dynamodb"), config.AuthJWT},
+		{append(withSecret()[1:], "AUTH=jwt"), config.AuthJWT},
+	} {
+		if got := read(t, c.variables...).Auth; got != c.want {
+			t.Errorf("%v gives %q, want %q", c.variables, got, c.want)
+		}
+	}
+}
+
+func TestJWTDefaults(t *testing.T) {
+	want := auth.Options{Secret: []byte(goodSecret), Issuer: "i", Audience: "a", Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"}
+	if got := read(t, withSecret()...).JWT; !reflect.DeepEqual(got, want) {
+		t.Errorf("tokens are checked against %+v, want %+v", got, want)
+	}
+	if got := read(t, withSecret("ORDERGRAPH_JWT_LEEWAY=0s")...).JWT; got.Leeway != 0 {
+		t.Errorf("the leeway is %s, want none", got.Leeway)
+	}
+}
+
+// A mistaken setting is refused by name, and no message tells a secret.
+func TestBadAuth(t *testing.T) {
+	without := func(name string) []string {
+		var rest []string
+		for _, v := range withSecret() {
+			if !strings.HasPrefix(v, name+"=") {
+				rest = append(rest, v)
+			}
+		}
+		return rest
+	}
+	keys := func(where string) []string { return append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_JWKS="+where) }
+	for _, c := range []struct {
+		variables []string
+		says      []string
+	}{
+		{[]string{"ORDERGRAPH_AUTH=off"}, []string{"ORDERGRAPH_AUTH", `"off"`, "jwt or none"}},
+		{[]string{"AUTH=JWT"}, []string{"AUTH is", `"JWT"`, "jwt or none"}},
+		{[]string{"ORDERGRAPH_AUTH=none", "AUTH=jwt"}, []string{"ORDERGRAPH_AUTH", "AUTH", "set one of them"}},
+		{without("ORDERGRAPH_AUTH"), []string{"ORDERGRAPH_JWT_SECRET is set", "ORDERGRAPH_AUTH to jwt"}},
+		{append(without("ORDERGRAPH_AUTH"), "AUTH=none"), []string{"ORDERGRAPH_JWT_SECRET is set", "AUTH to jwt"}},
+		{[]string{"ORDERGRAPH_AUTH=none", "ORDERGRAPH_JWT_LEEWAY=1m"}, []string{"ORDERGRAPH_JWT_LEEWAY is set"}},
+		{[]string{"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_JWT_ISSUER=i"}, []string{"ORDERGRAPH_JWT_ISSUER is set"}},
+		{without("ORDERGRAPH_JWT_SECRET"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET"}},
+		{withSecret("ORDERGRAPH_JWT_JWKS=keys.json"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET", "take one of them away"}},
+		{append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_SECRET=thirty-one letters do not do it"), []string{"ORDERGRAPH_JWT_SECRET", "31 characters", "at least 32"}},
+		{without("ORDERGRAPH_JWT_ISSUER"), []string{"ORDERGRAPH_JWT_ISSUER", "iss"}},
+		{without("ORDERGRAPH_JWT_AUDIENCE"), []string{"ORDERGRAPH_JWT_AUDIENCE", "aud"}},
+		{withSecret("ORDERGRAPH_JWT_LEEWAY=5m1s"), []string{"ORDERGRAPH_JWT_LEEWAY", `"5m1s"`, "0s to 5m"}},
+		{withSecret("ORDERGRAPH_JWT_LEEWAY=-1s"), []string{"ORDERGRAPH_JWT_LEEWAY", `"-1s"`}},
+		{withSecret("ORDERGRAPH_JWT_LEEWAY=30"), []string{"ORDERGRAPH_JWT_LEEWAY", `"30"`}},
+		{withSecret("ORDERGRAPH_JWT_ROLE_CLAIM=customer_id"), []string{"ORDERGRAPH_JWT_ROLE_CLAIM", "ORDERGRAPH_JWT_CUSTOMER_CLAIM", `"customer_id"`}},
+		{keys("http://id.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
+		{keys("http://localhost.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
+		{keys("ftp://127.0.0.1/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
+		{keys("https://me:" + goodSecret + "@id.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "user"}},
+		{keys("https://"), []string{"ORDERGRAPH_JWT_JWKS", "is no URL"}},
+		{keys("https://%zz/" + goodSecret), []string{"ORDERGRAPH_JWT_JWKS", "is no URL"}},
+	} {
+		_, err := config.Read(environment(c.variables...))
+		if err == nil {
+			t.Errorf("%v: no error", c.variables)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%v: error %q does not say %s", c.variables, err, part)
+			}
+		}
+		if strings.Contains(err.Error(), goodSecret) || strings.Contains(err.Error(), "thirty-one letters") {
+			t.Errorf("error %q tells the secret", err)
+		}
+	}
+	for _, where := range []string{"https://id.example/keys", "http://localhost:8081/keys", "http://127.0.0.1/keys", "http://[::1]:1/keys", "/etc/keys.json", "keys.json"} {
+		if got := read(t, keys(where)...).JWT.JWKS; got != where {
+			t.Errorf("the keys are read from %q, want %q", got, where)
+		}
+	}
+}
