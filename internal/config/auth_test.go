@@ -59,7 +59,9 @@ func TestBadAuth(t *testing.T) {
 		}
 		return rest
 	}
-	keys := func(where string) []string { return append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_JWKS="+where) }
+	keys := func(where string) []string {
+		return append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_JWKS="+where)
+	}
 	for _, c := range []struct {
 		variables []string
 		says      []string

@@ -1,0 +1,396 @@
+package auth
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/authtest"
+)
+
+// publisher is an issuer that serves a JWKS and counts who asks.
+type publisher struct {
+	mu     sync.Mutex
+	answer http.HandlerFunc
+	asked  atomic.Int64
+	url    string
+}
+
+func newPublisher(t *testing.T) *publisher {
+	t.Helper()
+	p := &publisher{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked.Add(1)
+		p.mu.Lock()
+		answer := p.answer
+		p.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	s.Config.SetKeepAlivesEnabled(false) // a connection that breaks when it is used again makes the client ask once more
+	p.url = s.URL + "/jwks.json"
+	return p
+}
+
+func (p *publisher) does(answer http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = answer
+}
+
+func (p *publisher) publishes(jwks []byte) {
+	p.does(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(jwks) })
+}
+
+// clock is set by tests.
+type clock struct{ ns atomic.Int64 }
+
+func (c *clock) now() time.Time         { return time.Unix(0, c.ns.Load()) }
+func (c *clock) passes(d time.Duration) { c.ns.Add(int64(d)) }
+
+// ringAt is the keys of a place, and a log.
+func ringAt(t *testing.T, where string) (*keyring, *clock, *bytes.Buffer) {
+	t.Helper()
+	from, err := newSource(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, log := &clock{}, &bytes.Buffer{}
+	c.passes(1000 * time.Hour)
+	return &keyring{source: from, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
+}
+
+func has(r *keyring, kid string) bool { return len(r.find(kid, jose.EdDSA)) == 1 }
+
+func checkAsked(t *testing.T, p *publisher, want int64, when string) {
+	t.Helper()
+	if got := p.asked.Load(); got != want {
+		t.Errorf("%s the keys were read %d times, want %d", when, got, want)
+	}
+}
+
+// A new key is found at its first token, however often strangers name keys that do not exist: these make no more than one reading in half a minute.
+func TestRotation(t *testing.T) {
+	p := newPublisher(t)
+	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
+	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
+	r, c, log := ringAt(t, p.url)
+	if err := r.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.passes(31 * time.Second)
+	p.publishes(authtest.JWKS(t, second.JWK(t, nil), first.JWK(t, nil)))
+	if !has(r, "first") {
+		t.Error("the first key is not found")
+	}
+	checkAsked(t, p, 1, "by a known key")
+	if !has(r, "second") {
+		t.Error("the second key is not found")
+	}
+	checkAsked(t, p, 2, "by a new key")
+	for i := range 1000 {
+		if has(r, fmt.Sprintf("../%d", i)) {
+			t.Fatal("an unknown key is found")
+		}
+	}
+	checkAsked(t, p, 2, "by unknown keys at once")
+	c.passes(29 * time.Second)
+	has(r, "unknown")
+	checkAsked(t, p, 2, "by unknown keys soon after")
+	c.passes(2 * time.Second)
+	for range 1000 {
+		has(r, "unknown")
+	}
+	checkAsked(t, p, 3, "by unknown keys later")
+
+	// A key that is no longer published goes when the keys are next read.
+	p.publishes(authtest.JWKS(t, second.JWK(t, nil)))
+	if !has(r, "first") {
+		t.Error("the first key is gone before the keys were read")
+	}
+	r.reread(t.Context())
+	c.passes(31 * time.Second)
+	if has(r, "first") {
+		t.Error("the first key outlives its publication")
+	}
+	if n := strings.Count(log.String(), "have changed"); n != 2 {
+		t.Errorf("the log tells %d changes, want 2: %s", n, log)
+	}
+}
+
+// While the keys cannot be read, or are not keys, those at hand go on.
+func TestKeysThatCannotBeReadAgain(t *testing.T) {
+	huge := append([]byte(`{"keys":[],"x":"`), bytes.Repeat([]byte("x"), maxJWKS)...)
+	for name, answer := range map[string]http.HandlerFunc{
+		"down":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"gone":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"empty":   func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys":[]}`) },
+		"no JWKS": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"huge":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(huge) },
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other.json", http.StatusFound)
+		},
+		"huge when unpacked": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range 20 {
+				_, _ = z.Write(huge)
+			}
+			_ = z.Close()
+		},
+	} {
+		p := newPublisher(t)
+		p.publishes(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
+		r, c, log := ringAt(t, p.url)
+		if err := r.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.does(answer)
+		r.reread(t.Context())
+		c.passes(time.Hour)
+		if has(r, "second") || !has(r, "first") {
+			t.Errorf("%s: the keys are not those at hand", name)
+		}
+		checkAsked(t, p, 3, name)
+		for range 100 {
+			has(r, "second")
+		}
+		checkAsked(t, p, 3, name)
+		if n := strings.Count(log.String(), "those at hand go on"); n != 2 || strings.Contains(log.String(), "jwks.json") {
+			t.Errorf("%s: the log is %s", name, log)
+		}
+		if err := r.refresh(t.Context()); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Those who need a new key wait for one reading together, also when it takes its time.
+func TestOneReadingForAll(t *testing.T) {
+	p := newPublisher(t)
+	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
+	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
+	r, c, _ := ringAt(t, p.url)
+	if err := r.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.passes(time.Hour)
+	begun, resume := make(chan struct{}), make(chan struct{})
+	p.does(func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-resume
+		_, _ = w.Write(authtest.JWKS(t, second.JWK(t, nil)))
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if !has(r, "second") {
+			t.Error("who came first does not find the key")
+		}
+	})
+	<-begun
+	for range 20 {
+		wg.Go(func() {
+			if !has(r, "second") {
+				t.Error("who came later does not find the key")
+			}
+		})
+	}
+	if !has(r, "first") {
+		t.Error("a known key waits for the reading, or is gone")
+	}
+	close(resume)
+	wg.Wait()
+	checkAsked(t, p, 2, "by all")
+}
+
+// A publisher that does not answer is given up after five seconds.
+func TestSlowPublisher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &http.Client{Timeout: fetchTimeout, Transport: never{}}
+		begun := time.Now()
+		_, err := fetch(t.Context(), client, "https://id.example/jwks.json?key=hidden")
+		if err == nil || strings.Contains(err.Error(), "hidden") || !strings.Contains(err.Error(), "id.example") || time.Since(begun) != fetchTimeout {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+	})
+	from, err := newSource("https://id.example/jwks.json")
+	if err != nil || from.every != 5*time.Minute || from.pause != 30*time.Second {
+		t.Errorf("the keys are read every %s, and not again within %s, %v", from.every, from.pause, err)
+	}
+}
+
+// never answers no request.
+type never struct{}
+
+func (never) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// In the background the keys are read at their interval until the server ends, and a fault on the way ends nothing.
+func TestFollow(t *testing.T) {
+	jwks := authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil))
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		r := &keyring{log: slog.New(slog.DiscardHandler), now: time.Now, source: source{every: time.Minute, read: func(context.Context) ([]byte, error) {
+			if reads++; reads == 2 {
+				panic("a fault")
+			}
+			return jwks, nil
+		}}}
+		ctx, stop := context.WithCancel(t.Context())
+		if err := r.refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		ended := false
+		go func() { r.follow(ctx); ended = true }()
+		time.Sleep(10*time.Minute + time.Second) // by the clock of the bubble
+		synctest.Wait()
+		if reads != 11 {
+			t.Errorf("in ten minutes the keys were read %d times, want 11", reads)
+		}
+		stop()
+		synctest.Wait()
+		if !ended {
+			t.Error("it goes on")
+		}
+	})
+}
+
+// A file's keys change when the file does.
+func TestAFileThatChanges(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "jwks.json")
+	write := func(id string) {
+		if err := os.WriteFile(name, authtest.JWKS(t, authtest.NewKey(t, id, "EdDSA").JWK(t, nil)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	r, c, _ := ringAt(t, name)
+	if err := r.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write("second")
+	if has(r, "second") {
+		t.Error("the file is read more than once in a second")
+	}
+	c.passes(time.Second)
+	if !has(r, "second") || has(r, "first") {
+		t.Error("the file is not read again")
+	}
+	if r.source.every != 10*time.Second {
+		t.Errorf("the file is read every %s", r.source.every)
+	}
+}
+
+// A server does not start without keys, and says why.
+func TestStartWithoutKeys(t *testing.T) {
+	p := newPublisher(t)
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"down": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "404 Not Found"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://other.example/", http.StatusMovedPermanently)
+		}, "redirects are not followed"},
+		"no keys": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "there is no JWKS"},
+	} {
+		p.does(c.answer)
+		_, err := New(t.Context(), Options{JWKS: p.url, Issuer: "i", Audience: "a", RoleClaim: "r", CustomerClaim: "c", Log: slog.New(slog.DiscardHandler)})
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want an error that says %s", name, err, c.says)
+		}
+	}
+}
+
+// A customer is looked up once a minute, by all requests together; what cannot be found out is not remembered.
+func TestCustomers(t *testing.T) {
+	c := &clock{}
+	var asked []commerce.CustomerID
+	down := errors.New("down")
+	answers := map[commerce.CustomerID]error{"here": nil, "down": down}
+	known := newCustomers(func(ctx context.Context, id commerce.CustomerID) (bool, error) {
+		if _, bounded := ctx.Deadline(); !bounded || ctx.Err() != nil {
+			t.Errorf("%s is asked for without an end, or after it: %v", id, ctx.Err())
+		}
+		asked = append(asked, id)
+		err, exists := answers[id]
+		return exists && err == nil, err
+	}, c.now)
+	gone, stop := context.WithCancel(t.Context())
+	stop() // a caller who has gone away does not spoil it for others
+	check := func(id commerce.CustomerID, want bool, wantErr error, times int) {
+		t.Helper()
+		asked = nil
+		for range 3 {
+			if exists, err := known.exist(gone, id); exists != want || !errors.Is(err, wantErr) {
+				t.Errorf("%s: %t, %v, want %t, %v", id, exists, err, want, wantErr)
+			}
+		}
+		if len(asked) != times {
+			t.Errorf("%s is looked up %d times, want %d", id, len(asked), times)
+		}
+	}
+	check("here", true, nil, 1)
+	check("missing", false, nil, 1)
+	check("down", false, down, 3)
+	c.passes(5 * time.Second)
+	check("here", true, nil, 0)
+	check("missing", false, nil, 1)
+	answers["missing"], answers["down"] = nil, nil
+	c.passes(5 * time.Second)
+	check("missing", true, nil, 1)
+	check("down", true, nil, 1)
+	delete(answers, "here")
+	c.passes(49 * time.Second)
+	check("here", true, nil, 0)
+	c.passes(time.Second)
+	check("here", false, nil, 1)
+	for i := range 2 * maxCustomers {
+		_, _ = known.exist(gone, commerce.CustomerID(fmt.Sprint(i)))
+	}
+	if n := known.seen.Len(); n != maxCustomers {
+		t.Errorf("%d customers are remembered, want %d", n, maxCustomers)
+	}
+}
+
+// Signatures wait for a place, and who goes away does not.
+func TestSignaturesWaitForAPlace(t *testing.T) {
+	k := authtest.Key{Algorithm: "HS256", Private: bytes.Repeat([]byte("k"), MinSecret)}
+	a, err := New(t.Context(), Options{Secret: k.Private.([]byte), Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := k.Token(t, authtest.Claims(time.Now(), nil), nil)
+	for range cap(a.checking) {
+		a.checking <- struct{}{}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := a.Authenticate(ctx, token); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a place: %v", err)
+	}
+	<-a.checking
+	for range 2 {
+		if _, err := a.Authenticate(t.Context(), token); err != nil {
+			t.Errorf("with a place: %v", err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+// Package authtest makes keys and tokens for tests, good ones and forged ones. It signs by itself, so that it does not share the
+// faults of the library that tokens are checked with.
+package authtest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"testing"
+	"time"
+
+	// The hashes of the algorithms.
+	_ "crypto/sha256"
+	_ "crypto/sha512"
+)
+
+// What tokens of Claims say.
+const (
+	Issuer   = "https://id.example/"
+	Audience = "https://shop.example/graphql"
+)
+
+// Object is a JSON object.
+type Object = map[string]any
+
+// Claims are those of a token that is good for an hour from now on, with others put in; nil takes one away.
+func Claims(now time.Time, others Object) Object {
+	return with(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
+}
+
+// with is an object with others put in; nil takes one away.
+func with(o, others Object) Object {
+	maps.Copy(o, others)
+	maps.DeleteFunc(o, func(_ string, v any) bool { return v == nil })
+	return o
+}
+
+// Key signs tokens.
+type Key struct {
+	ID, Algorithm string
+	// Private is a crypto.Signer, or the []byte of a secret.
+	Private any
+}
+
+// NewKey makes a key for an algorithm: RS, PS, ES with 256, 384 or 512, or EdDSA.
+func NewKey(t testing.TB, id, algorithm string) Key {
+	t.Helper()
+	var private crypto.Signer
+	var err error
+	switch algorithm[:2] {
+	case "RS", "PS":
+		private, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "ES":
+		private, err = ecdsa.GenerateKey(map[string]elliptic.Curve{"ES256": elliptic.P256(), "ES384": elliptic.P384(), "ES512": elliptic.P521()}[algorithm], rand.Reader)
+	default:
+		_, private, err = ed25519.GenerateKey(rand.Reader)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Key{id, algorithm, private}
+}
+
+// JWK is the public key, with other members put in; nil takes one away.
+func (k Key) JWK(t testing.TB, others Object) Object {
+	t.Helper()
+	jwk := Object{"kid": k.ID, "alg": k.Algorithm, "use": "sig"}
+	switch public := k.Private.(crypto.Signer).Public().(type) {
+	case *rsa.PublicKey:
+		jwk["kty"], jwk["n"], jwk["e"] = "RSA", base64URL(public.N.Bytes()), base64URL(big.NewInt(int64(public.E)).Bytes())
+	case *ecdsa.PublicKey:
+		point, err := public.Bytes() // 4, x, y
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := len(point) / 2
+		jwk["kty"], jwk["crv"], jwk["x"], jwk["y"] = "EC", public.Params().Name, base64URL(point[1:1+half]), base64URL(point[1+half:])
+	case ed25519.PublicKey:
+		jwk["kty"], jwk["crv"], jwk["x"] = "OKP", "Ed25519", base64URL(public)
+	}
+	return with(jwk, others)
+}
+
+// JWKS is the set of public keys of JWKs.
+func JWKS(t testing.TB, jwks ...Object) []byte {
+	t.Helper()
+	return encode(t, Object{"keys": jwks})
+}
+
+// Token is a token with the key's header and signature. Claims are an Object, or the payload as it is in a []byte; header is put into the
+// key's.
+func (k Key) Token(t testing.TB, claims any, header Object) string {
+	t.Helper()
+	payload, raw := claims.([]byte)
+	if !raw {
+		payload = encode(t, claims)
+	}
+	return Assemble(encode(t, with(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
+}
+
+// Assemble is a token of these parts, whatever they are.
+func Assemble(header, payload []byte, sign func(input []byte) []byte) string {
+	input := base64URL(header) + "." + base64URL(payload)
+	return input + "." + base64URL(sign([]byte(input)))
+}
+
+// sign signs as RFC 7518, section 3, says.
+func (k Key) sign(t testing.TB, input []byte) []byte {
+	t.Helper()
+	hash := map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}[k.Algorithm[2:]]
+	if secret, ok := k.Private.([]byte); ok {
+		mac := hmac.New(hash.New, secret)
+		mac.Write(input)
+		return mac.Sum(nil)
+	}
+	digest := input
+	if hash != 0 {
+		h := hash.New()
+		h.Write(input)
+		digest = h.Sum(nil)
+	}
+	switch private := k.Private.(type) {
+	case *ecdsa.PrivateKey:
+		r, s, err := ecdsa.Sign(rand.Reader, private, digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := (private.Params().BitSize + 7) / 8
+		signature := make([]byte, 2*size)
+		r.FillBytes(signature[:size])
+		s.FillBytes(signature[size:])
+		return signature
+	case crypto.Signer:
+		var options crypto.SignerOpts = hash
+		if k.Algorithm[0] == 'P' {
+			options = &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash}
+		}
+		signature, err := private.Sign(rand.Reader, digest, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signature
+	}
+	panic(fmt.Sprintf("a key is a %T", k.Private))
+}
+
+func encode(t testing.TB, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func base64URL(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
