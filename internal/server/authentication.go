@@ -51,7 +51,7 @@ func (a authentication) identify(ctx context.Context, header http.Header) (auth.
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return auth.Identity{}, unauthenticated(true)
 	case err != nil:
-		return auth.Identity{}, refuse(http.StatusServiceUnavailable, graph.CodeUnavailable, "Who makes the request cannot be found out right now. Try again.")
+		return auth.Identity{}, refuse(http.StatusServiceUnavailable, graph.CodeUnavailable, "who makes the request cannot be found out right now: try again in a moment")
 	}
 	return identity, nil
 }

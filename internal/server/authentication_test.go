@@ -1,0 +1,396 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// guarded is a server that wants tokens, of an issuer that publishes its keys on this machine.
+type guarded struct {
+	http.Handler
+	log *journal
+	// key signs tokens that are good.
+	key authtest.Key
+	// jwks is what the issuer publishes, and fetched how often it was asked for it.
+	jwks    atomic.Pointer[[]byte]
+	fetched atomic.Int64
+	// passed is how far the clock is ahead, in nanoseconds.
+	passed atomic.Int64
+}
+
+func (g *guarded) now() time.Time { return time.Now().Add(time.Duration(g.passed.Load())) }
+
+func guarding(t testing.TB, store *dynamo.Store, opts server.Options) *guarded {
+	t.Helper()
+	g := &guarded{key: authtest.NewKey(t, "the-key", "ES256")}
+	g.publish(t, g.key)
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		g.fetched.Add(1)
+		if jwks := g.jwks.Load(); jwks != nil {
+			_, _ = w.Write(*jwks)
+		} else {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	t.Cleanup(issuer.Close)
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	var err error
+	opts.Auth, err = auth.New(ctx, auth.Options{
+		JWKS: issuer.URL, Issuer: authtest.Issuer, Audience: authtest.Audience, Leeway: time.Minute, RoleClaim: "role", CustomerClaim: "customer_id",
+		CustomerExists: func(ctx context.Context, id commerce.CustomerID) (bool, error) {
+			found, err := store.CustomersByID(ctx, []commerce.CustomerID{id})
+			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
+		},
+		Log: slog.New(slog.DiscardHandler), Now: g.now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Handler, g.log = newHandler(t, store, slog.LevelDebug, opts)
+	return g
+}
+
+// publish makes the issuer publish the keys.
+func (g *guarded) publish(t testing.TB, keys ...authtest.Key) {
+	t.Helper()
+	var jwks []authtest.Object
+	for _, k := range keys {
+		jwks = append(jwks, k.JWK(t, nil))
+	}
+	text := authtest.JWKS(t, jwks...)
+	g.jwks.Store(&text)
+}
+
+// token is a good token with other claims put in.
+func (g *guarded) token(t testing.TB, others authtest.Object) string {
+	t.Helper()
+	return g.key.Token(t, authtest.Claims(g.now(), others), nil)
+}
+
+// checkLog checks that no part of the texts stands in the log, nor anything else that a client sent.
+func (g *guarded) checkLog(t testing.TB, secrets ...string) {
+	t.Helper()
+	g.log.mu.Lock()
+	defer g.log.mu.Unlock()
+	log := g.log.text.String()
+	for _, s := range secrets {
+		for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(". ,", r) }) {
+			// Parts of few letters stand in any log.
+			for i := 0; i+12 <= len(part); i += 12 {
+				if strings.Contains(log, part[i:i+12]) {
+					t.Errorf("the log has %q of a token: %.2000s", part[i:i+12], log)
+					return
+				}
+			}
+		}
+	}
+	for _, word := range []string{authtest.Issuer, authtest.Audience, "user-1", "cust_01", "eyJ"} {
+		if strings.Contains(log, word) {
+			t.Errorf("the log has %q: %.2000s", word, log)
+		}
+	}
+}
+
+// unread is a body that nobody may read.
+type unread struct{ t testing.TB }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body is read")
+	return 0, io.ErrUnexpectedEOF
+}
+
+// checkRefused checks the answer to who cannot say who it is.
+func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given bool) {
+	t.Helper()
+	contentType, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+	check(t, w, http.StatusUnauthorized, "UNAUTHENTICATED", contentType)
+	want := "Bearer"
+	if given {
+		want = `Bearer error="invalid_token"`
+	}
+	if got := w.Header().Values("WWW-Authenticate"); len(got) != 1 || got[0] != want {
+		t.Errorf("%s: WWW-Authenticate is %q, want %q", what, got, want)
+	}
+	if t.Failed() {
+		t.Fatalf("%s", what)
+	}
+}
+
+// Nobody without a good token gets anything read, neither the own body nor the table, and learns why.
+func TestStrangers(t *testing.T) {
+	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
+		t.Error("a stranger's request reads the table")
+		return nil, io.ErrUnexpectedEOF
+	}), server.Options{Limits: server.Limits{Concurrent: 1}, Origins: []string{origin}})
+	hour := int64(3600)
+	now := g.now().Unix()
+	good := g.token(t, nil)
+	parts := strings.Split(good, ".")
+	stranger := authtest.NewKey(t, g.key.ID, g.key.Algorithm)
+	var sent []string
+	for _, c := range []struct {
+		name   string
+		header []string
+		given  bool
+	}{
+		{"nothing", nil, false},
+		{"an empty header", []string{""}, false},
+		{"no token", []string{"Bearer"}, false},
+		{"an empty token", []string{"Bearer "}, false},
+		{"blanks for a token", []string{"Bearer    "}, false},
+		{"a token without a scheme", []string{good}, false},
+		{"Basic", []string{"Basic dXNlcjpwYXNzd29yZC1vZi10aGUtdXNlcg=="}, false},
+		{"another scheme", []string{"Token " + good}, false},
+		{"a scheme that runs on", []string{"Bearer:" + good}, false},
+		{"a tab behind the scheme", []string{"Bearer\t" + good}, false},
+		{"two headers", []string{"Bearer " + good, "Bearer " + good}, true},
+		{"a good and an empty header", []string{"Bearer " + good, ""}, true},
+		{"two in one header", []string{"Bearer " + good + ", Bearer " + good}, true},
+		{"two tokens", []string{"Bearer " + good + " " + good}, true},
+		{"more parameters", []string{"Bearer " + good + `, realm="x"`}, true},
+		{"quotes", []string{`Bearer "` + good + `"`}, true},
+		{"not a token", []string{"Bearer correct-horse-battery-staple"}, true},
+		{"a token's first part", []string{"Bearer " + parts[0]}, true},
+		{"unsigned", []string{"Bearer " + authtest.Assemble([]byte(`{"alg":"none","typ":"JWT"}`), []byte(`{"sub":"user-1","role":"ADMIN"}`), func([]byte) []byte { return nil })}, true},
+		{"the signature taken away", []string{"Bearer " + parts[0] + "." + parts[1] + "."}, true},
+		{"wrongly signed", []string{"Bearer " + stranger.Token(t, authtest.Claims(g.now(), nil), nil)}, true},
+		{"of an unknown key", []string{"Bearer " + g.key.Token(t, authtest.Claims(g.now(), nil), authtest.Object{"kid": "../../etc/passwd"})}, true},
+		{"expired", []string{"Bearer " + g.token(t, authtest.Object{"exp": now - 61})}, true},
+		{"of the future", []string{"Bearer " + g.token(t, authtest.Object{"nbf": now + hour})}, true},
+		{"issued in the future", []string{"Bearer " + g.token(t, authtest.Object{"iat": now + hour})}, true},
+		{"without an end", []string{"Bearer " + g.token(t, authtest.Object{"exp": nil})}, true},
+		{"of another issuer", []string{"Bearer " + g.token(t, authtest.Object{"iss": "https://evil.example/"})}, true},
+		{"for another audience", []string{"Bearer " + g.token(t, authtest.Object{"aud": "https://other.example/"})}, true},
+		{"for other audiences", []string{"Bearer " + g.token(t, authtest.Object{"aud": []string{"https://other.example/", "https://more.example/"}})}, true},
+		{"huge", []string{"Bearer " + g.token(t, authtest.Object{"x": strings.Repeat("x", 8<<10)})}, true},
+		{"without a role", []string{"Bearer " + g.token(t, authtest.Object{"role": nil})}, true},
+		{"of an unknown role", []string{"Bearer " + g.token(t, authtest.Object{"role": "OWNER"})}, true},
+		{"of two roles", []string{"Bearer " + g.token(t, authtest.Object{"role": []string{"STAFF", "ADMIN"}})}, true},
+		{"of a customer without an id", []string{"Bearer " + g.token(t, authtest.Object{"role": "CUSTOMER"})}, true},
+		{"of a customer whose id is none", []string{"Bearer " + g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01#"})}, true},
+	} {
+		sent = append(sent, c.header...)
+		for accept := range answerTypes {
+			for _, r := range []*http.Request{
+				httptest.NewRequest(http.MethodPost, server.PathGraphQL, unread{t}),
+				httptest.NewRequest(http.MethodGet, get(alice, "access_token", good, "token", good, "authorization", "Bearer "+good), http.NoBody),
+			} {
+				r.Header["Authorization"] = c.header
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("Accept", accept)
+				r.Header.Set("Origin", origin)
+				w := httptest.NewRecorder()
+				g.ServeHTTP(w, r)
+				checkRefused(t, w, c.name, c.given)
+				if w.Header().Get("Access-Control-Allow-Origin") != origin {
+					t.Errorf("%s: a page of an allowed origin cannot read why: %v", c.name, w.Header())
+				}
+			}
+		}
+	}
+	g.checkLog(t, append(sent, good)...)
+	refusals := 0
+	for _, line := range g.log.entries(t) {
+		if line["level"] != "DEBUG" || line["requestId"] == nil {
+			t.Errorf("the log has %v", line)
+		}
+		if line["msg"] == "a token was refused" {
+			refusals++
+		}
+	}
+	if refusals == 0 {
+		t.Error("the log does not tell of refused tokens")
+	}
+}
+
+// Who has a token is let in, however the scheme is spelled; what is for all stays open.
+func TestWithAToken(t *testing.T) {
+	g := guarding(t, sampleThrough(t, direct), server.Options{Origins: []string{origin}})
+	for _, role := range commerce.Roles() {
+		token := g.token(t, authtest.Object{"role": role.String(), "customer_id": "cust_01"})
+		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "Bearer   "} {
+			for _, w := range []*httptest.ResponseRecorder{
+				ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", scheme+token),
+				ask(g, http.MethodGet, get(alice), "", "Authorization", scheme+token),
+			} {
+				if w.Code != http.StatusOK || w.Body.String() != aliceAnswer || w.Header().Get("WWW-Authenticate") != "" {
+					t.Errorf("%s, %s: status %d, body %s", role, scheme, w.Code, w.Body)
+				}
+			}
+		}
+		g.checkLog(t, token)
+	}
+	for _, path := range []string{server.PathHealth, server.PathReady, "/"} {
+		if w := ask(g, http.MethodGet, path, ""); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+	// Browsers ask without a token whether they may send one.
+	preflight := ask(g, http.MethodOptions, server.PathGraphQL, "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type")
+	if preflight.Code > 299 || preflight.Header().Get("Access-Control-Allow-Origin") != origin || !strings.Contains(strings.ToLower(preflight.Header().Get("Access-Control-Allow-Headers")), "authorization") {
+		t.Errorf("preflight: status %d, %v", preflight.Code, preflight.Header())
+	}
+	if w := ask(g, http.MethodOptions, server.PathGraphQL, ""); w.Code != http.StatusNoContent {
+		t.Errorf("OPTIONS: status %d", w.Code)
+	}
+}
+
+// Who makes a change stands in its event, by the token's subject, which also tells apart whose idempotency key it is.
+func TestSubjectsAreActors(t *testing.T) {
+	g := guarding(t, sampleThrough(t, direct), server.Options{})
+	const place = `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}], idempotencyKey: "one"}) { order { id timeline(first: 1) { nodes { actor } } } userErrors { message } } }`
+	ids := map[string]bool{}
+	for subject, want := range map[string]string{"auth0|me": `"actor":"auth0|me"`, "a#b": `"actor":"sha256:`} {
+		for range 2 {
+			w := ask(g, http.MethodPost, server.PathGraphQL, post(place), "Authorization", "Bearer "+g.token(t, authtest.Object{"sub": subject}))
+			_, id, found := strings.Cut(w.Body.String(), `"order":{"id":"`)
+			if w.Code != http.StatusOK || !found || !strings.Contains(w.Body.String(), want) {
+				t.Fatalf("%s: status %d, body %s, want %s", subject, w.Code, w.Body, want)
+			}
+			ids[id[:26]] = true
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("two subjects with one key placed the orders %v, want two", ids)
+	}
+}
+
+// While others have all places, a stranger is told that it is one, and a token gets no place before others.
+func TestStrangersTakeNoPlace(t *testing.T) {
+	b := block()
+	g := guarding(t, sampleThrough(t, b.pass), server.Options{Limits: server.Limits{Concurrent: 1}})
+	token := g.token(t, nil)
+	first := make(chan *httptest.ResponseRecorder)
+	go func() {
+		first <- ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+token)
+	}()
+	<-b.arrived
+	checkRefused(t, ask(g, http.MethodPost, server.PathGraphQL, post(alice)), "a stranger", false)
+	check(t, ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+token), http.StatusServiceUnavailable, "OVERLOADED", "application/json")
+	close(b.release)
+	if w := <-first; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+		t.Errorf("status %d, body %s", w.Code, w.Body)
+	}
+}
+
+// The issuer changes its keys: tokens of the new one are good at once, those of the old one until the keys are read again without it. While the
+// issuer is down, tokens of known keys are good.
+func TestTheIssuerChangesItsKeys(t *testing.T) {
+	g := guarding(t, sampleThrough(t, direct), server.Options{})
+	status := func(token string) int {
+		return ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+token).Code
+	}
+	next := authtest.NewKey(t, "the-next-key", "EdDSA")
+	expect := func(when string, old, renewed int) {
+		t.Helper()
+		claims := authtest.Claims(g.now(), nil)
+		if got := status(g.key.Token(t, claims, nil)); got != old {
+			t.Errorf("%s: a token of the old key has status %d, want %d", when, got, old)
+		}
+		if got := status(next.Token(t, claims, nil)); got != renewed {
+			t.Errorf("%s: a token of the new key has status %d, want %d", when, got, renewed)
+		}
+	}
+	expect("at first", 200, 401)
+	g.publish(t, next)
+	expect("as the keys were read a moment ago", 200, 401)
+	g.passed.Add(int64(31 * time.Second))
+	expect("as a new key is asked for after the old one was", 200, 200)
+	expect("as the keys were read", 401, 200)
+	g.jwks.Store(nil)
+	g.passed.Add(int64(31 * time.Second))
+	before := g.fetched.Load()
+	for range 50 {
+		expect("while the issuer is down", 401, 200)
+	}
+	if asked := g.fetched.Load() - before; asked != 1 {
+		t.Errorf("while it was down, the issuer was asked %d times, want once", asked)
+	}
+}
+
+// A customer's token ends with the customer, within a minute; while that cannot be found out, it is the server's fault, not the token's.
+func TestTokensOfDeletedCustomers(t *testing.T) {
+	var fails atomic.Bool
+	var asked atomic.Int64
+	client := embedded.New().Client(func(o *dynamodb.Options) {
+		next := o.HTTPClient
+		o.RetryMaxAttempts = 1
+		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "GetItem") {
+				asked.Add(1)
+			}
+			if fails.Load() {
+				return failure(500, "InternalServerError", "secret")(r, next)
+			}
+			return next.Do(r)
+		})
+	})
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := storetest.TableName()
+	store := storetest.NewTable(t, client, dynamo.Options{Table: table})
+	storetest.Load(t, store, book)
+	g := guarding(t, store, server.Options{})
+	token := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01"})
+	request := func() *httptest.ResponseRecorder {
+		return ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+token)
+	}
+	fails.Store(true)
+	check(t, request(), http.StatusServiceUnavailable, "UNAVAILABLE", "application/json")
+	if log := g.log.entries(t); len(log) != 2 || log[0]["level"] != "ERROR" || log[0]["requestId"] == nil {
+		t.Errorf("the log is %v", log)
+	}
+	fails.Store(false)
+	asked.Store(0)
+	for range 10 {
+		if w := request(); w.Code != http.StatusOK {
+			t.Fatalf("status %d, body %s", w.Code, w.Body)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the customer is looked up %d times, want once", n)
+	}
+	if _, err := client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "CUSTOMER#cust_01"}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if w := request(); w.Code != http.StatusOK {
+		t.Errorf("at once: status %d, body %s", w.Code, w.Body)
+	}
+	g.passed.Add(int64(time.Minute))
+	checkRefused(t, request(), "a minute later", true)
+	// Nobody else's token depends on it.
+	if w := ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF", "customer_id": "cust_01"})); w.Code != http.StatusOK {
+		t.Errorf("of staff: status %d, body %s", w.Code, w.Body)
+	}
+}
