@@ -136,7 +136,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "patterns [-markdown]", "AWS_REGION")
+			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
 			for _, v := range config.Variables() {
 				c.checkDone(t, v.Name)
 			}
@@ -149,6 +149,7 @@ func TestHelpOfACommand(t *testing.T) {
 	for command, flags := range map[string][]string{
 		"serve": {"-addr"}, "table": nil, "seed": nil, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
 		"check": {"-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
+		"token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
 			t.Run(line, func(t *testing.T) {
@@ -224,6 +225,21 @@ func TestWrongWords(t *testing.T) {
 		"documents check a -shards 0":         "give 1 to 64",
 		"documents check a -shards 65":        "give 1 to 64",
 		"documents check a -shards x":         "give 1 to 64",
+
+		"token":                                  "CUSTOMER, STAFF, ADMIN or SERVICE",
+		"token -role ROOT":                       `"ROOT"`,
+		"token -role CUSTOMER":                   "-customer",
+		"token -role CUSTOMER -customer a#b":     "an id is made of",
+		"token -role STAFF -customer cust_01":    "-role CUSTOMER",
+		"token -role STAFF -ttl 24h1s":           "1s to 24h",
+		"token -role STAFF -ttl 0s":              "1s to 24h",
+		"token -role STAFF -ttl 5":               "-ttl",
+		"token -role STAFF now":                  `takes no "now"`,
+		"token -secret x":                        "-secret",
+		"token key":                              "name a file",
+		"token key a b":                          `takes no "b"`,
+		"token key -role STAFF /nowhere/dev-key": "takes no flags",
+		"token key /nowhere/dev-key -ttl 1h":     "takes no flags",
 	} {
 		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, says, "ordergraph help") })
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,4 +82,48 @@ func TestDocumentedStatuses(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The README's commands make a key, a server that wants tokens, and a request with one.
+func TestReadmeAsksWithAToken(t *testing.T) {
+	block := found(t, "README.md", "(?s)```sh\n(export ORDERGRAPH_AUTH=jwt .*?)```")
+	key := filepath.Join(t.TempDir(), "dev-key")
+	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(block, "\\\n", ""), "dev-key", key), "\n")
+	settings, ok := strings.CutPrefix(lines[0], "export ")
+	if !ok || len(lines) != 4 {
+		t.Fatalf("the README's commands are %q", lines)
+	}
+	variables := strings.Fields(settings)
+	makeKey, ok := strings.CutSuffix(lines[1], " && go run . &")
+	if !ok {
+		t.Fatalf("the command is %q", lines[1])
+	}
+	run(t, strings.TrimPrefix(makeKey, "go run . "), variables...).checkDone(t)
+	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	parts := regexp.MustCompile(`"Authorization: Bearer \$\(go run \. (.*)\)".* -d '(.*)'`).FindStringSubmatch(lines[2])
+	if parts == nil {
+		t.Fatalf("the command is %q", lines[2])
+	}
+	token := run(t, parts[1], variables...)
+	token.checkDone(t)
+	for bearer, want := range map[string]int{token.stdout.String(): http.StatusOK, "": http.StatusUnauthorized} {
+		status, answer := postAs(t, url, strings.TrimSpace(bearer), parts[2])
+		if status != want || (answer == `{"data":{"customer":{"name":"Alice Chen"}}}`) != (want == http.StatusOK) {
+			t.Errorf("with the token %q: status %d, %s", bearer, status, answer)
+		}
+	}
+}
+
+// postAs posts with a token, or without one.
+func postAs(t *testing.T, url, token, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url+server.PathGraphQL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return read(t)(http.DefaultClient.Do(r))
 }

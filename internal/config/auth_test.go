@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-const goodSecret = "a secret of thirty-two letters!!"
+const goodSecret = "a-secret-of-thirty-two-letters!!"
 
 // withSecret is a configuration that is complete, and what is set besides.
 func withSecret(more ...string) []string {
