@@ -250,6 +250,14 @@ func TestForgedHeaders(t *testing.T) {
 	} {
 		refused(t, a, token, name, "")
 	}
+	refused(t, a, es.Token(t, claims, object{"b64": true}), "b64 that changes nothing", "extensions")
+	long := es.Token(t, authtest.Claims(now, object{"x": strings.Repeat("x", 5800)}), nil)
+	if longer := es.Token(t, authtest.Claims(now, object{"x": strings.Repeat("x", 6000)}), nil); len(long) > 8<<10 || len(longer) <= 8<<10 {
+		t.Errorf("the long tokens have %d and %d bytes", len(long), len(longer))
+	} else {
+		accepted(t, a, long, "a long token")
+		refused(t, a, longer, "a longer token", "too long")
+	}
 	// What a header says besides does not matter, where the signature is the key's.
 	for name, header := range map[string]object{
 		"a URL of keys": {"jku": "http://127.0.0.1:1/jwks.json", "x5u": "http://127.0.0.1:1/cert.pem"}, "another's key": {"jwk": stranger.JWK(t, nil)},
@@ -422,7 +430,8 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 		{"of an unknown kind", object{"kty": "AKP2", "kid": "EdDSA"}, ed, "unknown kind"},
 		{"of an unknown curve", ed.JWK(t, object{"crv": "X25519"}), ed, "unknown kind"},
 		{"of no kind", ed.JWK(t, object{"kty": nil}), ed, "malformed"},
-		{"of numbers", object{"kty": 1}, ed, "is no JWK"},
+		{"of numbers", object{"kty": "OKP", "key_ops": 1}, ed, "is no JWK"},
+		{"a secret without a value", object{"kty": "oct", "kid": "oct"}, secret, "malformed"},
 	} {
 		opts := options()
 		opts.JWKS = file(t, authtest.JWKS(t, c.jwk))

@@ -99,7 +99,6 @@ func parseKeys(text []byte) (keyset, error) {
 func parseKey(text []byte) (key, string) {
 	// What go-jose does not tell of a key.
 	var says struct {
-		Type       string          `json:"kty"`
 		Operations []string        `json:"key_ops"`
 		Private    json.RawMessage `json:"d"`
 		Secret     json.RawMessage `json:"k"`
@@ -107,7 +106,7 @@ func parseKey(text []byte) (key, string) {
 	if json.Unmarshal(text, &says) != nil {
 		return key{}, "is no JWK"
 	}
-	if says.Type == "oct" || says.Private != nil || says.Secret != nil {
+	if says.Private != nil || says.Secret != nil {
 		return key{}, "is secret: whoever can read it can make tokens, so publish public keys only"
 	}
 	var parsed jose.JSONWebKey
