@@ -8,6 +8,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -62,9 +64,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// keyFinder finds the keys that a token may be checked with: by the id that it names, empty where it names none, and the algorithm.
+// keyFinder finds the keys that a token may be checked with, by the id that it names, empty where it names none, and the algorithm. It also
+// tells the set that they are of, which is another as soon as a key is another.
 type keyFinder interface {
-	find(kid string, algorithm jose.SignatureAlgorithm) []any
+	find(kid string, algorithm jose.SignatureAlgorithm) ([]any, *keyset)
 }
 
 // Authenticator checks tokens. It is safe for concurrent use.
@@ -76,7 +79,12 @@ type Authenticator struct {
 	customers  *customers
 	// checking has a place for each signature that is checked at once.
 	checking chan struct{}
+	// verified are tokens whose signature was good, by their SHA-256, and the keys that it was good with.
+	verified *lru.Cache[[sha256.Size]byte, *keyset]
 }
+
+// maxVerified is how many tokens are remembered, in some two megabytes.
+const maxVerified = 10_000
 
 // New returns an Authenticator. It reads a JWKS, and again from time to time until ctx ends.
 //
@@ -95,8 +103,15 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	case (opts.JWKS == "") == (len(opts.Secret) == 0):
 		return nil, errors.New("tokens are checked with the keys of a JWKS or with a secret: give one of them")
 	}
-	// A stranger can make signatures be checked, so half of the processors are left to those who were let in.
-	a := &Authenticator{opts: opts, customers: newCustomers(opts.CustomerExists, opts.Now), checking: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	verified, err := lru.New[[sha256.Size]byte, *keyset](maxVerified)
+	if err != nil {
+		return nil, err
+	}
+	a := &Authenticator{
+		opts: opts, customers: newCustomers(opts.CustomerExists, opts.Now), verified: verified,
+		// Strangers can make signatures be checked, which takes up to milliseconds: half of the processors are left to all else.
+		checking: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
 	if opts.JWKS == "" {
 		if len(opts.Secret) < MinSecret {
 			return nil, fmt.Errorf("the secret has %d bytes: give it at least %d", len(opts.Secret), MinSecret)
@@ -165,9 +180,14 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, error
 			return nil, refused("its header has extensions, which are not known")
 		}
 	}
-	keys := a.keys.find(header.KeyID, jose.SignatureAlgorithm(header.Algorithm))
+	keys, of := a.keys.find(header.KeyID, jose.SignatureAlgorithm(header.Algorithm))
 	if len(keys) == 0 {
 		return nil, refused("no key has its id and its algorithm")
+	}
+	// Who was let in a moment ago does not wait behind forged tokens. What else a token says is looked at each time.
+	id := sha256.Sum256([]byte(token))
+	if with, seen := a.verified.Get(id); seen && with == of {
+		return signed.UnsafePayloadWithoutVerification(), nil
 	}
 	select {
 	case a.checking <- struct{}{}:
@@ -177,6 +197,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, error
 	}
 	for _, key := range keys {
 		if payload, err := signed.Verify(key); err == nil {
+			a.verified.Add(id, of)
 			return payload, nil
 		}
 	}

@@ -607,3 +607,18 @@ func FuzzClaims(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkAuthenticate is what a token costs the server that has its key.
+func BenchmarkAuthenticate(b *testing.B) {
+	for _, algorithm := range []string{"RS256", "ES256", "ES512", "EdDSA"} {
+		b.Run(algorithm, func(b *testing.B) {
+			k := keys()[algorithm]
+			a, token := with(b, k.JWK(b, nil)), k.Token(b, authtest.Claims(now, nil), nil)
+			for b.Loop() {
+				if _, err := a.Authenticate(b.Context(), token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

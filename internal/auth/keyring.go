@@ -19,6 +19,7 @@ type keyring struct {
 	log    *slog.Logger
 	now    func() time.Time
 
+	// keys are replaced only by others, so that the pointer tells whether they are the same.
 	keys atomic.Pointer[keyset]
 	// tried is when the keys were last read, or could not be, in nanoseconds since 1970.
 	tried atomic.Int64
@@ -28,10 +29,11 @@ type keyring struct {
 
 // find returns the keys for a token. Anybody can name keys that do not exist, so the keys are read no more often than source.pause allows, however
 // many tokens name some.
-func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
-	keys, known := r.keys.Load().find(kid, algorithm)
+func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) ([]any, *keyset) {
+	all := r.keys.Load()
+	keys, known := all.find(kid, algorithm)
 	if known || r.lately() {
-		return keys
+		return keys, all
 	}
 	// The reading belongs to all who wait for it, so none of them can end it; the source bounds its time.
 	_, _, _ = r.reading.Do("", func() (any, error) {
@@ -40,8 +42,9 @@ func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 		}
 		return nil, nil
 	})
-	keys, _ = r.keys.Load().find(kid, algorithm)
-	return keys
+	all = r.keys.Load()
+	keys, _ = all.find(kid, algorithm)
+	return keys, all
 }
 
 // lately tells whether the keys were read a moment ago.
@@ -68,7 +71,7 @@ func (r *keyring) reread(ctx context.Context) {
 	case ctx.Err() != nil:
 	case err != nil:
 		r.log.WarnContext(ctx, "the keys of tokens cannot be read, those at hand go on", "error", err)
-	case !reflect.DeepEqual(before, r.keys.Load()):
+	case before != r.keys.Load():
 		r.log.InfoContext(ctx, "the keys of tokens have changed", "keys", len(*r.keys.Load()))
 	}
 }
@@ -92,6 +95,8 @@ func (r *keyring) refresh(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.keys.Store(&keys)
+	if before := r.keys.Load(); before == nil || !reflect.DeepEqual(*before, keys) {
+		r.keys.Store(&keys)
+	}
 	return nil
 }

@@ -76,7 +76,10 @@ func ringAt(t *testing.T, where string) (*keyring, *clock, *bytes.Buffer) {
 	return &keyring{source: from, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
 }
 
-func has(r *keyring, kid string) bool { return len(r.find(kid, jose.EdDSA)) == 1 }
+func has(r *keyring, kid string) bool {
+	keys, _ := r.find(kid, jose.EdDSA)
+	return len(keys) == 1
+}
 
 func checkAsked(t *testing.T, p *publisher, want int64, when string) {
 	t.Helper()
@@ -371,26 +374,56 @@ func TestCustomers(t *testing.T) {
 	}
 }
 
-// Signatures wait for a place, and who goes away does not.
+// Signatures wait for a place, and who goes away does not. Who was let in before needs none, until the token or its key is over: strangers with
+// forged tokens, which take the places, do not keep others out.
 func TestSignaturesWaitForAPlace(t *testing.T) {
-	k := authtest.Key{Algorithm: "HS256", Private: bytes.Repeat([]byte("k"), MinSecret)}
-	a, err := New(t.Context(), Options{Secret: k.Private.([]byte), Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id"})
+	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
+	p := newPublisher(t)
+	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
+	c := &clock{}
+	c.passes(1000 * time.Hour)
+	a, err := New(t.Context(), Options{JWKS: p.url, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id", Log: slog.New(slog.DiscardHandler), Now: c.now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := k.Token(t, authtest.Claims(time.Now(), nil), nil)
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	known, unknown := first.Token(t, authtest.Claims(c.now(), nil), nil), second.Token(t, authtest.Claims(c.now(), nil), nil)
+	check := func(when, token string, want error) {
+		t.Helper()
+		ctx := t.Context()
+		if errors.Is(want, context.Canceled) {
+			ctx = gone // else it waits for ever
+		}
+		if _, err := a.Authenticate(ctx, token); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", when, err, want)
+		}
+	}
+	check("with a place", known, nil)
 	for range cap(a.checking) {
 		a.checking <- struct{}{}
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if _, err := a.Authenticate(ctx, token); !errors.Is(err, context.Canceled) {
-		t.Errorf("without a place: %v", err)
-	}
+	check("a known token without a place", known, nil)
+	check("an unknown token without a place", unknown, context.Canceled)
+	check("a known token with another signature", known[:len(known)-10]+"AAAAAAAAAA", context.Canceled)
+	ring := a.keys.(*keyring)
+	ring.reread(t.Context())
+	check("a known token when the keys were read again", known, nil)
+	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
+	ring.reread(t.Context())
+	check("a known token when keys are others", known, context.Canceled)
 	<-a.checking
-	for range 2 {
-		if _, err := a.Authenticate(t.Context(), token); err != nil {
-			t.Errorf("with a place: %v", err)
-		}
-	}
+	check("the same with a place", known, nil)
+	a.checking <- struct{}{}
+	check("once more without one", known, nil)
+	p.publishes(authtest.JWKS(t, second.JWK(t, nil)))
+	ring.reread(t.Context())
+	check("a known token of a key that is gone", known, ErrUnauthenticated)
+	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
+	ring.reread(t.Context())
+	<-a.checking
+	check("when its key is back", known, nil)
+	a.checking <- struct{}{}
+	c.passes(2 * time.Hour)
+	check("a known token that is over", known, ErrUnauthenticated)
 }
