@@ -225,9 +225,12 @@ func TestOneReadingForAll(t *testing.T) {
 // A publisher that does not answer is given up after five seconds.
 func TestSlowPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Timeout: fetchTimeout, Transport: never{}}
+		client := newClient()
+		client.Transport = never{}
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
 		begun := time.Now()
-		_, err := fetch(t.Context(), client, "https://id.example/jwks.json?key=hidden")
+		_, err := fetch(ctx, client, "https://id.example/jwks.json?key=hidden")
 		if err == nil || strings.Contains(err.Error(), "hidden") || !strings.Contains(err.Error(), "id.example") || time.Since(begun) != fetchTimeout {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
@@ -244,6 +247,23 @@ type never struct{}
 func (never) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
+}
+
+// endless is a text without an end, and counts what was read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.read += len(b); e.read > 100*maxJWKS {
+		return 0, errors.New("all of it is read")
+	}
+	return len(b), nil
+}
+
+func TestATextWithoutAnEnd(t *testing.T) {
+	e := &endless{}
+	if _, err := bounded(e); err == nil || !strings.Contains(err.Error(), "longer than") || e.read > 4*maxJWKS {
+		t.Errorf("%d bytes are read, %v", e.read, err)
+	}
 }
 
 // In the background the keys are read at their interval until the server ends, and a fault on the way ends nothing.

@@ -37,12 +37,16 @@ func newSource(where string) (source, error) {
 	if !isURL(where) {
 		return source{read: func(context.Context) ([]byte, error) { return readFile(where) }, every: 10 * time.Second, pause: time.Second}, nil
 	}
-	client := &http.Client{
+	client := newClient()
+	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, where) }, every: 5 * time.Minute, pause: 30 * time.Second}, nil
+}
+
+func newClient() *http.Client {
+	return &http.Client{
 		Timeout: fetchTimeout,
 		// Whoever could redirect could choose the keys; and the place would not be checked as this one was.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, where) }, every: 5 * time.Minute, pause: 30 * time.Second}, nil
 }
 
 func isURL(where string) bool { return strings.Contains(where, "://") }
