@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -73,7 +74,7 @@ func TestTokensOfAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, "token key "+file).checkFailed(t, 1, file, "is there already")
-	if again, err := os.ReadFile(file); err != nil || string(again) != string(private) {
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, private) {
 		t.Error("the key is overwritten")
 	}
 	variables := withTokens("ORDERGRAPH_JWT_JWKS=" + file + ".jwks.json")
