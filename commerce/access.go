@@ -1,0 +1,262 @@
+package commerce
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Permission is a name for something that somebody may do or see. The schema says of its fields which permission they need, and a
+// Policy says whom it is granted to.
+type Permission int
+
+// Permissions.
+const (
+	// ReadCatalog is for products: names, prices, how many can be sold.
+	ReadCatalog Permission = iota + 1
+	// ReadCustomer is for a customer's record.
+	ReadCustomer
+	// ListCustomers is for finding customers other than by id.
+	ListCustomers
+	// ReadOrder is for an order with its items and its timeline, and for following it.
+	ReadOrder
+	// ListOrders is for lists of orders of more than one customer, and for following them.
+	ListOrders
+	// ReadActor is for who did something to an order.
+	ReadActor
+	// ReadStock is for warehouses and what lies in them.
+	ReadStock
+	// ReadContact is for how to reach the employee who looks after a customer or an order: name, job and phone numbers.
+	ReadContact
+	// ReadStaff is for all else of employees, and for finding them.
+	ReadStaff
+	// PlaceOrder is for placing orders.
+	PlaceOrder
+	// ChangeOrder is for what those who ordered may change of an order: its items, its address, calling it off.
+	ChangeOrder
+	// FulfilOrder is for what the shop does with an order: accepting, shipping, delivering.
+	FulfilOrder
+	// CreateCustomer is for adding customers.
+	CreateCustomer
+	// ChangeCustomer is for a customer's name, e-mail address and phone numbers.
+	ChangeCustomer
+	// AssignRep is for naming who looks after a customer.
+	AssignRep
+	// ChangeStock is for what lies in warehouses.
+	ChangeStock
+	// ChangeCatalog is for adding and changing products.
+	ChangeCatalog
+	// ChangeWarehouses is for adding warehouses.
+	ChangeWarehouses
+	// ChangeStaff is for adding and changing employees.
+	ChangeStaff
+	// ResolveEntities is for looking up records as gateways do; each record then needs the permission of its type.
+	ResolveEntities
+	// ReadSubgraph is for the schema as those who compose a federated graph want it.
+	ReadSubgraph
+	// Introspect is for asking for the schema, and for being told of it in error messages.
+	Introspect
+	// Explain is for being told what a request read of the table.
+	Explain
+
+	permissions = iota + 1
+)
+
+// String is the permission's name as the schema has it.
+func (p Permission) String() string {
+	switch p {
+	case ReadCatalog:
+		return "READ_CATALOG"
+	case ReadCustomer:
+		return "READ_CUSTOMER"
+	case ListCustomers:
+		return "LIST_CUSTOMERS"
+	case ReadOrder:
+		return "READ_ORDER"
+	case ListOrders:
+		return "LIST_ORDERS"
+	case ReadActor:
+		return "READ_ACTOR"
+	case ReadStock:
+		return "READ_STOCK"
+	case ReadContact:
+		return "READ_CONTACT"
+	case ReadStaff:
+		return "READ_STAFF"
+	case PlaceOrder:
+		return "PLACE_ORDER"
+	case ChangeOrder:
+		return "CHANGE_ORDER"
+	case FulfilOrder:
+		return "FULFIL_ORDER"
+	case CreateCustomer:
+		return "CREATE_CUSTOMER"
+	case ChangeCustomer:
+		return "CHANGE_CUSTOMER"
+	case AssignRep:
+		return "ASSIGN_REP"
+	case ChangeStock:
+		return "CHANGE_STOCK"
+	case ChangeCatalog:
+		return "CHANGE_CATALOG"
+	case ChangeWarehouses:
+		return "CHANGE_WAREHOUSES"
+	case ChangeStaff:
+		return "CHANGE_STAFF"
+	case ResolveEntities:
+		return "RESOLVE_ENTITIES"
+	case ReadSubgraph:
+		return "READ_SUBGRAPH"
+	case Introspect:
+		return "INTROSPECT"
+	case Explain:
+		return "EXPLAIN"
+	default:
+		return "NOTHING"
+	}
+}
+
+// Permissions returns all permissions.
+func Permissions() []Permission {
+	all := make([]Permission, 0, permissions-1)
+	for p := Permission(1); p < permissions; p++ {
+		all = append(all, p)
+	}
+	return all
+}
+
+// ParsePermission returns the permission of a name, false where there is none.
+func ParsePermission(name string) (Permission, bool) {
+	for _, p := range Permissions() {
+		if p.String() == name {
+			return p, true
+		}
+	}
+	return 0, false
+}
+
+// Grant is how far a permission goes.
+type Grant int
+
+// Grants, from the least to the most.
+const (
+	// None is no permission at all.
+	None Grant = iota
+	// Own is for the records of the principal's own customer.
+	Own
+	// All is for all records.
+	All
+)
+
+// String is a word for the grant.
+func (g Grant) String() string {
+	switch g {
+	case Own:
+		return "own"
+	case All:
+		return "all"
+	default:
+		return "none"
+	}
+}
+
+// Policy says which role is granted what. It is a value: With makes another one. The zero value grants nothing.
+type Policy struct {
+	grants [RoleService + 1][permissions]Grant
+}
+
+// StandardPolicy is the policy of the shop.
+func StandardPolicy() Policy {
+	var p Policy
+	for permission, g := range map[Permission][4]Grant{
+		// CUSTOMER, STAFF, ADMIN, SERVICE
+		ReadCatalog:      {All, All, All, All},
+		ReadCustomer:     {Own, All, All, All},
+		ListCustomers:    {None, All, All, All},
+		ReadOrder:        {Own, All, All, All},
+		ListOrders:       {None, All, All, All},
+		ReadActor:        {None, All, All, All},
+		ReadStock:        {None, All, All, All},
+		ReadContact:      {Own, All, All, All},
+		ReadStaff:        {None, All, All, All},
+		PlaceOrder:       {Own, All, All, All},
+		ChangeOrder:      {Own, All, All, All},
+		FulfilOrder:      {None, All, All, All},
+		CreateCustomer:   {None, All, All, All},
+		ChangeCustomer:   {Own, All, All, None},
+		AssignRep:        {None, All, All, None},
+		ChangeStock:      {None, All, All, All},
+		ChangeCatalog:    {None, All, All, None},
+		ChangeWarehouses: {None, None, All, None},
+		ChangeStaff:      {None, None, All, None},
+		ResolveEntities:  {All, All, All, All},
+		ReadSubgraph:     {None, None, All, All},
+		Introspect:       {None, All, All, All},
+		Explain:          {None, All, All, None},
+	} {
+		for i, role := range Roles() {
+			p.grants[role][permission] = g[i]
+		}
+	}
+	return p
+}
+
+// Grant is what a role is granted of a permission; None of one that does not exist.
+func (p Policy) Grant(role Role, permission Permission) Grant {
+	if role < 0 || role > RoleService || permission < 0 || permission >= permissions {
+		return None
+	}
+	return p.grants[role][permission]
+}
+
+// With is the policy with one grant changed. It panics where the role or the permission does not exist.
+func (p Policy) With(role Role, permission Permission, g Grant) Policy {
+	p.grants[role][permission] = g
+	return p
+}
+
+// Granted is what a principal is granted of a permission. Somebody who is granted the own records and has none is granted None.
+func (p Policy) Granted(to Principal, permission Permission) Grant {
+	g := p.Grant(to.Role, permission)
+	if g == Own && to.Customer == "" {
+		return None
+	}
+	return g
+}
+
+// Sees tells whether a permission lets a principal at what belongs to a customer.
+func (p Policy) Sees(who Principal, permission Permission, owner CustomerID) bool {
+	switch p.Granted(who, permission) {
+	case All:
+		return true
+	case Own:
+		return owner == who.Customer
+	default:
+		return false
+	}
+}
+
+// Sentence says who is granted a permission: "Access: customers (their own), staff, admins, services." It ends the descriptions of the
+// schema.
+func (p Policy) Sentence(permission Permission) string {
+	names := map[Role]string{RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
+	var who []string
+	everybody := true
+	for _, role := range Roles() {
+		g := p.Grant(role, permission)
+		everybody = everybody && g == All
+		switch g {
+		case All:
+			who = append(who, names[role])
+		case Own:
+			who = append(who, names[role]+" (their own)")
+		}
+	}
+	switch {
+	case everybody:
+		return "Access: everybody."
+	case len(who) == 0:
+		return "Access: nobody."
+	default:
+		return fmt.Sprintf("Access: %s.", strings.Join(who, ", "))
+	}
+}

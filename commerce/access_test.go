@@ -1,0 +1,111 @@
+package commerce_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func TestPermissionsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range commerce.Permissions() {
+		if back, ok := commerce.ParsePermission(p.String()); !ok || back != p || seen[p.String()] {
+			t.Errorf("%d is called %s, which is %d", p, p, back)
+		}
+		seen[p.String()] = true
+	}
+	for _, name := range []string{"", "NOTHING", "read_order", commerce.Permission(0).String(), commerce.Permission(999).String()} {
+		if p, ok := commerce.ParsePermission(name); ok {
+			t.Errorf("%q is %s", name, p)
+		}
+	}
+}
+
+// Customers get no farther than their own records, but for the catalog and for the way that gateways ask; nobody may do what admins may
+// not, but for what only machines ask for.
+func TestStandardPolicy(t *testing.T) {
+	policy := commerce.StandardPolicy()
+	own := map[commerce.Permission]bool{
+		commerce.ReadCustomer: true, commerce.ReadOrder: true, commerce.ReadContact: true, commerce.PlaceOrder: true, commerce.ChangeOrder: true, commerce.ChangeCustomer: true,
+	}
+	for _, p := range commerce.Permissions() {
+		want := commerce.None
+		switch {
+		case own[p]:
+			want = commerce.Own
+		case p == commerce.ReadCatalog, p == commerce.ResolveEntities:
+			want = commerce.All
+		}
+		if got := policy.Grant(commerce.RoleCustomer, p); got != want {
+			t.Errorf("customers are granted %s of %s, want %s", got, p, want)
+		}
+		for _, role := range []commerce.Role{commerce.RoleStaff, commerce.RoleService} {
+			if policy.Grant(role, p) == commerce.Own {
+				t.Errorf("%s has no own records, and is granted them with %s", role, p)
+			}
+		}
+		if got := policy.Grant(commerce.RoleAdmin, p); got != commerce.All {
+			t.Errorf("admins are granted %s of %s", got, p)
+		}
+		for _, nobody := range []commerce.Role{0, -1, 99} {
+			if got := policy.Grant(nobody, p); got != commerce.None {
+				t.Errorf("role %d is granted %s of %s", nobody, got, p)
+			}
+		}
+	}
+	if got := policy.Grant(commerce.RoleAdmin, commerce.Permission(999)); got != commerce.None {
+		t.Errorf("what does not exist is granted: %s", got)
+	}
+}
+
+func TestSentences(t *testing.T) {
+	policy := commerce.StandardPolicy()
+	for p, want := range map[commerce.Permission]string{
+		commerce.ReadCatalog:    "Access: everybody.",
+		commerce.ReadOrder:      "Access: customers (their own), staff, admins, services.",
+		commerce.ChangeCustomer: "Access: customers (their own), staff, admins.",
+		commerce.ChangeStaff:    "Access: admins.",
+	} {
+		if got := policy.Sentence(p); got != want {
+			t.Errorf("%s: %q, want %q", p, got, want)
+		}
+	}
+	if got := (commerce.Policy{}).Sentence(commerce.ReadOrder); got != "Access: nobody." {
+		t.Errorf("of the empty policy: %q", got)
+	}
+}
+
+// Whatever a policy says: nobody sees more than the grant says, more grant never shows less, and changing one grant leaves the others.
+func TestPolicies(t *testing.T) {
+	roles := rapid.SampledFrom(append(commerce.Roles(), 0))
+	grants := rapid.SampledFrom([]commerce.Grant{commerce.None, commerce.Own, commerce.All})
+	permissions := rapid.SampledFrom(commerce.Permissions())
+	customers := rapid.SampledFrom([]commerce.CustomerID{"", "ann", "bob"})
+	rapid.Check(t, func(t *rapid.T) {
+		before := commerce.StandardPolicy()
+		role, permission, grant := roles.Draw(t, "role"), permissions.Draw(t, "permission"), grants.Draw(t, "grant")
+		after := before.With(role, permission, grant)
+		for _, r := range append(commerce.Roles(), 0) {
+			for _, p := range commerce.Permissions() {
+				want := before.Grant(r, p)
+				if r == role && p == permission {
+					want = grant
+				}
+				if got := after.Grant(r, p); got != want {
+					t.Fatalf("%s of %s for %s, want %s", got, p, r, want)
+				}
+			}
+		}
+		who := commerce.Principal{ID: "x", Role: role, Customer: customers.Draw(t, "own")}
+		owner := customers.Draw(t, "owner")
+		want := grant == commerce.All || grant == commerce.Own && who.Customer != "" && owner == who.Customer
+		if got := after.Sees(who, permission, owner); got != want {
+			t.Fatalf("%+v with %s sees what is %q's: %v", who, grant, owner, got)
+		}
+		if (after.Granted(who, permission) == commerce.None) == (after.Sees(who, permission, who.Customer)) {
+			t.Fatalf("%+v is granted %s, and sees the own records: %v", who, after.Granted(who, permission), after.Sees(who, permission, who.Customer))
+		}
+	})
+}
