@@ -2427,6 +2427,65 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
+	{Name: "../access.graphqls", Input: `"""
+The permission that a field needs, or every field of a type that names no other. Types without it, such as connections and payloads, come
+with the field that gives them. Who is granted what stands in the descriptions, and in docs/access.md.
+"""
+directive @access(
+  "The permission."
+  permission: Permission!
+) on OBJECT | FIELD_DEFINITION
+
+"What somebody may do or see."
+enum Permission {
+  "Products: names, prices, how many can be sold."
+  READ_CATALOG
+  "A customer's record."
+  READ_CUSTOMER
+  "Finding customers other than by id."
+  LIST_CUSTOMERS
+  "An order with its items and its timeline, and following it."
+  READ_ORDER
+  "Lists of orders of more than one customer, and following them."
+  LIST_ORDERS
+  "Who did something to an order."
+  READ_ACTOR
+  "Warehouses and what lies in them."
+  READ_STOCK
+  "How to reach the employee who looks after a customer or an order."
+  READ_CONTACT
+  "All else of employees, and finding them."
+  READ_STAFF
+  "Placing orders."
+  PLACE_ORDER
+  "Changing an order's items or address, and calling it off."
+  CHANGE_ORDER
+  "Accepting, shipping and delivering orders."
+  FULFIL_ORDER
+  "Adding customers."
+  CREATE_CUSTOMER
+  "Changing a customer's name, e-mail address and phone numbers."
+  CHANGE_CUSTOMER
+  "Naming who looks after a customer."
+  ASSIGN_REP
+  "Changing what lies in warehouses."
+  CHANGE_STOCK
+  "Adding and changing products."
+  CHANGE_CATALOG
+  "Adding warehouses."
+  CHANGE_WAREHOUSES
+  "Adding and changing employees."
+  CHANGE_STAFF
+  "Looking up records as gateways do; each then needs the permission of its type."
+  RESOLVE_ENTITIES
+  "The schema as those who compose a federated graph want it."
+  READ_SUBGRAPH
+  "Asking for the schema, and being told of it in error messages."
+  INTROSPECT
+  "Being told what a request read of the table."
+  EXPLAIN
+}
+`, BuiltIn: false},
 	{Name: "../connections.graphqls", Input: `"Where a page stands in its list. Backwards and forwards are as the list runs, whichever way it was read."
 type PageInfo @shareable {
   "Whether more follows behind the page."
@@ -2605,15 +2664,16 @@ type _Service {
 extend type Query {
   """
   The entities that a gateway knows by their keys, in the order of ` + "`" + `representations` + "`" + `: null for one that does not exist, null and an
-  error for one that cannot be looked up. All of a type are read together, in one BatchGetItem for each hundred.
+  error for one that cannot be looked up, or whose type the caller may not use. All of a type are read together, in one BatchGetItem for
+  each hundred. Access: everybody.
   """
   _entities(
     "What is known of each, 1,000 at most."
     representations: [_Any!]!
-  ): [_Entity]!
+  ): [_Entity]! @access(permission: RESOLVE_ENTITIES)
 
-  "The subgraph's schema for composition; also where introspection is off."
-  _service: _Service!
+  "The subgraph's schema for composition; also where introspection is off. Access: admins, services."
+  _service: _Service! @access(permission: READ_SUBGRAPH)
 }
 
 "Names the version of federation that the schema's directives are of."
@@ -2953,111 +3013,114 @@ and faults. After a fault such as ` + "`" + `UNAVAILABLE` + "`" + ` it may be un
 ` + "`" + `idempotencyKey` + "`" + ` again, and it is made once, however often it is sent.
 """
 type Mutation {
-  "Adds a customer. WP1."
+  "Adds a customer. Access: staff, admins, services. WP1."
   createCustomer(
     "The customer."
     input: CreateCustomerInput!
-  ): CreateCustomerPayload
-  "Changes a customer's name, e-mail address or phone numbers. What is left out or null stays. WP2."
+  ): CreateCustomerPayload @access(permission: CREATE_CUSTOMER)
+  "Changes a customer's name, e-mail address or phone numbers. What is left out or null stays. Access: customers (their own), staff, admins. WP2."
   updateCustomer(
     "The changes."
     input: UpdateCustomerInput!
-  ): UpdateCustomerPayload
+  ): UpdateCustomerPayload @access(permission: CHANGE_CUSTOMER)
   """
   Names the employee who looks after a customer, or nobody. It applies to later orders: those that the customer has placed
-  keep the rep of that time. WP3.
+  keep the rep of that time. Access: staff, admins. WP3.
   """
   assignAccountRep(
     "Customer and employee."
     input: AssignAccountRepInput!
-  ): AssignAccountRepPayload
+  ): AssignAccountRepPayload @access(permission: ASSIGN_REP)
   """
   Places an order of 1 to 45 products at today's prices, all in one currency, and reserves the stock. Lines of
-  one product are added up. WP4.
+  one product are added up. Access: customers (their own), staff, admins, services. WP4.
   """
   placeOrder(
     "The order."
     input: PlaceOrderInput!
-  ): PlaceOrderPayload
-  "Accepts a pending order. WP5."
+  ): PlaceOrderPayload @access(permission: PLACE_ORDER)
+  "Accepts a pending order. Access: staff, admins, services. WP5."
   confirmOrder(
     "Which order."
     input: ConfirmOrderInput!
-  ): ConfirmOrderPayload
-  "Sends a confirmed order off: takes its items from a warehouse's stock. WP6."
+  ): ConfirmOrderPayload @access(permission: FULFIL_ORDER)
+  "Sends a confirmed order off: takes its items from a warehouse's stock. Access: staff, admins, services. WP6."
   shipOrder(
     "Which order, from where."
     input: ShipOrderInput!
-  ): ShipOrderPayload
-  "Notes that a shipped order has reached the customer. WP7."
+  ): ShipOrderPayload @access(permission: FULFIL_ORDER)
+  "Notes that a shipped order has reached the customer. Access: staff, admins, services. WP7."
   deliverOrder(
     "Which order."
     input: DeliverOrderInput!
-  ): DeliverOrderPayload
-  "Calls a pending or confirmed order off, and returns what it reserved. WP8."
+  ): DeliverOrderPayload @access(permission: FULFIL_ORDER)
+  "Calls a pending or confirmed order off, and returns what it reserved. Access: customers (their own), staff, admins, services. WP8."
   cancelOrder(
     "Which order."
     input: CancelOrderInput!
-  ): CancelOrderPayload
+  ): CancelOrderPayload @access(permission: CHANGE_ORDER)
   """
   Sets how many pieces of a product a pending order has. A product that is new in the order comes at today's
-  price; one that is in it keeps its price. WP9.
+  price; one that is in it keeps its price. Access: customers (their own), staff, admins, services. WP9.
   """
   setOrderItem(
     "Which order, which product, how many."
     input: SetOrderItemInput!
-  ): SetOrderItemPayload
-  "Takes a product off a pending order. The last one stays: cancel the order instead. WP10."
+  ): SetOrderItemPayload @access(permission: CHANGE_ORDER)
+  "Takes a product off a pending order. The last one stays: cancel the order instead. Access: customers (their own), staff, admins, services. WP10."
   removeOrderItem(
     "Which order, which product."
     input: RemoveOrderItemInput!
-  ): RemoveOrderItemPayload
-  "Changes where a pending or confirmed order goes. WP11."
+  ): RemoveOrderItemPayload @access(permission: CHANGE_ORDER)
+  "Changes where a pending or confirmed order goes. Access: customers (their own), staff, admins, services. WP11."
   updateShippingAddress(
     "Which order, where to."
     input: UpdateShippingAddressInput!
-  ): UpdateShippingAddressPayload
-  "Adds a product, without stock. WP12."
+  ): UpdateShippingAddressPayload @access(permission: CHANGE_ORDER)
+  "Adds a product, without stock. Access: staff, admins. WP12."
   createProduct(
     "The product."
     input: CreateProductInput!
-  ): CreateProductPayload
-  "Changes a product's name, category or price. What is left out or null stays; orders keep their prices. WP13."
+  ): CreateProductPayload @access(permission: CHANGE_CATALOG)
+  "Changes a product's name, category or price. What is left out or null stays; orders keep their prices. Access: staff, admins. WP13."
   updateProduct(
     "The changes."
     input: UpdateProductInput!
-  ): UpdateProductPayload
-  "Adds a warehouse. WP14."
+  ): UpdateProductPayload @access(permission: CHANGE_CATALOG)
+  "Adds a warehouse. Access: admins. WP14."
   createWarehouse(
     "The warehouse."
     input: CreateWarehouseInput!
-  ): CreateWarehousePayload
+  ): CreateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
   """
   Sets how many pieces of a product lie in a warehouse, after a stocktaking, say. It cannot take away what orders
-  have reserved. WP15.
+  have reserved. Access: staff, admins, services. WP15.
   """
   setInventoryLevel(
     "Product, warehouse, quantity."
     input: SetInventoryLevelInput!
-  ): SetInventoryLevelPayload
+  ): SetInventoryLevelPayload @access(permission: CHANGE_STOCK)
   """
   Adds to the stock of a product in a warehouse, or takes from it. It cannot take more than lies there, nor what orders
-  have reserved. WP16.
+  have reserved. Access: staff, admins, services. WP16.
   """
   adjustInventory(
     "Product, warehouse, by how many."
     input: AdjustInventoryInput!
-  ): AdjustInventoryPayload
-  "Adds an employee. WP17."
+  ): AdjustInventoryPayload @access(permission: CHANGE_STOCK)
+  "Adds an employee. Access: admins. WP17."
   hireEmployee(
     "The employee."
     input: HireEmployeeInput!
-  ): HireEmployeePayload
-  "Changes an employee's name, job, warehouse or phone numbers. What is left out or null stays, but for a ` + "`" + `warehouseId` + "`" + ` of null. WP18."
+  ): HireEmployeePayload @access(permission: CHANGE_STAFF)
+  """
+  Changes an employee's name, job, warehouse or phone numbers. What is left out or null stays, but for a ` + "`" + `warehouseId` + "`" + ` of null. Access:
+  admins. WP18.
+  """
   updateEmployee(
     "The changes."
     input: UpdateEmployeeInput!
-  ): UpdateEmployeePayload
+  ): UpdateEmployeePayload @access(permission: CHANGE_STAFF)
 }
 
 "What kind of thing is wrong with a mutation."
@@ -3364,19 +3427,22 @@ scalar CurrencyCode
 
 "Where to begin reading. Every field says which access pattern (AP) of the table serves it."
 type Query {
-  "One customer by id, or null. AP6: one GetItem, or one BatchGetItem for all that a query names."
+  """
+  One customer by id, or null. AP6: one GetItem, or one BatchGetItem for all that a query names. Access: customers (their own), staff,
+  admins, services.
+  """
   customer(
     "The customer's id, such as ` + "`" + `cust_01` + "`" + `."
     id: ID!
-  ): Customer
+  ): Customer @access(permission: READ_CUSTOMER)
 
-  "The customer who has this e-mail address, or null. AP26: two GetItems, one after the other."
+  "The customer who has this e-mail address, or null. AP26: two GetItems, one after the other. Access: staff, admins, services."
   customerByEmail(
     "The address, in any case."
     email: String!
-  ): Customer
+  ): Customer @access(permission: LIST_CUSTOMERS)
 
-  "All customers in the order they joined, the oldest first. AP9: one Query per shard."
+  "All customers in the order they joined, the oldest first. AP9: one Query per shard. Access: staff, admins, services."
   customers(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
@@ -3386,25 +3452,28 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): CustomerConnection!
+  ): CustomerConnection! @access(permission: LIST_CUSTOMERS)
 
-  "One order by id, or null. AP1: one GetItem; with its timeline AP25: one Query for all of it."
+  """
+  One order by id, or null. AP1: one GetItem; with its timeline AP25: one Query for all of it. Access: customers (their own), staff, admins,
+  services.
+  """
   order(
     "The order's id, a ULID of 26 characters."
     id: ID!
-  ): Order
+  ): Order @access(permission: READ_ORDER)
 
-  "One item of an order, or null. AP5: one GetItem."
+  "One item of an order, or null. AP5: one GetItem. Access: customers (their own), staff, admins, services."
   orderItem(
     "The order's id, a ULID of 26 characters."
     orderId: ID!
     "The product's SKU."
     productId: ID!
-  ): OrderItem
+  ): OrderItem @access(permission: READ_ORDER)
 
   """
   Orders over all customers, the newest first. AP7, AP8 and AP24: one Query per status and shard,
-  merged; at most three times the page is read.
+  merged; at most three times the page is read. Access: staff, admins, services.
   """
   orders(
     "Only orders in one of these statuses. All statuses when left out."
@@ -3419,9 +3488,9 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderConnection!
+  ): OrderConnection! @access(permission: LIST_ORDERS)
 
-  "Orders that are in one status now, the newest first. AP3 and AP8: one Query per shard."
+  "Orders that are in one status now, the newest first. AP3 and AP8: one Query per shard. Access: staff, admins, services."
   ordersByStatus(
     "The status."
     status: OrderStatus!
@@ -3435,15 +3504,15 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderConnection!
+  ): OrderConnection! @access(permission: LIST_ORDERS)
 
-  "One product by SKU, or null. AP10; with its inventory AP13: one Query for both."
+  "One product by SKU, or null. AP10; with its inventory AP13: one Query for both. Access: everybody."
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
     sku: ID!
-  ): Product
+  ): Product @access(permission: READ_CATALOG)
 
-  "The products of a category, by SKU. AP12: one Query."
+  "The products of a category, by SKU. AP12: one Query. Access: everybody."
   products(
     "The category, spelled as the products spell it."
     category: String!
@@ -3455,23 +3524,23 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): ProductConnection!
+  ): ProductConnection! @access(permission: READ_CATALOG)
 
-  "The stock of a product in one warehouse, or null. AP14: one GetItem."
+  "The stock of a product in one warehouse, or null. AP14: one GetItem. Access: staff, admins, services."
   inventoryLevel(
     "The product's SKU."
     sku: ID!
     "The warehouse's id."
     warehouseId: ID!
-  ): InventoryLevel
+  ): InventoryLevel @access(permission: READ_STOCK)
 
-  "One employee by id, or null. AP16: one GetItem, or one BatchGetItem for all that a query names."
+  "One employee by id, or null. AP16: one GetItem, or one BatchGetItem for all that a query names. Access: staff, admins, services."
   employee(
     "The employee's id, such as ` + "`" + `emp_001` + "`" + `."
     id: ID!
-  ): Employee
+  ): Employee @access(permission: READ_STAFF)
 
-  "Employees in the order they were hired, the longest serving first. AP18: one Query per shard."
+  "Employees in the order they were hired, the longest serving first. AP18: one Query per shard. Access: staff, admins, services."
   employees(
     "Only employees hired on these days."
     hired: DateRange
@@ -3483,9 +3552,9 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection!
+  ): EmployeeConnection! @access(permission: READ_STAFF)
 
-  "The employees who bear this name, by id. AP17: one Query."
+  "The employees who bear this name, by id. AP17: one Query. Access: staff, admins, services."
   employeesByName(
     "The full name, spelled as the record spells it."
     name: String!
@@ -3497,9 +3566,9 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection!
+  ): EmployeeConnection! @access(permission: READ_STAFF)
 
-  "The employees who hold this job, by id. AP20: one Query."
+  "The employees who hold this job, by id. AP20: one Query. Access: staff, admins, services."
   employeesByJobTitle(
     "The job title, spelled as the records spell it."
     jobTitle: String!
@@ -3511,15 +3580,15 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection!
+  ): EmployeeConnection! @access(permission: READ_STAFF)
 
-  "One warehouse by id, or null. AP30: one GetItem, or one BatchGetItem for all that a query names."
+  "One warehouse by id, or null. AP30: one GetItem, or one BatchGetItem for all that a query names. Access: staff, admins, services."
   warehouse(
     "The warehouse's id, such as ` + "`" + `wh_sea` + "`" + `."
     id: ID!
-  ): Warehouse
+  ): Warehouse @access(permission: READ_STOCK)
 
-  "All warehouses, by id. AP31: one Query."
+  "All warehouses, by id. AP31: one Query. Access: staff, admins, services."
   warehouses(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
@@ -3529,11 +3598,11 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): WarehouseConnection!
+  ): WarehouseConnection! @access(permission: READ_STOCK)
 }
 
-"Someone who buys."
-type Customer @key(fields: "id") {
+"Someone who buys. Access: customers (their own), staff, admins, services."
+type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   "The customer's id."
   id: ID!
   "The customer's or the company's name."
@@ -3543,7 +3612,7 @@ type Customer @key(fields: "id") {
   "Phone numbers as the customer gave them; an empty list where there are none."
   phoneNumbers: [String!]!
   "The employee who looks after this customer, or null. AP16."
-  accountRep: Employee
+  accountRep: Employee @access(permission: READ_CONTACT)
   "This customer's orders, the newest first. AP2, with ` + "`" + `placed` + "`" + ` AP23: one Query."
   orders(
     "Only orders placed in this time."
@@ -3556,12 +3625,12 @@ type Customer @key(fields: "id") {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderConnection!
+  ): OrderConnection! @access(permission: READ_ORDER)
   "One of this customer's orders, or null where the id is another customer's or nobody's. AP29: one GetItem."
   order(
     "The order's id, a ULID of 26 characters."
     id: ID!
-  ): Order
+  ): Order @access(permission: READ_ORDER)
   """
   How many orders this customer has placed. It stands on the customer's record; for a record by software
   that keeps no count, one Query counts the newest megabyte of the orders.
@@ -3589,14 +3658,14 @@ enum OrderStatus {
   CANCELLED
 }
 
-"What a customer bought, at one time, for one total."
-type Order @key(fields: "id") {
+"What a customer bought, at one time, for one total. Access: customers (their own), staff, admins, services."
+type Order @key(fields: "id") @access(permission: READ_ORDER) {
   "The order's id: a ULID, so ids sort by the time of placing."
   id: ID!
   "Where the order stands now."
   status: OrderStatus!
   "Who placed it, or null where the customer's record is gone. AP6: one BatchGetItem for a whole page of orders."
-  customer: Customer
+  customer: Customer @access(permission: READ_CUSTOMER)
   "The sum of the items' subtotals."
   total: Money!
   "How many items (lines, not pieces) the order has."
@@ -3640,13 +3709,13 @@ type Order @key(fields: "id") {
   "Where the goods go, or null where no address was given."
   shippingAddress: Address
   "The employee who looked after the customer when the order was placed, or null. AP16."
-  accountRep: Employee
+  accountRep: Employee @access(permission: READ_CONTACT)
   "Goes up with every change of the order; 0 where other software wrote it."
   version: Int!
 }
 
-"One line of an order: a product, how many, at which price."
-type OrderItem {
+"One line of an order: a product, how many, at which price. Access: customers (their own), staff, admins, services."
+type OrderItem @access(permission: READ_ORDER) {
   "The id of the order that the item belongs to."
   orderId: ID!
   "The product's SKU."
@@ -3687,8 +3756,8 @@ enum OrderEventType {
   IMPORTED
 }
 
-"One thing that happened to an order."
-type OrderEvent {
+"One thing that happened to an order. Access: customers (their own), staff, admins, services."
+type OrderEvent @access(permission: READ_ORDER) {
   "The event's id: a ULID, so ids sort by time."
   id: ID!
   "What happened."
@@ -3699,8 +3768,8 @@ type OrderEvent {
   to: OrderStatus
   "When it happened."
   at: DateTime!
-  "Who did it; ` + "`" + `anonymous` + "`" + ` while the server asks nobody who they are."
-  actor: String!
+  "Who did it; ` + "`" + `anonymous` + "`" + ` while the server asks nobody who they are. Access: staff, admins, services."
+  actor: String! @access(permission: READ_ACTOR)
   "What they noted, or for an item how many pieces it has now and had before, or null."
   note: String
 }
@@ -3723,8 +3792,8 @@ type Address @shareable {
   countryCode: String!
 }
 
-"Something the shop sells."
-type Product @key(fields: "sku") {
+"Something the shop sells. Access: everybody."
+type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   "The stock keeping unit, the product's id."
   sku: ID!
   "The product's name."
@@ -3733,14 +3802,14 @@ type Product @key(fields: "sku") {
   category: String!
   "What one piece costs today."
   unitPrice: Money!
-  "How many pieces lie in all warehouses together. AP15: it stands on the product's record."
-  totalInventory: Int!
+  "How many pieces lie in all warehouses together. AP15: it stands on the product's record. Access: staff, admins, services."
+  totalInventory: Int! @access(permission: READ_STOCK)
   """
   How many pieces can still be sold: the total less what pending and confirmed orders reserve. Nothing can
   be ordered at 0; imported orders may have taken it below.
   """
   available: Int!
-  "The stock warehouse by warehouse. Comes with ` + "`" + `product(sku)` + "`" + ` in one Query, else AP13: one Query."
+  "The stock warehouse by warehouse. Comes with ` + "`" + `product(sku)` + "`" + ` in one Query, else AP13: one Query. Access: staff, admins, services."
   inventory(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
@@ -3750,8 +3819,8 @@ type Product @key(fields: "sku") {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): InventoryLevelConnection!
-  "The items of orders that contain this product, the newest order first. AP11: one Query."
+  ): InventoryLevelConnection! @access(permission: READ_STOCK)
+  "The items of orders that contain this product, the newest order first. AP11: one Query. Access: staff, admins, services."
   orderItems(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
@@ -3761,13 +3830,13 @@ type Product @key(fields: "sku") {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderItemConnection!
+  ): OrderItemConnection! @access(permission: LIST_ORDERS)
   "Goes up with every change of name, category or price, but not with the stock; 0 where other software wrote it."
   version: Int!
 }
 
-"How many pieces of a product lie in a warehouse."
-type InventoryLevel {
+"How many pieces of a product lie in a warehouse. Access: staff, admins, services."
+type InventoryLevel @access(permission: READ_STOCK) {
   "The product's SKU."
   sku: ID!
   "The product, or null where its record is gone. AP10."
@@ -3782,8 +3851,8 @@ type InventoryLevel {
   version: Int!
 }
 
-"A place where goods lie and people work."
-type Warehouse @key(fields: "id") {
+"A place where goods lie and people work. Access: staff, admins, services."
+type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   "The warehouse's id."
   id: ID!
   "The warehouse's name."
@@ -3798,7 +3867,7 @@ type Warehouse @key(fields: "id") {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection!
+  ): EmployeeConnection! @access(permission: READ_STAFF)
   "What lies there, by SKU. AP28: one Query."
   inventory(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -3814,16 +3883,16 @@ type Warehouse @key(fields: "id") {
   version: Int!
 }
 
-"Someone who works for the shop."
-type Employee @key(fields: "id") {
-  "The employee's id."
-  id: ID!
-  "The employee's full name."
-  name: String!
-  "Phone numbers; an empty list where there are none."
-  phoneNumbers: [String!]!
-  "What the employee does."
-  jobTitle: String!
+"Someone who works for the shop. Access: staff, admins, services."
+type Employee @key(fields: "id") @access(permission: READ_STAFF) {
+  "The employee's id. Access: customers (their own), staff, admins, services."
+  id: ID! @access(permission: READ_CONTACT)
+  "The employee's full name. Access: customers (their own), staff, admins, services."
+  name: String! @access(permission: READ_CONTACT)
+  "Phone numbers; an empty list where there are none. Access: customers (their own), staff, admins, services."
+  phoneNumbers: [String!]! @access(permission: READ_CONTACT)
+  "What the employee does. Access: customers (their own), staff, admins, services."
+  jobTitle: String! @access(permission: READ_CONTACT)
   "The employee's first day."
   hireDate: Date!
   "Where the employee works, or null. AP30."
@@ -3885,35 +3954,36 @@ whoever makes them: this server, another one, or other software that writes to t
 type Subscription {
   """
   What happens to one order, in the order in which it happens. With ` + "`" + `after` + "`" + ` it begins behind an entry of the order's timeline: first
-  comes what has happened since, then what happens, each entry once.
+  comes what has happened since, then what happens, each entry once. Access: customers (their own), staff, admins, services.
   """
   orderUpdated(
     "The order's id, a ULID of 26 characters."
     id: ID!
     "The id of an entry of the order's timeline: the ` + "`" + `id` + "`" + ` of the last update that arrived."
     after: ID
-  ): OrderUpdate!
+  ): OrderUpdate! @access(permission: READ_ORDER)
 
   """
   What happens to the orders of one customer, those that are placed meanwhile included. With ` + "`" + `after` + "`" + ` it begins behind an entry of the
-  timeline of one of them: first comes what has happened since to any of them, then what happens, each entry once.
+  timeline of one of them: first comes what has happened since to any of them, then what happens, each entry once. Access: customers (their
+  own), staff, admins, services.
   """
   customerOrders(
     "The customer's id, such as ` + "`" + `cust_01` + "`" + `."
     customerId: ID!
     "The id of an entry of the timeline of one of the customer's orders: the ` + "`" + `id` + "`" + ` of the last update that arrived."
     after: ID
-  ): OrderUpdate!
+  ): OrderUpdate! @access(permission: READ_ORDER)
 
-  "Orders that come into a status, from now on."
+  "Orders that come into a status, from now on. Access: staff, admins, services."
   orderStatusChanged(
     "The status that they come into; any when left out."
     status: OrderStatus
-  ): OrderUpdate!
+  ): OrderUpdate! @access(permission: LIST_ORDERS)
 }
 
-"A change of an order."
-type OrderUpdate {
+"A change of an order. Access: customers (their own), staff, admins, services."
+type OrderUpdate @access(permission: READ_ORDER) {
   """
   The id of the change's entry in the order's timeline, to go on behind it with ` + "`" + `after` + "`" + `. Null where other software changed the order and
   wrote no entry: such a change is told only to those who listen when it happens.
@@ -21235,6 +21305,22 @@ func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋorde
 		return graphql.Null
 	}
 	return ec._PageInfo(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNPermission2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPermission2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPlaceOrderInput(ctx context.Context, v any) (PlaceOrderInput, error) {

@@ -74,14 +74,14 @@ type Resolver struct {
 }
 
 // newSchema is the schema as it is served: without @defer, whose data would be dropped over plain POST; without the
-// directives of federation and the types of their arguments, which only those who compose schemas can use; and without Float, which a
+// directives of federation and of access, and the types of their arguments, which only those who compose schemas can use; and without Float, which a
 // schema that does not use it must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func newSchema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
-	for _, name := range []string{"defer", "link", "key", "shareable"} {
+	for _, name := range []string{"defer", "link", "key", "shareable", "access"} {
 		delete(schema.Directives, name)
 	}
-	for _, name := range []string{"link__Import", "federation__FieldSet", "Float"} {
+	for _, name := range []string{"link__Import", "federation__FieldSet", "Permission", "Float"} {
 		delete(schema.Types, name)
 	}
 	return schema

@@ -18,7 +18,7 @@ function edited(from, to) {
   return published.replace(from, to)
 }
 
-const order = 'type Order @key(fields: "id") {\n  "The order\'s id: a ULID, so ids sort by the time of placing."\n  id: ID!'
+const order = 'type Order @key(fields: "id") @access(permission: READ_ORDER) {\n  "The order\'s id: a ULID, so ids sort by the time of placing."\n  id: ID!'
 
 for (const [what, from, to, message] of [
   ['a field that is gone', '  "When the customer joined."\n  createdAt: DateTime!\n', '', "Field 'createdAt' was removed from object type 'Customer'"],
