@@ -23,6 +23,8 @@ type Caller struct {
 	Name string
 	// IdempotencyKey is the caller's own name for this one request; empty for none. It holds no '#'.
 	IdempotencyKey string
+	// Customer is the only customer who exists for the caller, and the only one whose orders do; empty where all exist.
+	Customer commerce.CustomerID
 }
 
 // maxActions is how many actions one TransactWriteItems can have.

@@ -75,7 +75,9 @@ func (s *Store) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
 func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...keys) (*commerce.Customer, record, error) {
-	records, err := c.read(ctx, append([]keys{customerKey(&c.keyBuilder, id)}, along...)...)
+	k := customerKey(&c.keyBuilder, id)
+	c.conceal(id, k)
+	records, err := c.read(ctx, append([]keys{k}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}

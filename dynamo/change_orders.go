@@ -28,6 +28,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 	}
 	return mutate(ctx, s, &writePlaceOrder, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		ks := []keys{customerKey(&c.keyBuilder, cmd.CustomerID)}
+		c.conceal(cmd.CustomerID, ks[0])
 		for _, line := range lines {
 			ks = append(ks, productKey(&c.keyBuilder, line.SKU))
 		}
@@ -108,7 +109,7 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if records[0] == nil {
+	if records[0] == nil || !c.caller.ownsOrder(records[0]) {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
 	order, err := c.store.decodeOrder(records[0])

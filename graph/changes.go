@@ -13,7 +13,11 @@ import (
 func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*checks) C, key *string) (*Payload[T], error) {
 	c := checks{currency: r.store.Currency()}
 	asked := command(&c)
-	caller := dynamo.Caller{Name: r.principal(ctx).ID, IdempotencyKey: given(&c, idempotencyKey, key, "idempotencyKey")}
+	caller, err := r.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	caller.IdempotencyKey = given(&c, idempotencyKey, key, "idempotencyKey")
 	if err := c.err(); err != nil {
 		return payload[T](nil, err)
 	}

@@ -18,7 +18,7 @@ import (
 // costOf is what a query costs by the default limits.
 func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
 	t.Helper()
-	document := e.documents.parse(query)
+	document := e.documents.parse(query, false)
 	if len(document.errs) > 0 {
 		t.Fatalf("%s: %v", query, document.errs)
 	}
@@ -73,7 +73,7 @@ func TestCostLimit(t *testing.T) {
 	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
 	e := unread(t, Limits{Cost: 112})
 	for n, refused := range map[string]bool{"50": false, "51": true} {
-		_, _, errs := e.prepare(Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
+		_, _, errs := e.prepare(t.Context(), Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
 		if (len(errs) > 0) != refused {
 			t.Errorf("a page of %s: %v", n, errs)
 		}
@@ -90,7 +90,7 @@ func TestCostLimit(t *testing.T) {
 		"introspection": `{__schema{` + strings.Repeat("types{fields{type{fields{name description}}}}", 20) + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, _, errs := unread(t, Limits{}).prepare(Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
+		if _, _, errs := unread(t, Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
 			t.Errorf("%s: %v, want %s", name, errs, CodeTooExpensive)
 		}
 	}
@@ -104,7 +104,7 @@ func TestCostStopsGrowing(t *testing.T) {
 		query += fmt.Sprintf(" fragment F%d on Customer{a:orders(first:100){nodes{customer{...F%d}}} b:orders(first:100){nodes{customer{...F%d}}}}", i, i+1, i+1)
 	}
 	document := parsed(t, query+` fragment F400 on Customer{id}`)
-	if errs := walk(schema, document, true); len(errs) > 0 {
+	if errs := walk(schema, document, true, false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if cost := newCosts(schema, DefaultLimits()).of(document.Operations[0], nil); cost != 1<<52 {

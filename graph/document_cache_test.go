@@ -38,7 +38,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 					i++
 				}
 			}
-			one := d.parse(text)
+			one := d.parse(text, false)
 			if one.parsed == nil {
 				t.Fatal(one.errs)
 			}
@@ -46,7 +46,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			many := make([]*document, 40+4<<20/one.bytes())
 			before := heap()
 			for i := range many {
-				many[i] = d.parse(text)
+				many[i] = d.parse(text, false)
 			}
 			grown := (heap() - before) / len(many)
 			said := one.bytes()
@@ -74,9 +74,9 @@ func TestDocumentCacheIsBounded(t *testing.T) {
 	d := newDocuments(newSchema(), Options{})
 	var texts []*document
 	for i := range 12 {
-		texts = append(texts, d.parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i))))
+		texts = append(texts, d.parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i)), false))
 	}
-	wrong := d.parse("{ nonsense }")
+	wrong := d.parse("{ nonsense }", false)
 	rapid.Check(t, func(t *rapid.T) {
 		most, bytes := rapid.IntRange(1, 6).Draw(t, "documents"), rapid.IntRange(1000, 120_000).Draw(t, "bytes")
 		c := newDocumentCache(most, bytes)

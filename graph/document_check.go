@@ -45,7 +45,7 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	costs, table := newCosts(documents.schema, documents.limits), dynamo.NewBounds(shards)
 	var checked []CheckedOperation
 	for _, g := range given {
-		d := documents.parse(g.Text)
+		d := documents.parse(g.Text, !documents.introspection)
 		if len(d.errs) > 0 {
 			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, operationName(d.parsed)), Errors: documentErrors(d.errs)}
 			if d.parsed != nil {

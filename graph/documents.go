@@ -22,8 +22,17 @@ const (
 type document struct {
 	text   string
 	parsed *ast.QueryDocument
-	// errs tell why it cannot be executed; only trusted documents are kept with errors.
-	errs gqlerror.List
+	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs tell the same to those who are
+	// not told of the schema, where that is not the same.
+	errs, quietErrs gqlerror.List
+}
+
+// told are the errors as somebody may see them.
+func (d *document) told(quiet bool) gqlerror.List {
+	if quiet && len(d.quietErrs) > 0 {
+		return d.quietErrs
+	}
+	return d.errs
 }
 
 // operation is the one of a name, or the only one where the name is empty; nil where there is none.
@@ -75,11 +84,12 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 	return d
 }
 
-// find returns the document that a request asks for, which may have errors, or tells why there is none.
+// find returns the document that a request asks for, which may have errors, or tells why there is none. With quiet, errors do not tell
+// of the schema what the request does not.
 //
 // Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form than those that are known;
 // PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and DOCUMENT_NOT_TRUSTED.
-func (d *documents) find(r Request) (*document, *gqlerror.Error) {
+func (d *documents) find(r Request, quiet bool) (*document, *gqlerror.Error) {
 	hash, given, err := persistedQuery(r.Extensions)
 	switch {
 	case err != nil:
@@ -89,9 +99,9 @@ func (d *documents) find(r Request) (*document, *gqlerror.Error) {
 	case r.DocumentID != "":
 		return d.byID(r.DocumentID)
 	case given:
-		return d.byHash(hash, r.Query)
+		return d.byHash(hash, r.Query, quiet)
 	default:
-		return d.byText(r.Query)
+		return d.byText(r.Query, quiet)
 	}
 }
 
@@ -105,7 +115,7 @@ func (d *documents) byID(id string) (*document, *gqlerror.Error) {
 
 // byHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a hash, or one that was
 // registered. A text that comes with the hash is registered.
-func (d *documents) byHash(name, text string) (*document, *gqlerror.Error) {
+func (d *documents) byHash(name, text string, quiet bool) (*document, *gqlerror.Error) {
 	if trusted := d.trusted.find(name); trusted != nil {
 		if text != "" && text != trusted.text {
 			return nil, mismatch()
@@ -129,7 +139,7 @@ func (d *documents) byHash(name, text string) (*document, *gqlerror.Error) {
 	}
 	if found == nil {
 		if found = d.recent.get(hash); found == nil {
-			found = d.parse(text)
+			found = d.parse(text, quiet)
 		}
 		d.registered.add(hash, found)
 	}
@@ -137,7 +147,7 @@ func (d *documents) byHash(name, text string) (*document, *gqlerror.Error) {
 }
 
 // byText finds a document by its text.
-func (d *documents) byText(text string) (*document, *gqlerror.Error) {
+func (d *documents) byText(text string, quiet bool) (*document, *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, untrusted()
@@ -153,7 +163,7 @@ func (d *documents) byText(text string) (*document, *gqlerror.Error) {
 			return found, nil
 		}
 	}
-	parsed := d.parse(text)
+	parsed := d.parse(text, quiet)
 	d.recent.add(hash, parsed)
 	return parsed, nil
 }
@@ -167,8 +177,9 @@ func mismatch() *gqlerror.Error {
 	return refusedAt(nil, CodePersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
 }
 
-// parse makes a document of a text: parsed, within limits and valid, or with errors.
-func (d *documents) parse(text string) *document {
+// parse makes a document of a text: parsed, within limits and valid, or with errors. A document without errors is the same whether
+// quiet or not, so that all share it.
+func (d *documents) parse(text string, quiet bool) *document {
 	// Parts of the text live as long as the document, and a text can be part of something larger: of a URL, say.
 	text = strings.Clone(text)
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
@@ -180,7 +191,7 @@ func (d *documents) parse(text string) *document {
 	}
 	errs := d.limits.checkDocument(parsed)
 	if len(errs) == 0 {
-		errs = validate(d.schema, parsed, d.introspection)
+		errs = validate(d.schema, parsed, d.introspection, quiet)
 	}
 	return &document{text: text, parsed: parsed, errs: errs}
 }

@@ -148,7 +148,7 @@ func TestDocumentsHaveTheirOwnText(t *testing.T) {
 	before := heap()
 	for i := range 100 {
 		text := fmt.Sprint(url, i)[:len(aliceQuery)]
-		d.registered.add(documentHash{byte(i)}, d.parse(text))
+		d.registered.add(documentHash{byte(i)}, d.parse(text, false))
 	}
 	if grown := heap() - before; grown > 1<<20 {
 		t.Errorf("100 small documents take %d bytes", grown)

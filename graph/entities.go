@@ -87,7 +87,7 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 					graphql.AddError(ctx, recovered(ctx, panicked))
 				}
 			}()
-			entity, err := entityOf(ctx, representation)
+			entity, err := r.entityOf(ctx, representation)
 			if err != nil {
 				graphql.AddError(ctx, err)
 				return
@@ -100,9 +100,12 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 }
 
 // entityOf looks up what a representation names, nil where it does not exist.
-func entityOf(ctx context.Context, representation any) (Entity, error) {
+func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
 	id, err := entityID(representation)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.mayUseEntity(ctx, id); err != nil {
 		return nil, err
 	}
 	switch id := id.(type) {
@@ -118,6 +121,26 @@ func entityOf(ctx context.Context, representation any) (Entity, error) {
 		return entity(of(ctx).Warehouse.Load(ctx, id))
 	default:
 		return nil, gqlerror.Errorf("no entity is known by a %T", id)
+	}
+}
+
+// mayUseEntity refuses a record whose type the caller may not use; the type alone decides.
+//
+// Errors: FORBIDDEN.
+func (r *Resolver) mayUseEntity(ctx context.Context, id any) error {
+	switch id.(type) {
+	case commerce.CustomerID:
+		return r.mayUseType(ctx, "Customer")
+	case commerce.OrderID:
+		return r.mayUseType(ctx, "Order")
+	case commerce.SKU:
+		return r.mayUseType(ctx, "Product")
+	case commerce.EmployeeID:
+		return r.mayUseType(ctx, "Employee")
+	case commerce.WarehouseID:
+		return r.mayUseType(ctx, "Warehouse")
+	default:
+		return nil
 	}
 }
 
@@ -140,7 +163,7 @@ func (p *plan) entities(ctx context.Context, f *selected, named *refs, wholeOrde
 	timelines, inventories := selects(orders, "timeline"), selects(products, "inventory")
 	for _, representation := range representations {
 		id, err := entityID(representation)
-		if err != nil {
+		if err != nil || p.resolver.mayUseEntity(ctx, id) != nil {
 			continue
 		}
 		switch id := id.(type) {

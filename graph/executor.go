@@ -53,7 +53,7 @@ type Result struct {
 //
 // A request goes through gates, and nothing is read for one that does not pass them all: the document is found, or parsed,
 // kept within limits and validated (documents.go, limits.go); its operation is chosen; the variables are checked
-// (variables.go); the cost is counted (cost.go), and there is room for it beside what is being executed (load.go). Then scope and the
+// (variables.go); who makes the request may use all that it selects (access.go); the cost is counted (cost.go), and there is room for it beside what is being executed (load.go). Then scope and the
 // generated code execute it, with a budget of requests (Limits.Requests) and room for so long an answer (answer_size.go).
 type Executor struct {
 	resolver  *Resolver
@@ -73,8 +73,15 @@ type operation struct {
 
 // NewExecutor returns an Executor.
 func NewExecutor(opts Options) *Executor {
-	r := &Resolver{store: opts.Store, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID}
-	schema := NewExecutableSchema(Config{Resolvers: r, Schema: newSchema()})
+	return newExecutor(opts, newSchema())
+}
+
+func newExecutor(opts Options, served *ast.Schema) *Executor {
+	r := &Resolver{
+		store: opts.Store, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
+		access: newAccess(served, opts.Policy),
+	}
+	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served})
 	limits := opts.Limits.orDefaults()
 	return &Executor{
 		resolver:  r,
@@ -95,7 +102,7 @@ func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
 		}
 	}()
-	operation, outcome, errs := e.prepare(r)
+	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
 		for _, err := range errs[:min(len(errs), maxErrors)] {
@@ -118,9 +125,14 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 }
 
 // prepare makes an operation that can be executed of a request, or tells what is wrong with it.
-func (e *Executor) prepare(r Request) (*operation, Outcome, gqlerror.List) {
+func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome, gqlerror.List) {
 	start := graphql.Now()
-	document, missing := e.documents.find(r)
+	who, access := e.resolver.principal(ctx), e.resolver.access
+	if who.Role == 0 {
+		return nil, Refused, gqlerror.List{unauthenticated()}
+	}
+	quiet := access.quiet(who) || !e.documents.introspection
+	document, missing := e.documents.find(r, quiet)
 	if missing != nil {
 		return nil, Refused, gqlerror.List{missing}
 	}
@@ -130,12 +142,15 @@ func (e *Executor) prepare(r Request) (*operation, Outcome, gqlerror.List) {
 		// Whatever else is wrong with it.
 		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", chosen.Operation)}
 	case len(document.errs) > 0:
-		return nil, Refused, document.errs
+		return nil, Refused, document.told(quiet)
 	case chosen == nil:
 		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
 	}
-	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, !e.documents.introspection)
+	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, quiet)
 	if len(errs) > 0 {
+		return nil, Refused, errs
+	}
+	if errs := access.check(who, chosen, variables); len(errs) > 0 {
 		return nil, Refused, errs
 	}
 	cost := e.costs.of(chosen, variables)

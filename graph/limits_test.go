@@ -23,7 +23,7 @@ func unread(t *testing.T, limits Limits) *Executor {
 }
 
 func refusals(e *Executor, query string) gqlerror.List {
-	_, _, errs := e.prepare(Request{Query: query})
+	_, _, errs := e.prepare(context.Background(), Request{Query: query})
 	return errs
 }
 
@@ -84,10 +84,10 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := unread(t, c.limits)
-			if errs := e.documents.parse(c.passes).errs; len(errs) > 0 {
+			if errs := e.documents.parse(c.passes, false).errs; len(errs) > 0 {
 				t.Errorf("%.200s is refused: %v", c.passes, errs)
 			}
-			errs := e.documents.parse(c.refused).errs
+			errs := e.documents.parse(c.refused, false).errs
 			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
 				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
 			}
@@ -162,9 +162,9 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 		queries[name] = query
 	}
 	for name, query := range queries {
-		document := e.documents.parse(query)
+		document := e.documents.parse(query, false)
 		if name == "introspection" {
-			document = shallow.documents.parse(query) // whatever the limit of depth
+			document = shallow.documents.parse(query, false) // whatever the limit of depth
 		}
 		if len(document.errs) > 0 {
 			t.Errorf("%s: %v", name, document.errs)

@@ -253,7 +253,9 @@ func (p *plan) query(ctx context.Context, root *selection) {
 	start(ctx, &wholeOrders, l.PlanWholeOrders, p.wholeOrders)
 	start(ctx, &wholeProducts, l.PlanWholeProducts, p.inventoryOf)
 	p.productSKUs(ctx, wholeProducts.targets())
-	start(ctx, &items, l.OrderItem.Plan, nil)
+	if len(items.keys) > 0 {
+		l.PlanItems(dynamo.SpanOf(ctx).At(ctx, items.path), items.keys)
+	}
 	start(ctx, &levels, l.InventoryLevel.Plan, nil)
 	itemRefs(items.targets(), &named)
 	levelRefs(levels.targets(), &named)

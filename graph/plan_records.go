@@ -31,8 +31,18 @@ func (p *plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID])
 func (p *plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
 	whole, alone := w.split(p.loaders.WholeOrderPlanned)
 	start(ctx, &whole, p.loaders.PlanWholeOrders, p.wholeOrders)
-	start(ctx, &alone, p.loaders.PlanOrders, p.orderRecords)
-	p.orderIDs(ctx, alone.targets())
+	startOrders(ctx, p, &alone, p.loaders.PlanOrders, func(id commerce.OrderID) commerce.OrderID { return id })
+}
+
+// startOrders plans orders and what belongs to them: by their ids at once, but for those who see the own orders only, as it is not known
+// yet whose they are.
+func startOrders[K comparable](ctx context.Context, p *plan, w *wanted[K], with starter[K, *commerce.Order], id func(K) commerce.OrderID) {
+	if p.loaders.OwnOrders() {
+		start(ctx, w, with, p.orders)
+		return
+	}
+	start(ctx, w, with, p.orderRecords)
+	p.orderIDs(ctx, ids(w.targets(), id))
 }
 
 // productRefs takes products that come with their inventory from there.
@@ -85,8 +95,7 @@ func (p *plan) customerIDs(ctx context.Context, targets []target[commerce.Custom
 		}
 	}
 	startList(ctx, &lists, p.loaders.CustomerOrders, p.orders)
-	start(ctx, &orders, p.loaders.CustomerOrder.Plan, p.orderRecords)
-	p.orderIDs(ctx, ids(orders.targets(), func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order }))
+	startOrders(ctx, p, &orders, p.loaders.CustomerOrder.Plan, func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
 // customerRecords plans what can only be read of customers when their records are there.

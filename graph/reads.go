@@ -68,7 +68,7 @@ func (r *Resolver) customerOrder(ctx context.Context, customer commerce.Customer
 func (r *Resolver) orderItem(ctx context.Context, orderID, productID string) (*commerce.LineItem, error) {
 	return byOrderID(ctx, "orderId", orderID, func(ctx context.Context, order commerce.OrderID) (*commerce.LineItem, error) {
 		return byID(ctx, "productId", productID, func(ctx context.Context, sku commerce.SKU) (*commerce.LineItem, error) {
-			return of(ctx).OrderItem.Load(ctx, dynamo.OrderItemKey{Order: order, SKU: sku})
+			return of(ctx).ItemByID(ctx, dynamo.OrderItemKey{Order: order, SKU: sku})
 		})
 	})
 }

@@ -32,6 +32,8 @@ type Options struct {
 	// Authenticated tells that requests come with a principal (WithPrincipal), and that those without may do nothing. Else all are
 	// commerce.Anonymous.
 	Authenticated bool
+	// Policy says which role is granted what; nil for commerce.StandardPolicy.
+	Policy *commerce.Policy
 	// RequestID is the id by which a request stands in the log; nil where it has none.
 	RequestID func(ctx context.Context) string
 	// Limits bound what a request can ask for; those that are zero have their default.
@@ -69,6 +71,7 @@ type Resolver struct {
 	report  func(ctx context.Context, err error)
 	// authenticated tells that a request without a principal may do nothing.
 	authenticated bool
+	access        access
 	// requestID is nil where requests have none.
 	requestID func(ctx context.Context) string
 }
@@ -89,7 +92,7 @@ func newSchema() *ast.Schema {
 
 type explainKey struct{}
 
-// WithExplain returns a context in which a query's response explains what it read.
+// WithExplain returns a context in which a query's response explains what it read, to those who are granted commerce.Explain.
 func WithExplain(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explainKey{}, true)
 }
@@ -104,7 +107,7 @@ type scope struct {
 // response wraps the execution of an operation.
 func (s scope) response(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	var trace *dynamo.Trace
-	if ctx.Value(explainKey{}) != nil {
+	if ctx.Value(explainKey{}) != nil && s.resolver.granted(ctx, commerce.Explain) != commerce.None {
 		trace = &dynamo.Trace{}
 		ctx = trace.Begin(ctx)
 	}
@@ -130,7 +133,7 @@ type readBudgetKey struct{}
 func (s scope) loaders(ctx context.Context, store *dynamo.Store) *loaders.Loaders {
 	budget, _ := ctx.Value(readBudgetKey{}).(*dynamo.ReadBudget)
 	ctx = budget.On(ctx)
-	return loaders.New(ctx, store, func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
+	return loaders.New(ctx, store, s.resolver.viewer(ctx), func(panicked any) { s.resolver.report(ctx, recovered(ctx, panicked)) })
 }
 
 // rootField gives each mutation loaders of its own, which have read nothing yet and read consistently: what its payload

@@ -29,7 +29,7 @@ func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, D
 	for _, g := range given {
 		hash := documentHash(sha256.Sum256([]byte(g.Text)))
 		if t.byHash[hash] == nil {
-			t.byHash[hash] = d.parse(g.Text)
+			t.byHash[hash] = d.trusting(g.Text)
 		}
 		t.byID[g.ID] = t.byHash[hash]
 		if errs := t.byHash[hash].errs; len(errs) > 0 && unfit != nil {
@@ -40,6 +40,15 @@ func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, D
 		}
 	}
 	return t
+}
+
+// trusting parses a document that is kept with its errors, for whoever asks for it.
+func (d *documents) trusting(text string) *document {
+	parsed := d.parse(text, !d.introspection)
+	if len(parsed.errs) > 0 && d.introspection {
+		parsed.quietErrs = d.parse(text, true).errs
+	}
+	return parsed
 }
 
 // sha256Prefix begins an id that is the hash of the document's text, as GraphQL over HTTP writes it

@@ -10,13 +10,14 @@ import (
 )
 
 // validate tells what is wrong with a document that is within limits, up to maxErrors. It fills in the document's definitions, so
-// a document is validated before others see it. Where clients may not ask for the schema, neither do messages tell of it.
+// a document is validated before others see it. Without introspection, a document may not ask for the schema; with quiet, messages do not
+// tell of it.
 //
 // The rules are the library's, but for three: fragments that go in circles and the depth of introspection are found when the
 // document is measured (document_size.go), and fields that cannot be merged by overlaps (overlaps.go), which takes time in proportion to
 // the document's expanded size, where the library's rule compares all with all.
-func validate(schema *ast.Schema, document *ast.QueryDocument, introspection bool) gqlerror.List {
-	errs := walk(schema, document, introspection)
+func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool) gqlerror.List {
+	errs := walk(schema, document, introspection, quiet)
 	if len(errs) == 0 {
 		errs = overlaps(schema, document)
 	}
@@ -39,7 +40,7 @@ func forgetDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 // looks for names that are alike, and repeats what was sent.
 type enough struct{}
 
-func walk(schema *ast.Schema, document *ast.QueryDocument, introspection bool) (errs gqlerror.List) {
+func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool) (errs gqlerror.List) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
 			if _, ok := stopped.(enough); !ok {
@@ -49,13 +50,13 @@ func walk(schema *ast.Schema, document *ast.QueryDocument, introspection bool) (
 	}()
 	events := &core.Events{}
 	calls := 0
-	for _, rule := range ruleSet(introspection) {
+	for _, rule := range ruleSet(introspection, quiet) {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {
 				option(err)
 			}
-			if plain := plainly[rule.Name]; plain != "" && !introspection {
+			if plain := plainly[rule.Name]; plain != "" && quiet {
 				err.Message = plain
 			}
 			err.Message = excerpt(err.Message, maxMessage)
@@ -75,7 +76,7 @@ func walk(schema *ast.Schema, document *ast.QueryDocument, introspection bool) (
 }
 
 // ruleSet are the rules; they have no state, so each walk takes its own slice of them.
-func ruleSet(introspection bool) []core.Rule {
+func ruleSet(introspection, quiet bool) []core.Rule {
 	set := []core.Rule{
 		rules.FragmentsOnCompositeTypesRule,
 		rules.KnownDirectivesRule,
@@ -97,7 +98,10 @@ func ruleSet(introspection bool) []core.Rule {
 		rules.VariablesInAllowedPositionRule,
 	}
 	if !introspection {
-		return append(set, introspectionOff,
+		set = append(set, introspectionOff)
+	}
+	if quiet {
+		return append(set,
 			rules.FieldsOnCorrectTypeRuleWithoutSuggestions, rules.KnownArgumentNamesRuleWithoutSuggestions,
 			rules.KnownTypeNamesRuleWithoutSuggestions, rules.ScalarLeafsRuleWithoutSuggestions,
 			rules.ValuesOfCorrectTypeRuleWithoutSuggestions)
@@ -119,7 +123,7 @@ var introspectionOff = core.Rule{
 	},
 }
 
-// plainly are the messages where clients may not ask for the schema, of rules whose own name types, fields or arguments that
+// plainly are the messages to those who may not ask for the schema, of rules whose own name types, fields or arguments that
 // the client did not.
 var plainly = map[string]string{
 	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "there is no such field here",

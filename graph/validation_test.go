@@ -52,7 +52,7 @@ func TestOverlapsAreThoseOfTheSpecification(t *testing.T) {
 		if errs := DefaultLimits().checkDocument(document); len(errs) > 0 {
 			return
 		}
-		if errs := slices.DeleteFunc(walk(schema, document, true), func(err *gqlerror.Error) bool { return err.Rule == "NoUnusedFragments" }); len(errs) > 0 {
+		if errs := slices.DeleteFunc(walk(schema, document, true, false), func(err *gqlerror.Error) bool { return err.Rule == "NoUnusedFragments" }); len(errs) > 0 {
 			return
 		}
 		want := validator.ValidateWithRules(schema, document, allPairs)
@@ -161,7 +161,7 @@ func TestOverlaps(t *testing.T) {
 		`{a{i{...on A{x:same}}} a{i{...on A{x:other}}}}`:                          `different fields`,
 	} {
 		document := parsed(t, query)
-		errs := walk(schema, document, true)
+		errs := walk(schema, document, true, false)
 		if len(errs) == 0 {
 			errs = overlaps(schema, document)
 		}
@@ -282,14 +282,14 @@ func TestMessagesSuggest(t *testing.T) {
 // A walk ends when it has found what is told, and what is wrong in a fragment is told once.
 func TestErrorsAreTold(t *testing.T) {
 	schema := newSchema()
-	if errs := walk(schema, parsed(t, `{`+numbered(1000, "unknown%d ")+`}`), true); len(errs) != maxErrors {
+	if errs := walk(schema, parsed(t, `{`+numbered(1000, "unknown%d ")+`}`), true, false); len(errs) != maxErrors {
 		t.Errorf("%d errors, want %d", len(errs), maxErrors)
 	}
-	if errs := walk(schema, parsed(t, `query A{...F} query B{...F} query C{...F} fragment F on Query{unknown}`), true); len(errs) != 1 {
+	if errs := walk(schema, parsed(t, `query A{...F} query B{...F} query C{...F} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	// What is wrong again and again ends it, too.
-	if errs := walk(schema, parsed(t, numbered(10*maxErrors, "query Q%d{...F} ")+`query Last{another} fragment F on Query{unknown}`), true); len(errs) != 1 {
+	if errs := walk(schema, parsed(t, numbered(10*maxErrors, "query Q%d{...F} ")+`query Last{another} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	defer func() {
@@ -297,7 +297,7 @@ func TestErrorsAreTold(t *testing.T) {
 			t.Error("a panic of a rule is taken for the end of the walk")
 		}
 	}()
-	t.Error(walk(nil, parsed(t, `{a}`), true))
+	t.Error(walk(nil, parsed(t, `{a}`), true, false))
 }
 
 // Operations of one document that share a fragment do not share the defaults of its variables.

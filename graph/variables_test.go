@@ -45,7 +45,7 @@ func jsonValue(t testing.TB, text string) map[string]any {
 func operationOf(t *testing.T, schema *ast.Schema, query string) *ast.OperationDefinition {
 	t.Helper()
 	document := parsed(t, query)
-	if errs := validate(schema, document, true); len(errs) > 0 {
+	if errs := validate(schema, document, true, false); len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
 	return document.Operations[0]
@@ -224,12 +224,12 @@ func TestLiteralsAreReadStrictly(t *testing.T) {
 		`{f(in:{must:1,more:1})}`: "not defined", `{f(one:{})}`: "exactly one key", `{f(one:{a:1,b:"x"})}`: "exactly one key", `{f(one:{a:null})}`: "non-null",
 		`query($a:Int){f(one:{a:$a})}`: "must be non-nullable", `query($a:In){f(int:$a)}`: "used in position", `{f(int:99999999999999999999)}`: "32-bit",
 	} {
-		if errs := validate(schema, parsed(t, query), true); len(errs) == 0 || !strings.Contains(errs[0].Message, says) {
+		if errs := validate(schema, parsed(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, says) {
 			t.Errorf("%s: %v, want %q", query, errs, says)
 		}
 	}
 	for _, query := range []string{`{f(float:1)}`, `{f(id:1)}`, `{f(one:{a:1})}`, `{f(ints:1)}`, `{f(in:{must:1})}`, `query($a:Int!){f(one:{a:$a})}`} {
-		if errs := validate(schema, parsed(t, query), true); len(errs) > 0 {
+		if errs := validate(schema, parsed(t, query), true, false); len(errs) > 0 {
 			t.Errorf("%s: %v", query, errs)
 		}
 	}

@@ -35,8 +35,13 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 }
 
 // PlanWholeOrders starts to read orders with their items and timelines, one Query each. Order, OrderItems, Item and
-// Timeline take from them. then runs as in Loader.Plan, with the orders that were found.
+// Timeline take from them. then runs as in Loader.Plan, with the orders that were found. For those who see the own orders only it is
+// PlanOrders: whose an order is is known only when it is there, so nothing can come with it.
 func (l *Loaders) PlanWholeOrders(ctx context.Context, ids []commerce.OrderID, then func(context.Context, []Found[commerce.OrderID, *commerce.Order])) {
+	if l.OwnOrders() {
+		l.PlanOrders(ctx, ids, then)
+		return
+	}
 	l.wholeOrder.Plan(ctx, ids, func(ctx context.Context, found []Found[commerce.OrderID, *dynamo.WholeOrder]) {
 		all := make([]Found[commerce.OrderID, *commerce.Order], len(found))
 		for i, whole := range found {

@@ -114,25 +114,35 @@ type Loaders struct {
 	wholeOrder   *Loader[commerce.OrderID, *dynamo.WholeOrder]
 	wholeProduct *Loader[commerce.SKU, *dynamo.WholeProduct]
 
-	plans *sync.WaitGroup
+	viewer Viewer
+	plans  *sync.WaitGroup
 }
 
-// New returns the loaders of one GraphQL request; their requests to the store end with ctx. report is told what a
-// plan's callback panicked with.
-func New(ctx context.Context, s *dynamo.Store, report func(panicked any)) *Loaders {
+// New returns the loaders of one GraphQL request, which give the viewer no more than they may see; their requests to the store end with
+// ctx. report is told what a plan's callback panicked with.
+func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
 	r := request{ctx: ctx, report: report, plans: &sync.WaitGroup{}}
 	return &Loaders{
+		viewer:            viewer,
 		plans:             r.plans,
-		Customer:          newLoader(r, false, s.CustomersByID),
-		CustomerOrder:     newLoader(r, false, s.CustomerOrdersByID),
+		Customer:          newLoader(r, false, ofCustomers(viewer.customer, s.CustomersByID)),
+		CustomerOrder:     newLoader(r, false, ofCustomers(func(k dynamo.CustomerOrderKey) bool { return viewer.ordersOf(k.Customer) }, s.CustomerOrdersByID)),
 		OrderItem:         newLoader(r, false, s.OrderItemsByID),
 		InventoryLevel:    newLoader(r, false, s.InventoryLevelsByID),
 		Warehouse:         newLoader(r, false, s.WarehousesByID),
 		Employee:          newLoader(r, false, s.EmployeesByID),
 		CustomerIDByEmail: one(r, s.CustomerIDByEmail),
-		CountedOrders:     one(r, s.OrderCount),
+		CountedOrders: one(r, func(ctx context.Context, id commerce.CustomerID) (int, error) {
+			if !viewer.ordersOf(id) {
+				return 0, nil
+			}
+			return s.OrderCount(ctx, id)
+		}),
 
 		CustomerOrders: one(r, func(ctx context.Context, k PlacedOrders) (orders, error) {
+			if !viewer.ordersOf(k.Customer) {
+				return orders{}, nil
+			}
 			return s.CustomerOrders(ctx, k.Customer, k.Placed, k.Page)
 		}),
 		OrdersByStatus: one(r, func(ctx context.Context, k StatusOrders) (orders, error) {
@@ -155,7 +165,7 @@ func New(ctx context.Context, s *dynamo.Store, report func(panicked any)) *Loade
 		EmployeesByJobTitle: listed(r, s.EmployeesByJobTitle),
 		WarehouseEmployees:  listed(r, s.WarehouseEmployees),
 
-		order:          newLoader(r, false, s.OrdersByID),
+		order:          newLoader(r, false, ordersFor(viewer, s)),
 		product:        newLoader(r, false, s.ProductsBySKU),
 		wholeOrder:     one(r, s.WholeOrder),
 		wholeProduct:   one(r, s.WholeProduct),

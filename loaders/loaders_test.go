@@ -92,7 +92,7 @@ func (s shop) put(attributes map[string]any) {
 func (s shop) begin() (context.Context, *loaders.Loaders, *dynamo.Trace) {
 	trace := &dynamo.Trace{}
 	ctx := trace.Begin(context.Background())
-	return ctx, loaders.New(ctx, s.store, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+	return ctx, loaders.New(ctx, s.store, everything(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
 // checkRequests compares what was read with access patterns and operations, such as "AP6 GetItem", by round trip.
@@ -323,7 +323,7 @@ func TestTheRequestsEndEndsItsReads(t *testing.T) {
 	h := hold()
 	s := open(t, book, h.pass)
 	ctx, end := context.WithCancel(context.Background())
-	l := loaders.New(ctx, s.store, nil)
+	l := loaders.New(ctx, s.store, everything(), nil)
 	l.Customer.Plan(ctx, ids, nil)
 	<-h.arrived
 	end()
@@ -374,7 +374,7 @@ func TestAPanicInThenIsReported(t *testing.T) {
 	s := open(t, book, nil)
 	ctx := context.Background()
 	reported := make(chan any, 1)
-	l := loaders.New(ctx, s.store, func(panicked any) { reported <- panicked })
+	l := loaders.New(ctx, s.store, everything(), func(panicked any) { reported <- panicked })
 	l.Customer.Plan(ctx, ids, func(context.Context, []loaders.Found[commerce.CustomerID, *commerce.Customer]) { panic("oh") })
 	for _, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
@@ -512,7 +512,7 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 		}
 		return res, err
 	})
-	l := loaders.New(ctx, s.store, nil)
+	l := loaders.New(ctx, s.store, everything(), nil)
 	l.Customer.Plan(ctx, ids, nil)
 	for _, id := range ids {
 		if _, err := l.Customer.Load(context.Background(), id); !errors.Is(err, context.Canceled) {
@@ -778,4 +778,9 @@ func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 			t.Errorf("customer %q: error is %v, want ErrCorrupt", id, err)
 		}
 	}
+}
+
+// everything is a viewer who sees all.
+func everything() loaders.Viewer {
+	return loaders.Viewer{Principal: commerce.Anonymous(), Policy: commerce.StandardPolicy()}
 }

@@ -1,0 +1,118 @@
+package loaders
+
+import (
+	"context"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// Viewer is whom the records are read for. What they may not see does not exist for them: it is not found, and nothing that belongs to it
+// is read. So an id that somebody has guessed takes the same requests as one that nobody has. The zero value sees no customer and no
+// order.
+type Viewer struct {
+	Principal commerce.Principal
+	Policy    commerce.Policy
+}
+
+func (v Viewer) customer(id commerce.CustomerID) bool {
+	return v.Policy.Sees(v.Principal, commerce.ReadCustomer, id)
+}
+
+func (v Viewer) ordersOf(id commerce.CustomerID) bool {
+	return v.Policy.Sees(v.Principal, commerce.ReadOrder, id)
+}
+
+// ownOrders tells that the viewer sees the own orders at most.
+func (v Viewer) ownOrders() bool {
+	return v.Policy.Granted(v.Principal, commerce.ReadOrder) != commerce.All
+}
+
+// ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than those that are seen.
+func ofCustomers[K comparable, V any](seen func(K) bool, read fetch[K, V]) fetch[K, V] {
+	return func(ctx context.Context, keys []K) ([]dynamo.Result[V], error) {
+		results := make([]dynamo.Result[V], len(keys))
+		var those []K
+		var places []int
+		for i, key := range keys {
+			if seen(key) {
+				those, places = append(those, key), append(places, i)
+			} else {
+				results[i].Err = commerce.ErrNotFound
+			}
+		}
+		if len(those) == 0 {
+			return results, nil
+		}
+		found, err := read(ctx, those)
+		if err != nil {
+			return nil, err
+		}
+		for i, place := range places {
+			results[place] = found[i]
+		}
+		return results, nil
+	}
+}
+
+// ordersFor looks up orders by id: for those who see the own ones only, as the customer's copies (AP29), whose keys hold the customer's
+// id, so that another customer's order is not there.
+func ordersFor(v Viewer, s *dynamo.Store) fetch[commerce.OrderID, *commerce.Order] {
+	if !v.ownOrders() {
+		return s.OrdersByID
+	}
+	copies := ofCustomers(func(k dynamo.CustomerOrderKey) bool { return v.ordersOf(k.Customer) }, s.CustomerOrdersByID)
+	return func(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
+		keys := make([]dynamo.CustomerOrderKey, len(ids))
+		for i, id := range ids {
+			keys[i] = dynamo.CustomerOrderKey{Customer: v.Principal.Customer, Order: id}
+		}
+		return copies(ctx, keys)
+	}
+}
+
+// OwnOrders tells that the viewer sees the own orders at most: what belongs to an order by its id, such as its timeline, is to be read only
+// after the order was found.
+func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
+
+// ItemByID returns an item by its order's id.
+//
+// Errors: commerce.ErrNotFound, and those of dynamo.Store.OrderItemsByID; for those who see the own orders only also Order's.
+func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*commerce.LineItem, error) {
+	if !l.OwnOrders() {
+		return l.OrderItem.Load(ctx, key)
+	}
+	order, err := l.Order(ctx, key.Order)
+	if err != nil {
+		return nil, err
+	}
+	return l.Item(ctx, order, key.SKU)
+}
+
+// PlanItems starts to read items by their orders' ids. For those who see the own orders only, these are read first, and only of those that
+// are found and do not carry their items are items read.
+func (l *Loaders) PlanItems(ctx context.Context, keys []dynamo.OrderItemKey) {
+	if !l.OwnOrders() {
+		l.OrderItem.Plan(ctx, keys, nil)
+		return
+	}
+	ids := make([]commerce.OrderID, len(keys))
+	for i, key := range keys {
+		ids[i] = key.Order
+	}
+	l.PlanOrders(ctx, ids, func(ctx context.Context, found []Found[commerce.OrderID, *commerce.Order]) {
+		var missing []dynamo.OrderItemKey
+		for _, key := range keys {
+			for _, f := range found {
+				if f.Key != key.Order {
+					continue
+				}
+				if _, ok := l.ItemAtHand(ctx, f.Value, key.SKU); !ok {
+					missing = append(missing, key)
+				}
+				break
+			}
+		}
+		l.OrderItem.Plan(ctx, missing, nil)
+	})
+}
