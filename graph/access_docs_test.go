@@ -1,0 +1,191 @@
+package graph
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+const accessDocs = "../docs/access.md"
+
+// plumbing are the object types without a rule: they come with the field that gives them.
+var plumbing = []string{
+	"Address", "Money", "PageInfo", "_Service",
+	"CustomerConnection", "CustomerEdge", "EmployeeConnection", "EmployeeEdge", "InventoryLevelConnection", "InventoryLevelEdge", "OrderConnection",
+	"OrderEdge", "OrderEventConnection", "OrderEventEdge", "OrderItemConnection", "OrderItemEdge", "ProductConnection", "ProductEdge",
+	"WarehouseConnection", "WarehouseEdge",
+	"AdjustInventoryPayload", "AssignAccountRepPayload", "CancelOrderPayload", "ConfirmOrderPayload", "CreateCustomerPayload", "CreateProductPayload",
+	"CreateWarehousePayload", "DeliverOrderPayload", "HireEmployeePayload", "PlaceOrderPayload", "RemoveOrderItemPayload", "SetInventoryLevelPayload",
+	"SetOrderItemPayload", "ShipOrderPayload", "UpdateCustomerPayload", "UpdateEmployeePayload", "UpdateProductPayload", "UpdateShippingAddressPayload",
+	"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines",
+	"VersionConflict",
+}
+
+// written is the permission that the schema's text gives an element, empty where it gives none.
+func written(directives ast.DirectiveList) string {
+	if d := directives.ForName("access"); d != nil {
+		return d.Arguments.ForName("permission").Value.Raw
+	}
+	return ""
+}
+
+// Every field that gives something has a rule, from itself or from its type, and plumbing has none. Types with rules are reached as
+// themselves: a rule could be gone round through an interface.
+func TestEveryFieldHasARule(t *testing.T) {
+	var without []string
+	for _, d := range own(t) {
+		if d.Kind != ast.Object {
+			if written(d.Directives) != "" {
+				t.Errorf("%s is no object type, and has a rule that nobody looks at", d.Name)
+			}
+			continue
+		}
+		whole, some, all := written(d.Directives), false, true
+		for _, f := range d.Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			rule := written(f.Directives)
+			some, all = some || rule != "", all && rule != ""
+			if rule != "" && rule == whole {
+				t.Errorf("%s.%s says again what its type says", d.Name, f.Name)
+			}
+		}
+		switch {
+		case whole == "" && !some:
+			without = append(without, d.Name)
+		case whole == "" && !all:
+			t.Errorf("some fields of %s have a rule, and others none", d.Name)
+		case len(d.Interfaces) > 0:
+			t.Errorf("%s has rules and implements %v", d.Name, d.Interfaces)
+		}
+	}
+	want := slices.Clone(plumbing)
+	slices.Sort(want)
+	if !slices.Equal(without, want) {
+		t.Errorf("without a rule are %v, want %v", without, want)
+	}
+	for _, d := range own(t) {
+		if d.Kind == ast.Union && d.Name != "_Entity" {
+			t.Errorf("the members of %s are reached through it", d.Name)
+		}
+	}
+}
+
+// The permissions of the schema are those of commerce.
+func TestPermissionsOfTheSchema(t *testing.T) {
+	var names, known []string
+	for _, v := range parsedSchema.Types["Permission"].EnumValues {
+		names = append(names, v.Name)
+	}
+	for _, p := range commerce.Permissions() {
+		known = append(known, p.String())
+	}
+	if !slices.Equal(names, known) {
+		t.Errorf("the schema has %v, commerce has %v", names, known)
+	}
+}
+
+// Descriptions say who may use a type, and a field where that is not what its type says.
+func TestDescriptionsSayWhoMay(t *testing.T) {
+	policy := commerce.StandardPolicy()
+	sentence := func(permission string) string {
+		p, ok := commerce.ParsePermission(permission)
+		if !ok {
+			return ""
+		}
+		return policy.Sentence(p)
+	}
+	check := func(what, description, want string) {
+		at := strings.Index(description, "Access:")
+		switch text := strings.Join(strings.Fields(description), " "); {
+		case want == "" && at >= 0:
+			t.Errorf("%s: %q says who may use it, as its type does", what, description)
+		case want != "" && (strings.Count(text, "Access:") != 1 || !strings.Contains(text, want)):
+			t.Errorf("%s: %q does not say %q", what, description, want)
+		}
+	}
+	for _, d := range own(t) {
+		if d.Kind != ast.Object {
+			continue
+		}
+		whole := sentence(written(d.Directives))
+		check(d.Name, d.Description, whole)
+		for _, f := range d.Fields {
+			want := sentence(written(f.Directives))
+			if want == whole {
+				want = ""
+			}
+			check(d.Name+"."+f.Name, f.Description, want)
+		}
+	}
+}
+
+// docs/access.md shows the policy, and the rule of every field.
+func TestDocsShowWhoMay(t *testing.T) {
+	policy := commerce.StandardPolicy()
+	cells := func(permission string) string {
+		p, ok := commerce.ParsePermission(permission)
+		if !ok {
+			t.Fatalf("%q is no permission", permission)
+		}
+		row := fmt.Sprintf("`%s`", p)
+		for _, role := range commerce.Roles() {
+			row += " | " + strings.Replace(policy.Grant(role, p).String(), "none", "–", 1)
+		}
+		return row
+	}
+	const roles = "CUSTOMER | STAFF | ADMIN | SERVICE |\n"
+	permissions := "| permission | for | " + roles + "|---|---|---|---|---|---|\n"
+	for _, v := range parsedSchema.Types["Permission"].EnumValues {
+		name, grants, _ := strings.Cut(cells(v.Name), " | ")
+		permissions += fmt.Sprintf("| %s | %s | %s |\n", name, strings.TrimSuffix(v.Description, "."), grants)
+	}
+	fields := "| field | permission | " + roles + "|---|---|---|---|---|---|\n"
+	for _, name := range []string{"Query", "Mutation", "Subscription", "Customer", "Order", "OrderItem", "OrderEvent", "OrderUpdate", "Product", "InventoryLevel", "Warehouse", "Employee"} {
+		d := parsedSchema.Types[name]
+		whole := written(d.Directives)
+		if whole != "" {
+			fields += fmt.Sprintf("| **%s** | %s |\n", name, cells(whole))
+		}
+		for _, f := range d.Fields {
+			rule := written(f.Directives)
+			switch {
+			case f.Name == "__schema" || f.Name == "__type":
+				rule = "INTROSPECT"
+			case rule == "":
+				rule = whole
+			}
+			fields += fmt.Sprintf("| %s.%s | %s |\n", name, f.Name, cells(rule))
+		}
+	}
+	text, err := os.ReadFile(accessDocs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := string(text)
+	for place, table := range map[string]string{"permissions": permissions, "fields": fields} {
+		begin, end := "<!-- "+place+" -->\n", "<!-- /"+place+" -->"
+		before, rest, ok := strings.Cut(now, begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for the %s", accessDocs, place)
+		}
+		now = before + begin + table + end + after
+	}
+	if *update {
+		if err := os.WriteFile(accessDocs, []byte(now), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if now != string(text) {
+		t.Errorf("%s does not show the rules: run go test ./graph -run Docs -update", accessDocs)
+	}
+}
