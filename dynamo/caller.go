@@ -1,21 +1,32 @@
 package dynamo
 
 import (
+	"context"
+
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
 // owns tells whether a customer exists for the caller.
 func (c Caller) owns(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
-// ownsOrder tells whether an order exists for the caller. Nothing but its customer is looked at: what else is wrong with somebody else's
-// record is not the caller's business either.
-func (c Caller) ownsOrder(r record) bool {
-	return c.Customer == "" || sameValue(r[attrCustomerID], str(string(c.Customer)))
-}
-
 // conceal makes another customer than the caller's own one who is not there, without a read.
 func (c *change) conceal(id commerce.CustomerID, k keys) {
 	if !c.caller.owns(id) {
 		c.known[primary(k)] = nil
 	}
+}
+
+// ownsOrder tells whether an order exists for the caller. Where that is the own ones only, the customer's copy is read first, whose key has
+// the customer's id: what it takes to find that there is none is the same for somebody else's order as for nobody's.
+//
+// Errors: those of failed.
+func (c *change) ownsOrder(ctx context.Context, id commerce.OrderID) (bool, error) {
+	if c.caller.Customer == "" {
+		return true, nil
+	}
+	records, err := c.read(ctx, primary(customerOrderKey(&c.keyBuilder, CustomerOrderKey{Customer: c.caller.Customer, Order: id})))
+	if err != nil {
+		return false, err
+	}
+	return records[0] != nil, nil
 }

@@ -105,11 +105,18 @@ func expect(what string, expected *int, current int) error {
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
 func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, along ...keys) (*commerce.Order, record, error) {
+	own, err := c.ownsOrder(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !own {
+		return nil, nil, commerce.Unknown("order", id, "orderId")
+	}
 	records, err := c.read(ctx, append([]keys{orderKey(&c.keyBuilder, id)}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if records[0] == nil || !c.caller.ownsOrder(records[0]) {
+	if records[0] == nil {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
 	order, err := c.store.decodeOrder(records[0])

@@ -253,11 +253,8 @@ func (p *plan) query(ctx context.Context, root *selection) {
 	start(ctx, &wholeOrders, l.PlanWholeOrders, p.wholeOrders)
 	start(ctx, &wholeProducts, l.PlanWholeProducts, p.inventoryOf)
 	p.productSKUs(ctx, wholeProducts.targets())
-	if len(items.keys) > 0 {
-		l.PlanItems(dynamo.SpanOf(ctx).At(ctx, items.path), items.keys)
-	}
+	p.itemsByID(ctx, &items, &named)
 	start(ctx, &levels, l.InventoryLevel.Plan, nil)
-	itemRefs(items.targets(), &named)
 	levelRefs(levels.targets(), &named)
 	p.refs(ctx, &named)
 	p.emails(ctx, &emails)
@@ -269,6 +266,23 @@ func (p *plan) query(ctx context.Context, root *selection) {
 	startList(ctx, &byName, l.EmployeesByName, p.employees)
 	startList(ctx, &byJobTitle, l.EmployeesByJobTitle, p.employees)
 	startList(ctx, &warehouses, l.Warehouses, p.warehouses)
+}
+
+// itemsByID plans items of orders, and what they refer to: at once, but for those who see the own orders only, as it is not known yet whose
+// the orders are.
+func (p *plan) itemsByID(ctx context.Context, w *wanted[dynamo.OrderItemKey], named *refs) {
+	if !p.loaders.OwnOrders() {
+		start(ctx, w, p.loaders.OrderItem.Plan, nil)
+		itemRefs(w.targets(), named)
+		return
+	}
+	p.loaders.PlanOwnItems(dynamo.SpanOf(ctx).At(ctx, w.path), w.keys, func(ctx context.Context, there []dynamo.OrderItemKey) {
+		var to refs
+		for _, key := range there {
+			itemRefs([]target[dynamo.OrderItemKey]{{key, w.selections[key]}}, &to)
+		}
+		p.refs(ctx, &to)
+	})
 }
 
 // emails plans customers by e-mail address: whose it is, then the customer.

@@ -2,6 +2,7 @@ package loaders
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -89,30 +90,23 @@ func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*comme
 	return l.Item(ctx, order, key.SKU)
 }
 
-// PlanItems starts to read items by their orders' ids. For those who see the own orders only, these are read first, and only of those that
-// are found and do not carry their items are items read.
-func (l *Loaders) PlanItems(ctx context.Context, keys []dynamo.OrderItemKey) {
-	if !l.OwnOrders() {
-		l.OrderItem.Plan(ctx, keys, nil)
-		return
-	}
+// PlanOwnItems starts to read items by their orders' ids for those who see the own orders only: first the orders, and then items of those
+// that are found and do not carry them. then runs as in Loader.Plan, with the keys whose orders were found.
+func (l *Loaders) PlanOwnItems(ctx context.Context, keys []dynamo.OrderItemKey, then func(context.Context, []dynamo.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.Order
 	}
 	l.PlanOrders(ctx, ids, func(ctx context.Context, found []Found[commerce.OrderID, *commerce.Order]) {
-		var missing []dynamo.OrderItemKey
-		for _, key := range keys {
-			for _, f := range found {
-				if f.Key != key.Order {
-					continue
-				}
-				if _, ok := l.ItemAtHand(ctx, f.Value, key.SKU); !ok {
-					missing = append(missing, key)
-				}
-				break
-			}
+		own := make(map[commerce.OrderID]*commerce.Order, len(found))
+		for _, f := range found {
+			own[f.Key] = f.Value
 		}
-		l.OrderItem.Plan(ctx, missing, nil)
+		there := slices.DeleteFunc(slices.Clone(keys), func(key dynamo.OrderItemKey) bool { return own[key.Order] == nil })
+		l.OrderItem.Plan(ctx, slices.DeleteFunc(slices.Clone(there), func(key dynamo.OrderItemKey) bool {
+			_, ok := l.ItemAtHand(ctx, own[key.Order], key.SKU)
+			return ok
+		}), nil)
+		then(ctx, there)
 	})
 }

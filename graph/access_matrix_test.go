@@ -1,0 +1,596 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// The matrix asks for every field of every type that has rules, in every way that leads there, as every role, and compares what comes of it
+// with the tables of docs/access.md. It does not believe the code: what it expects it has read there.
+
+// rule is a row of the docs.
+type rule struct {
+	permission string
+	grants     map[commerce.Role]string
+}
+
+// documentedRules are the rows of docs/access.md: of the permissions by their names, of fields and types by theirs.
+func documentedRules(t testing.TB) map[string]rule {
+	t.Helper()
+	text, err := os.ReadFile(accessDocs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string]rule{}
+	grants := func(cells []string) map[commerce.Role]string {
+		of := map[commerce.Role]string{}
+		for i, role := range commerce.Roles() {
+			of[role] = cells[i]
+		}
+		return of
+	}
+	const grant = `(all|own|–)`
+	cells := strings.Repeat(` \| `+grant, len(commerce.Roles()))
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| [^|]+"+cells+` \|$`).FindAllStringSubmatch(string(text), -1) {
+		rules[m[1]] = rule{m[1], grants(m[2:])}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| \\**([A-Za-z_.]+?)\\** \\| `([A-Z_]+)`"+cells+` \|$`).FindAllStringSubmatch(string(text), -1) {
+		rules[m[1]] = rule{m[2], grants(m[3:])}
+	}
+	if len(rules) < 120 {
+		t.Fatalf("%s has %d rules", accessDocs, len(rules))
+	}
+	return rules
+}
+
+// people are who asks, one of each role. The customer's own records are cust_001 and the first of the orders below.
+func people() []commerce.Principal {
+	var all []commerce.Principal
+	for _, role := range commerce.Roles() {
+		p := commerce.Principal{ID: strings.ToLower(role.String()), Role: role}
+		if role == commerce.RoleCustomer {
+			p.Customer = "cust_001"
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// subject is what a document is about. The values stand for $C, $E, $O and $P in the ways.
+type subject struct{ customer, email, order, product string }
+
+var (
+	ownSubject     = subject{"cust_001", "contact@acme.com", "01KCXT31G00000000000000002", "prod_101"}
+	otherSubject   = subject{"cust_002", "info@techstart.com", "01KE70EHG00000000000000003", "prod_100"}
+	unknownSubject = subject{"cust_999", "nobody@example.com", "01KE70EHG00000000000000009", "prod_100"}
+)
+
+// guesses are subjects with something of somebody else's, each with the one that has nobody's in its place.
+var guesses = [][2]subject{
+	{otherSubject, unknownSubject},
+	{{ownSubject.customer, ownSubject.email, otherSubject.order, otherSubject.product}, {ownSubject.customer, ownSubject.email, unknownSubject.order, unknownSubject.product}},
+	{{otherSubject.customer, otherSubject.email, ownSubject.order, ownSubject.product}, {unknownSubject.customer, unknownSubject.email, ownSubject.order, ownSubject.product}},
+}
+
+func (s subject) in(way string) string {
+	return strings.NewReplacer("$C", s.customer, "$E", s.email, "$O", s.order, "$P", s.product).Replace(way)
+}
+
+// out takes the subject's values out of a text again.
+func (s subject) out(text string) string {
+	return strings.NewReplacer(s.customer, "$C", s.email, "$E", s.order, "$O", s.product, "$P").Replace(text)
+}
+
+// ways lead to a type: %s stands for what is selected of it. Mutations among them change nothing: what they want is so already, or
+// cannot be.
+var ways = map[string][]string{
+	"Query":    {`query{%s}`, `{...F} fragment F on Query{%s}`, `{...on Query @include(if:true){%s}}`},
+	"Mutation": {`mutation{%s}`},
+	"Subscription": {
+		`subscription{%s}`,
+	},
+	"Customer": {
+		`{customer(id:"$C"){%s}}`, `{customerByEmail(email:"$E"){%s}}`, `{customers(first:1){nodes{%s}}}`, `{customers(first:1){edges{node{%s}}}}`,
+		`{order(id:"$O"){customer{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{customer{%s}}}}`, `{employee(id:"rep_001"){customers{nodes{%s}}}}`,
+		`{_entities(representations:[{__typename:"Customer",id:"$C"}]){...on Customer{%s}}}`,
+		`mutation{updateCustomer(input:{id:"$C"}){customer{%s} userErrors{code}}}`,
+		`subscription{orderUpdated(id:"$O"){order{customer{%s}}}}`,
+	},
+	"Order": {
+		`{order(id:"$O"){%s}}`, `{customer(id:"$C"){order(id:"$O"){%s}}}`, `{customer(id:"$C"){orders{nodes{%s}}}}`, `{customer(id:"$C"){orders{edges{node{%s}}}}}`,
+		`{orderItem(orderId:"$O",productId:"$P"){order{%s}}}`, `{order(id:"$O"){items{nodes{order{%s}}}}}`, `{orders(first:2){nodes{%s}}}`,
+		`{ordersByStatus(status:PENDING){nodes{%s}}}`, `{employee(id:"rep_001"){orders{nodes{%s}}}}`, `{product(sku:"$P"){orderItems{nodes{order{%s}}}}}`,
+		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{%s}}}`,
+		`{_entities(representations:[{__typename:"Customer",id:"$C"}]){...on Customer{order(id:"$O"){%s}}}}`,
+		`mutation{cancelOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`mutation{setOrderItem(input:{orderId:"$O",sku:"$P",quantity:1,expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`mutation{removeOrderItem(input:{orderId:"$O",sku:"$P",expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`mutation{updateShippingAddress(input:{orderId:"$O",shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"},expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`subscription{orderUpdated(id:"$O"){order{%s}}}`, `subscription{customerOrders(customerId:"$C"){order{%s}}}`, `subscription{orderStatusChanged{order{%s}}}`,
+	},
+	"OrderItem": {
+		`{orderItem(orderId:"$O",productId:"$P"){%s}}`, `{order(id:"$O"){items{nodes{%s}}}}`, `{order(id:"$O"){items{edges{node{%s}}}}}`, `{order(id:"$O"){item(productId:"$P"){%s}}}`,
+		`{customer(id:"$C"){orders{nodes{items{nodes{%s}}}}}}`, `{product(sku:"$P"){orderItems{nodes{%s}}}}`,
+		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{items{nodes{%s}}}}}`,
+		`subscription{orderUpdated(id:"$O"){order{items{nodes{%s}}}}}`,
+	},
+	"OrderEvent": {
+		`{order(id:"$O"){timeline{nodes{%s}}}}`, `{order(id:"$O"){timeline{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{timeline{nodes{%s}}}}}}`,
+		`{customer(id:"$C"){order(id:"$O"){timeline{nodes{%s}}}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{timeline{nodes{%s}}}}}`,
+		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{timeline{nodes{%s}}}}}`,
+		`mutation{cancelOrder(input:{orderId:"$O",expectedVersion:999}){order{timeline{nodes{%s}}} userErrors{code}}}`,
+		`subscription{orderUpdated(id:"$O"){event{%s}}}`,
+	},
+	"OrderUpdate": {
+		`subscription{orderUpdated(id:"$O"){%s}}`, `subscription{customerOrders(customerId:"$C"){%s}}`, `subscription{orderStatusChanged{%s}}`,
+	},
+	"Product": {
+		`{product(sku:"$P"){%s}}`, `{products(category:"Hardware"){nodes{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){product{%s}}}`,
+		`{order(id:"$O"){items{nodes{product{%s}}}}}`, `{inventoryLevel(sku:"prod_100",warehouseId:"wh_sea"){product{%s}}}`,
+		`{_entities(representations:[{__typename:"Product",sku:"$P"}]){...on Product{%s}}}`,
+		`mutation{updateProduct(input:{sku:"prod_100",expectedVersion:999}){product{%s} userErrors{code}}}`,
+		`subscription{orderUpdated(id:"$O"){order{items{nodes{product{%s}}}}}}`,
+	},
+	"InventoryLevel": {
+		`{inventoryLevel(sku:"prod_100",warehouseId:"wh_sea"){%s}}`, `{product(sku:"prod_100"){inventory{nodes{%s}}}}`, `{warehouse(id:"wh_sea"){inventory{nodes{%s}}}}`,
+		`{order(id:"$O"){items{nodes{product{inventory{nodes{%s}}}}}}}`,
+		`mutation{setInventoryLevel(input:{sku:"prod_100",warehouseId:"wh_sea",quantity:1,expectedVersion:999}){inventoryLevel{%s} userErrors{code}}}`,
+	},
+	"Warehouse": {
+		`{warehouse(id:"wh_sea"){%s}}`, `{warehouses{nodes{%s}}}`, `{inventoryLevel(sku:"prod_100",warehouseId:"wh_sea"){warehouse{%s}}}`,
+		`{employee(id:"emp_001"){warehouse{%s}}}`, `{order(id:"$O"){accountRep{warehouse{%s}}}}`,
+		`{_entities(representations:[{__typename:"Warehouse",id:"wh_sea"}]){...on Warehouse{%s}}}`,
+		`mutation{createWarehouse(input:{id:"wh_sea",name:"X"}){warehouse{%s} userErrors{code}}}`,
+	},
+	"Employee": {
+		`{customer(id:"$C"){accountRep{%s}}}`, `{order(id:"$O"){accountRep{%s}}}`, `{customer(id:"$C"){orders{nodes{accountRep{%s}}}}}`, `{employee(id:"rep_001"){%s}}`,
+		`{employees(first:1){nodes{%s}}}`, `{employeesByName(name:"John Smith"){nodes{%s}}}`, `{employeesByJobTitle(jobTitle:"Manager"){nodes{%s}}}`, `{warehouse(id:"wh_sea"){employees{nodes{%s}}}}`,
+		`{_entities(representations:[{__typename:"Employee",id:"rep_001"}]){...on Employee{%s}}}`,
+		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{accountRep{%s}}}}`,
+		`mutation{updateEmployee(input:{id:"rep_001",expectedVersion:999}){employee{%s} userErrors{code}}}`,
+		`subscription{orderUpdated(id:"$O"){order{accountRep{%s}}}}`,
+	},
+}
+
+// askedWith are the arguments of fields that have to have some.
+var askedWith = map[string]string{
+	"Query.customer": `(id:"$C")`, "Query.customerByEmail": `(email:"$E")`, "Query.order": `(id:"$O")`, "Query.orderItem": `(orderId:"$O",productId:"$P")`,
+	"Query.ordersByStatus": `(status:PENDING)`, "Query.product": `(sku:"$P")`, "Query.products": `(category:"Hardware")`,
+	"Query.inventoryLevel": `(sku:"prod_100",warehouseId:"wh_sea")`, "Query.employee": `(id:"rep_001")`, "Query.employeesByName": `(name:"John Smith")`,
+	"Query.employeesByJobTitle": `(jobTitle:"Manager")`, "Query.warehouse": `(id:"wh_sea")`, "Query._entities": `(representations:[{__typename:"Product",sku:"prod_100"}])`,
+	"Query.__type": `(name:"Order")`, "Customer.order": `(id:"$O")`, "Order.item": `(productId:"$P")`,
+	"Subscription.orderUpdated": `(id:"$O")`, "Subscription.customerOrders": `(customerId:"$C")`,
+	"Mutation.createCustomer":        `(input:{id:"cust_002",name:"N",email:"n@example.com"})`,
+	"Mutation.updateCustomer":        `(input:{id:"$C"})`,
+	"Mutation.assignAccountRep":      `(input:{customerId:"cust_001",employeeId:"rep_001"})`,
+	"Mutation.placeOrder":            `(input:{customerId:"$C",items:[{sku:"prod_100",quantity:1000000}]})`,
+	"Mutation.confirmOrder":          `(input:{orderId:"$O",expectedVersion:999})`,
+	"Mutation.shipOrder":             `(input:{orderId:"$O",warehouseId:"wh_sea",expectedVersion:999})`,
+	"Mutation.deliverOrder":          `(input:{orderId:"$O",expectedVersion:999})`,
+	"Mutation.cancelOrder":           `(input:{orderId:"$O",expectedVersion:999})`,
+	"Mutation.setOrderItem":          `(input:{orderId:"$O",sku:"$P",quantity:1,expectedVersion:999})`,
+	"Mutation.removeOrderItem":       `(input:{orderId:"$O",sku:"$P",expectedVersion:999})`,
+	"Mutation.updateShippingAddress": `(input:{orderId:"$O",shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"},expectedVersion:999})`,
+	"Mutation.createProduct":         `(input:{sku:"prod_100",name:"N",category:"C",unitPrice:{amount:"1"}})`,
+	"Mutation.updateProduct":         `(input:{sku:"prod_100",expectedVersion:999})`,
+	"Mutation.createWarehouse":       `(input:{id:"wh_sea",name:"N"})`,
+	"Mutation.setInventoryLevel":     `(input:{sku:"prod_100",warehouseId:"wh_sea",quantity:1,expectedVersion:999})`,
+	"Mutation.adjustInventory":       `(input:{sku:"prod_100",warehouseId:"nowhere",delta:1})`,
+	"Mutation.hireEmployee":          `(input:{id:"rep_001",name:"N",jobTitle:"J",hireDate:"2026-01-01"})`,
+	"Mutation.updateEmployee":        `(input:{id:"rep_001",expectedVersion:999})`,
+}
+
+// selected is how a document asks for a field.
+func selectedField(d *ast.Definition, f *ast.FieldDefinition) string {
+	text := f.Name + askedWith[d.Name+"."+f.Name]
+	result := parsedSchema.Types[f.Type.Name()]
+	switch {
+	case !result.IsCompositeType():
+		return text
+	case strings.HasSuffix(result.Name, "Payload"):
+		return text + `{userErrors{__typename message}}`
+	case strings.HasSuffix(result.Name, "Connection"):
+		return text + `{nodes{__typename}}`
+	default:
+		return text + `{__typename}`
+	}
+}
+
+// matrix compares what an executor does with the documented rules.
+type matrix struct {
+	rules map[string]rule
+	e     *Executor
+	// gateOnly leaves out what is given of records.
+	gateOnly bool
+}
+
+func newMatrix(t testing.TB, rules map[string]rule, policy *commerce.Policy, schema *ast.Schema, store *dynamo.Store) *matrix {
+	t.Helper()
+	return &matrix{rules: rules, e: newExecutor(Options{
+		Store: store, Cursors: NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
+		Report: func(_ context.Context, err error) { t.Error(err) },
+	}, schema)}
+}
+
+// grant is what the docs say.
+func (m *matrix) grant(role commerce.Role, of string) string {
+	r, ok := m.rules[of]
+	if !ok {
+		return "?"
+	}
+	return r.grants[role]
+}
+
+// asked are the fields with rules that a document selects, as Type.field, with where they stand.
+func (m *matrix) asked(document string) (fields map[string][]int, err error) {
+	parsed, missing := m.e.documents.byText(document, false)
+	if missing != nil || len(parsed.errs) > 0 {
+		return nil, fmt.Errorf("%s: %v %w", document, missing, parsed.errs)
+	}
+	fields = map[string][]int{}
+	var walk func(set ast.SelectionSet)
+	walk = func(set ast.SelectionSet) {
+		for _, s := range set {
+			switch s := s.(type) {
+			case *ast.Field:
+				if name := s.ObjectDefinition.Name + "." + s.Name; s.Name != "__typename" && m.rules[name].permission != "" {
+					fields[name] = append(fields[name], s.Position.Column)
+				}
+				walk(s.SelectionSet)
+			case *ast.InlineFragment:
+				walk(s.SelectionSet)
+			case *ast.FragmentSpread:
+				walk(s.Definition.SelectionSet)
+			}
+		}
+	}
+	walk(parsed.parsed.Operations[0].SelectionSet)
+	return fields, nil
+}
+
+// gate tells how the gate's answer differs from the docs', empty where it does not.
+func (m *matrix) gate(who commerce.Principal, document string, refuses func(field string) bool) string {
+	fields, err := m.asked(document)
+	if err != nil {
+		return err.Error()
+	}
+	var want, got []string
+	for field, columns := range fields {
+		if refuses(field) {
+			for _, column := range columns {
+				want = append(want, fmt.Sprint(column))
+			}
+		}
+	}
+	_, _, errs := m.e.prepare(WithPrincipal(context.Background(), who), Request{Query: document})
+	for _, e := range errs {
+		if e.Extensions["code"] != CodeForbidden || len(e.Locations) != 1 || !strings.Contains(e.Message, who.Role.String()) {
+			return fmt.Sprintf("%s, %s: %v", who.Role, document, e)
+		}
+		got = append(got, fmt.Sprint(e.Locations[0].Column))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		return fmt.Sprintf("%s, %s: refused at %v, the docs want %v", who.Role, document, got, want)
+	}
+	return ""
+}
+
+// heard is what somebody is told, and what was read for it.
+type heard struct{ answer, requests string }
+
+func (m *matrix) ask(who commerce.Principal, document string) heard {
+	trace := &dynamo.Trace{}
+	result := m.e.Execute(trace.Begin(WithPrincipal(context.Background(), who)), Request{Query: document})
+	var requests strings.Builder
+	for _, r := range trace.Requests() {
+		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Items)
+	}
+	return heard{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
+}
+
+// records tells how what is given of records differs from the docs: way leads to a type, of which all that the role may use is selected.
+func (m *matrix) records(who commerce.Principal, typ, way string) string {
+	var selection []string
+	if d := parsedSchema.Types[typ]; typ == "Query" || typ == "Mutation" {
+		return ""
+	} else {
+		for _, f := range d.Fields {
+			if g := m.grant(who.Role, typ+"."+f.Name); g == "own" || g == "all" {
+				selection = append(selection, selectedField(d, f))
+			}
+		}
+	}
+	if len(selection) == 0 {
+		selection = []string{"__typename"}
+	}
+	return m.guessed(who, way, fmt.Sprintf(way, strings.Join(selection, " ")))
+}
+
+// guessed compares what is told of somebody else's records with what is told of none, where the docs say that only the own ones are seen;
+// and elsewhere, that there is something to be seen.
+func (m *matrix) guessed(who commerce.Principal, way, document string) string {
+	if m.gateOnly || strings.HasPrefix(document, "subscription") {
+		return ""
+	}
+	fields, err := m.asked(ownSubject.in(document))
+	if err != nil {
+		return err.Error()
+	}
+	own := false
+	for field := range fields {
+		switch m.grant(who.Role, field) {
+		case "own":
+			own = true
+		case "–":
+			if got := m.ask(who, ownSubject.in(document)); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
+				return fmt.Sprintf("%s, %s: refused, and %+v", who.Role, document, got)
+			}
+			return ""
+		}
+	}
+	for _, g := range guesses {
+		guess, nobody := g[0], g[1]
+		if guess.in(document) == nobody.in(document) {
+			continue
+		}
+		of, ofNobody := m.ask(who, guess.in(document)), m.ask(who, nobody.in(document))
+		of.answer, of.requests = guess.out(of.answer), guess.out(of.requests)
+		ofNobody.answer, ofNobody.requests = nobody.out(ofNobody.answer), nobody.out(ofNobody.requests)
+		switch {
+		case own && of != ofNobody:
+			return fmt.Sprintf("%s, %s: of another's told\n%+v\nof nobody's\n%+v", who.Role, document, of, ofNobody)
+		case !own && guess == otherSubject && of.answer == ofNobody.answer && strings.ContainsAny(way, "$"):
+			return fmt.Sprintf("%s, %s: of another's told no more than of nobody's: %+v", who.Role, document, of)
+		}
+	}
+	if own && strings.Contains(way, "$") {
+		mine, nobodys := m.ask(who, ownSubject.in(document)), m.ask(who, unknownSubject.in(document))
+		if ownSubject.out(mine.answer) == unknownSubject.out(nobodys.answer) {
+			return fmt.Sprintf("%s, %s: the own records are told as nobody's: %+v", who.Role, document, mine)
+		}
+	}
+	return ""
+}
+
+// entity tells how the answer to a representation differs from the docs.
+func (m *matrix) entity(who commerce.Principal, typ string) string {
+	keys := map[string]string{"Customer": `id:"cust_001"`, "Order": `id:"` + ownSubject.order + `"`, "Product": `sku:"prod_100"`, "Employee": `id:"rep_001"`, "Warehouse": `id:"wh_sea"`}
+	got := m.ask(who, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
+	refused := strings.Contains(got.answer, "may not use the type")
+	if want := m.grant(who.Role, typ) == "–"; refused != want || refused && got.requests != "" || !refused && got.answer != fmt.Sprintf(`{"_entities":[{"__typename":%q}]} `, typ) && m.grant(who.Role, "Query._entities") != "–" {
+		return fmt.Sprintf("%s, entity %s: %+v", who.Role, typ, got)
+	}
+	return ""
+}
+
+// talk tells how what is explained and suggested differs from the docs.
+func (m *matrix) talk(who commerce.Principal) string {
+	result := m.e.Execute(WithExplain(WithPrincipal(context.Background(), who)), Request{Query: `{__typename}`})
+	if _, explained := result.Extensions["explain"]; explained == (m.grant(who.Role, "EXPLAIN") == "–") {
+		return fmt.Sprintf("%s is told what was read: %v", who.Role, explained)
+	}
+	if got := m.ask(who, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(who.Role, "INTROSPECT") == "–") {
+		return fmt.Sprintf("%s is told of a wrong name: %s", who.Role, got.answer)
+	}
+	return ""
+}
+
+// cell is a part of the matrix: a field in a way, or what else there is to ask for.
+type cell struct {
+	typ, field, way string
+	document        string
+}
+
+func cells() []cell {
+	var all []cell
+	for _, typ := range slices.Sorted(maps.Keys(ways)) {
+		d := parsedSchema.Types[typ]
+		for _, way := range ways[typ] {
+			for _, f := range d.Fields {
+				document := fmt.Sprintf(way, "probe:"+selectedField(d, f))
+				all = append(all, cell{typ, f.Name, way, document})
+			}
+		}
+	}
+	return all
+}
+
+// differences are where a matrix is not what the docs say, for some people, at those cells that have a field which passes: so many of them
+// at most.
+func (m *matrix) differences(t testing.TB, roles []commerce.Principal, most int, passes func(field string) bool) []string {
+	t.Helper()
+	var found []string
+	add := func(difference string) {
+		if difference != "" {
+			found = append(found, difference)
+		}
+	}
+	done := map[string]bool{}
+	for _, c := range cells() {
+		if len(found) >= most {
+			return found
+		}
+		fields, err := m.asked(ownSubject.in(c.document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(fields)), passes) {
+			continue
+		}
+		for _, who := range roles {
+			add(m.gate(who, ownSubject.in(c.document), func(field string) bool { return m.grant(who.Role, field) == "–" }))
+			if c.typ == "Query" || c.typ == "Mutation" {
+				add(m.guessed(who, c.document, c.document))
+			}
+			if way := fmt.Sprint(who.Role, c.way); !done[way] {
+				done[way] = true
+				add(m.records(who, c.typ, c.way))
+			}
+		}
+	}
+	for _, who := range roles {
+		add(m.talk(who))
+		for _, typ := range []string{"Customer", "Order", "Product", "Employee", "Warehouse"} {
+			if passes(typ) {
+				add(m.entity(who, typ))
+			}
+		}
+	}
+	return found
+}
+
+func sampleStore(t testing.TB) *dynamo.Store {
+	t.Helper()
+	return storetest.Sample(t, storetest.Engines()[0].Client(t))
+}
+
+// Every type and field with a rule is in the matrix, and the docs have it.
+func TestTheMatrixIsWhole(t *testing.T) {
+	rules := documentedRules(t)
+	for _, d := range own(t) {
+		if d.Kind != ast.Object || slices.Contains(plumbing, d.Name) {
+			continue
+		}
+		if len(ways[d.Name]) == 0 {
+			t.Errorf("no way leads to %s", d.Name)
+		}
+		for _, f := range d.Fields {
+			if rules[d.Name+"."+f.Name].permission == "" {
+				t.Errorf("%s does not tell who may use %s.%s", accessDocs, d.Name, f.Name)
+			}
+		}
+	}
+	for _, p := range commerce.Permissions() {
+		if rules[p.String()].permission == "" {
+			t.Errorf("%s does not tell who is granted %s", accessDocs, p)
+		}
+	}
+}
+
+func TestMatrix(t *testing.T) {
+	m := newMatrix(t, documentedRules(t), nil, newSchema(), sampleStore(t))
+	for _, d := range m.differences(t, people(), 20, func(string) bool { return true }) {
+		t.Error(d)
+	}
+}
+
+// withdrawn are the rules as they would be if admins were not granted a permission.
+func withdrawn(rules map[string]rule, permission string) map[string]rule {
+	altered := map[string]rule{}
+	for name, r := range rules {
+		if r.permission == permission {
+			grants := maps.Clone(r.grants)
+			grants[commerce.RoleAdmin] = "–"
+			r.grants = grants
+		}
+		altered[name] = r
+	}
+	return altered
+}
+
+// separately asks as an admin who is not granted one permission: roles that are granted the same of two permissions do not tell which of
+// them a field needs.
+func separately(t testing.TB, rules map[string]rule, schema *ast.Schema, store *dynamo.Store, permission string, passes func(field string) bool) []string {
+	t.Helper()
+	p, ok := commerce.ParsePermission(permission)
+	if !ok {
+		t.Fatalf("%q is no permission", permission)
+	}
+	policy := commerce.StandardPolicy().With(commerce.RoleAdmin, p, commerce.None)
+	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
+	m := newMatrix(t, withdrawn(rules, permission), &policy, schema, store)
+	// Who sees no customer is given none that a list has found.
+	m.gateOnly = true
+	return m.differences(t, []commerce.Principal{admin}, 1, passes)
+}
+
+// Each field needs the permission that the docs tell, and no other.
+func TestMatrixOfSinglePermissions(t *testing.T) {
+	rules, schema, store := documentedRules(t), newSchema(), sampleStore(t)
+	for _, p := range commerce.Permissions() {
+		for _, d := range separately(t, rules, schema, store, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
+			t.Error(d)
+		}
+	}
+}
+
+// The matrix tells when any cell of the policy is another one.
+func TestMatrixSeesEveryGrant(t *testing.T) {
+	rules, schema, store, standard := documentedRules(t), newSchema(), sampleStore(t), commerce.StandardPolicy()
+	altered := 0
+	for _, who := range people() {
+		for _, p := range commerce.Permissions() {
+			for _, g := range []commerce.Grant{commerce.None, commerce.Own, commerce.All} {
+				was := standard.Grant(who.Role, p)
+				switch {
+				case g == was,
+					// Only customers have own records, and what is nobody's cannot be the own one.
+					g == commerce.Own && (who.Customer == "" || was == commerce.None || was == commerce.All),
+					// A customer gets at nobody's contact but the own one's, as there is no other way.
+					p == commerce.ReadContact && g == commerce.All:
+					continue
+				}
+				altered++
+				policy := standard.With(who.Role, p, g)
+				found := newMatrix(t, rules, &policy, schema, store).differences(t, []commerce.Principal{who}, 1, func(field string) bool { return rules[field].permission == p.String() })
+				if len(found) == 0 {
+					t.Errorf("nobody notices that %s is granted %s of %s instead of %s", who.Role, g, p, was)
+				}
+			}
+		}
+	}
+	if altered < 90 {
+		t.Errorf("%d grants were altered", altered)
+	}
+}
+
+// The matrix tells when any @access is taken out of the schema.
+func TestMatrixSeesEveryDirective(t *testing.T) {
+	rules, store := documentedRules(t), sampleStore(t)
+	taken := 0
+	notices := func(what, permission string, take func(*ast.Schema), passes func(field string) bool) {
+		taken++
+		schema := newSchema()
+		take(schema)
+		if len(newMatrix(t, rules, nil, schema, store).differences(t, people(), 1, passes)) == 0 && len(separately(t, rules, schema, store, permission, passes)) == 0 {
+			t.Errorf("nobody notices that %s has no @access", what)
+		}
+	}
+	without := func(directives ast.DirectiveList) ast.DirectiveList {
+		return slices.DeleteFunc(slices.Clone(directives), func(d *ast.Directive) bool { return d.Name == "access" })
+	}
+	for _, d := range own(t) {
+		if d.Kind != ast.Object {
+			continue
+		}
+		if p := written(d.Directives); p != "" {
+			notices(d.Name, p, func(s *ast.Schema) { s.Types[d.Name].Directives = without(d.Directives) }, func(field string) bool {
+				return field == d.Name || strings.HasPrefix(field, d.Name+".")
+			})
+		}
+		for _, f := range d.Fields {
+			if p := written(f.Directives); p != "" {
+				notices(d.Name+"."+f.Name, p, func(s *ast.Schema) { s.Types[d.Name].Fields.ForName(f.Name).Directives = without(f.Directives) }, func(field string) bool {
+					return field == d.Name+"."+f.Name
+				})
+			}
+		}
+	}
+	if taken < 55 {
+		t.Errorf("%d directives were taken out", taken)
+	}
+}
