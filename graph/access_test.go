@@ -1,0 +1,285 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// ann is a customer, with the first of the subjects of the matrix for an own record.
+var ann = commerce.Principal{ID: "ann", Role: commerce.RoleCustomer, Customer: commerce.CustomerID(ownSubject.customer)}
+
+// guarded returns an executor of the sample book that asks who makes requests.
+func guarded(t *testing.T, opts Options) *Executor {
+	t.Helper()
+	opts.Authenticated = true
+	return executor(t, opts)
+}
+
+// heardBy is what somebody is told, and what was read for it.
+func heardBy(t *testing.T, e *Executor, who commerce.Principal, r Request) (Result, []dynamo.Request) {
+	t.Helper()
+	trace := &dynamo.Trace{}
+	result := e.Execute(trace.Begin(WithPrincipal(t.Context(), who)), r)
+	return result, trace.Requests()
+}
+
+func TestNobodyMayDoNothing(t *testing.T) {
+	e := guarded(t, Options{})
+	for name, ctx := range map[string]context.Context{
+		"no principal":        t.Context(),
+		"the zero principal":  WithPrincipal(t.Context(), commerce.Principal{}),
+		"one without a role":  WithPrincipal(t.Context(), commerce.Principal{ID: "x", Customer: "cust_001"}),
+		"an unknown document": t.Context(),
+	} {
+		for _, query := range []string{`{__typename}`, `{product(sku:"prod_100"){name}}`, `{produc}`, `{`, `mutation{__typename}`, `subscription{__typename}`} {
+			result := e.Execute(ctx, Request{Query: query})
+			if result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeUnauthenticated || result.Data != nil {
+				t.Errorf("%s, %s: %s %v", name, query, result.Data, result.Errors)
+			}
+		}
+	}
+	// A customer without a customer has no own records.
+	result, requests := heardBy(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
+	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != CodeForbidden || len(requests) > 0 {
+		t.Errorf("%s %v %v", result.Data, result.Errors, requests)
+	}
+	// Where nobody is asked who they are, everybody may do everything.
+	ask(executor(t, Options{}), Request{Query: aliceQuery}).check(t, "without authentication", alice)
+}
+
+// The whole operation is refused, with an error at each field; what is left out is not asked for.
+func TestForbiddenFields(t *testing.T) {
+	e := guarded(t, Options{})
+	const page = `orders(first:1){nodes{id}}`
+	with := func(directives string) string { return `{__typename orders(first:1)` + directives + `{nodes{id}}}` }
+	for _, c := range []struct {
+		query     string
+		variables map[string]any
+		refused   string
+	}{
+		{`{product(sku:"prod_100"){name}}`, nil, ""},
+		{`{a:` + page + ` product(sku:"prod_100"){name totalInventory}}`, nil, `"orders" 1:2, "totalInventory" 1:60`},
+		{`{order(id:"x"){timeline{nodes{actor}}}}`, nil, `"actor" 1:31`},
+		{`{product(sku:"prod_100"){...F ...on Product{...F}}} fragment F on Product{inventory{nodes{quantity}}}`, nil, `"inventory" 1:75, "quantity" 1:91`},
+		{with(`@skip(if:true)`), nil, ""},
+		{with(`@include(if:false)`), nil, ""},
+		{with(`@skip(if:true)@include(if:true)`), nil, ""},
+		{with(`@skip(if:false)@include(if:true)`), nil, `"orders" 1:13`},
+		{`query($a:Boolean!){__typename ...on Query@include(if:$a){` + page + `}}`, map[string]any{"a": false}, ""},
+		{`query($a:Boolean!){__typename ...on Query@include(if:$a){` + page + `}}`, map[string]any{"a": true}, `"orders" 1:58`},
+		{`query($a:Boolean=true){__typename ...F@skip(if:$a)} fragment F on Query{` + page + `}`, nil, ""},
+		{`query($a:Boolean=true){__typename ...F@skip(if:$a)} fragment F on Query{` + page + `}`, map[string]any{"a": false}, `"orders" 1:73`},
+		{`query($a:Boolean!){...F@skip(if:$a) ...F} fragment F on Query{__typename ` + page + `}`, map[string]any{"a": true}, `"orders" 1:74`},
+		{`mutation{createWarehouse(input:{name:"N"}){userErrors{code}}}`, nil, `"createWarehouse" 1:10`},
+		{`subscription{orderStatusChanged{orderId}}`, nil, `"orderStatusChanged" 1:14`},
+		{`{__schema{queryType{name}} __type(name:"Order"){name}}`, nil, `"__schema" 1:2, "__type" 1:28`},
+		{`{_service{sdl}}`, nil, `"_service" 1:2`},
+		{`{__typename _entities(representations:[]){__typename}}`, nil, ""},
+	} {
+		result, requests := heardBy(t, e, ann, Request{Query: c.query, Variables: c.variables})
+		var got []string
+		for _, err := range result.Errors {
+			name, _, _ := strings.Cut(strings.TrimPrefix(err.Message, "CUSTOMER may not use the field "), ":")
+			if err.Extensions["code"] != CodeForbidden || len(err.Locations) != 1 {
+				t.Fatalf("%s: %v", c.query, err)
+			}
+			got = append(got, fmt.Sprintf("%s %d:%d", name, err.Locations[0].Line, err.Locations[0].Column))
+		}
+		if text := strings.Join(got, ", "); text != c.refused || (text == "") != (result.Outcome == Executed) {
+			t.Errorf("%s %v: refused %s (%v), want %s", c.query, c.variables, text, result.Outcome, c.refused)
+		}
+		if c.refused != "" && (len(requests) > 0 || result.Data != nil) {
+			t.Errorf("%s: refused with %s, after %v", c.query, result.Data, requests)
+		}
+	}
+}
+
+// A document that is short to write and long to expand takes no longer than one that is as long, and no refusal is longer than others.
+func TestHostileDocumentsPassTheGate(t *testing.T) {
+	e := guarded(t, Options{})
+	doubling := `{...F0}`
+	for i := range 100 {
+		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
+	}
+	document, _ := e.documents.byText(doubling+` fragment F100 on Query{orders{__typename}}`, true)
+	if len(document.errs) > 0 && document.errs[0].Extensions["code"] == CodeBadUserInput {
+		t.Fatal(document.errs)
+	}
+	parsed := document.parsed
+	// The limits refuse it before; the gate does not count on them.
+	if errs := validate(e.schema.Schema(), parsed, true, false); parsed == nil || len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if errs := e.resolver.access.check(ann, parsed.Operations[0], nil); len(errs) != 1 {
+		t.Errorf("%v, want one error", errs)
+	}
+	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
+	if len(result.Errors) != maxErrors {
+		t.Errorf("%d errors, want %d", len(result.Errors), maxErrors)
+	}
+}
+
+// Customers are told nothing of the schema that they did not send, and others as much as ever, whoever has sent the document before.
+func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
+	const wrong = `{product(sku:"prod_100"){nam}}`
+	e := guarded(t, Options{Documents: []TrustedDocument{{ID: "wrong", Text: wrong}}})
+	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, hashed(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
+		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {
+		for range 2 {
+			told, _ := heardBy(t, e, staff, r)
+			hushed, _ := heardBy(t, e, ann, r)
+			if len(told.Errors) == 0 || len(hushed.Errors) == 0 || hushed.Outcome != Refused {
+				t.Fatalf("%+v: %v, %v", r, told.Errors, hushed.Errors)
+			}
+			untold(t, r.Query+r.DocumentID, hushed.Errors)
+			if r.Query == wrong || r.DocumentID != "" {
+				if !strings.Contains(told.Errors[0].Message, "Product") {
+					t.Errorf("%+v: staff are told %v", r, told.Errors)
+				}
+			}
+		}
+	}
+	// Variables.
+	for query, variables := range map[string]map[string]any{
+		`mutation($i:PlaceOrderInput!){placeOrder(input:$i){__typename}}`: {"i": map[string]any{"item": "x"}},
+		`query($s:OrderStatus!){ordersByStatus(status:$s){nodes{id}}}`:    {"s": "PENDIN"},
+	} {
+		hushed, _ := heardBy(t, e, ann, Request{Query: query, Variables: variables})
+		if len(hushed.Errors) == 0 || hushed.Outcome != Refused {
+			t.Errorf("%s: %s %v", query, hushed.Data, hushed.Errors)
+		}
+		untold(t, query, hushed.Errors)
+	}
+}
+
+// What customers read of their own takes as many requests as the budgets say, and for orders one more with their timelines: whose
+// an order is is known only when it is there.
+func TestBudgetsOfOwnRecords(t *testing.T) {
+	e := guarded(t, Options{Limits: oneByOne})
+	entities := func(n int, fields string) Request {
+		representations := make([]any, n)
+		for i := range representations {
+			id := []string{ownSubject.order, "01KA3P5WG00000000000000001", otherSubject.order}[min(i, 2)]
+			if i > 2 {
+				id = fmt.Sprintf("01KE70EHG0000000000000%04d", 1000+i)
+			}
+			representations[i] = map[string]any{"__typename": "Order", "id": id}
+		}
+		return Request{Query: `query($r:[_Any!]!){_entities(representations:$r){...on Order{` + fields + `}}}`, Variables: map[string]any{"r": representations}}
+	}
+	order := func(fields string) Request {
+		return Request{Query: fmt.Sprintf(`{order(id:%q){%s}}`, ownSubject.order, fields)}
+	}
+	for _, c := range []struct {
+		r    Request
+		want string
+	}{
+		{order(`id items{nodes{name}}`), "1 AP29 GetItem"},
+		{order(`id customer{name} items{nodes{product{name}}}`), "1 AP29 GetItem, 2 AP6 GetItem, 2 AP10 GetItem"},
+		{order(`id timeline{nodes{at}}`), "1 AP29 GetItem, 2 AP27 Query"},
+		{Request{Query: fmt.Sprintf(`{orderItem(orderId:%q,productId:"prod_101"){name}}`, ownSubject.order)}, "1 AP29 GetItem"},
+		{Request{Query: fmt.Sprintf(`{orderItem(orderId:%q,productId:"prod_101"){product{name} order{status timeline{nodes{at}}}}}`, ownSubject.order)}, "1 AP29 GetItem, 2 AP27 Query, 2 AP10 GetItem"},
+		{Request{Query: `{customer(id:"cust_001"){name orders{nodes{timeline{nodes{at}}}}}}`}, "1 AP6 GetItem, 1 AP2 Query, 2 AP27 Query, 2 AP27 Query"},
+		{Request{Query: `{customer(id:"cust_002"){name orders{nodes{id}} orderCount}}`}, ""},
+		{entities(100, `status items{nodes{name}}`), "1 AP29 BatchGetItem"},
+		{entities(100, `status timeline{nodes{at}}`), "1 AP29 BatchGetItem, 2 AP27 Query, 2 AP27 Query"},
+		{Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Warehouse",id:"wh_sea"}]){__typename}}`}, ""},
+	} {
+		result, requests := heardBy(t, e, ann, c.r)
+		var got []string
+		for _, r := range requests {
+			got = append(got, fmt.Sprintf("%d %s %s", r.Wave, r.AccessPattern, r.Operation))
+		}
+		if text := strings.Join(got, ", "); text != c.want || result.Outcome != Executed {
+			t.Errorf("%s\n  took %s\n  want %s\n  %.300s %v", c.r.Query, text, c.want, result.Data, result.Errors)
+		}
+	}
+}
+
+// An entity of a type that the caller may not use is refused at its place, and the others are answered.
+func TestForbiddenEntities(t *testing.T) {
+	e := guarded(t, Options{})
+	result, _ := heardBy(t, e, ann, Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Customer",id:"cust_001"},{__typename:"Employee",id:"nobody"},{__typename:"Customer",id:"cust_002"},{__typename:"Employee"}])
+		{...on Employee{name} ...on Customer{name accountRep{name}}}}`})
+	const want = `{"_entities":[null,{"name":"Acme Corp","accountRep":{"name":"Account Rep 001"}},null,null,null]}`
+	if string(result.Data) != want || len(result.Errors) != 3 {
+		t.Fatalf("%s %v", result.Data, result.Errors)
+	}
+	codes := map[string]any{}
+	for _, err := range result.Errors {
+		codes[err.Path.String()] = err.Extensions["code"]
+	}
+	if codes["_entities[0]"] != CodeForbidden || codes["_entities[2]"] != CodeForbidden || codes["_entities[4]"] != CodeBadUserInput {
+		t.Errorf("%v", result.Errors)
+	}
+}
+
+// Who follows what is not theirs is told what somebody is told who follows what is not there.
+func TestFollowing(t *testing.T) {
+	e := guarded(t, Options{})
+	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	for _, c := range []struct {
+		who      commerce.Principal
+		order    string
+		customer string
+		found    bool
+		requests string
+	}{
+		{who: ann, order: ownSubject.order, found: true, requests: "AP29"},
+		{who: ann, order: otherSubject.order, requests: "AP29"},
+		{who: ann, order: unknownSubject.order, requests: "AP29"},
+		{who: staff, order: otherSubject.order, found: true, requests: "AP1"},
+		{who: staff, order: unknownSubject.order, requests: "AP1"},
+		{who: ann, customer: ownSubject.customer, found: true, requests: "AP6"},
+		{who: ann, customer: otherSubject.customer},
+		{who: ann, customer: unknownSubject.customer},
+		{who: staff, customer: otherSubject.customer, found: true, requests: "AP6"},
+		{who: staff, customer: unknownSubject.customer, requests: "AP6"},
+	} {
+		trace := &dynamo.Trace{}
+		ctx := trace.Begin(WithPrincipal(t.Context(), c.who))
+		ctx = context.WithValue(ctx, loadersKey{}, e.scope.loaders(ctx, e.resolver.store))
+		var err error
+		if c.order != "" {
+			err = e.resolver.mayFollowOrder(ctx, commerce.OrderID(c.order))
+		} else {
+			err = e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(c.customer))
+		}
+		told := (*gqlerror.Error)(nil)
+		if c.found != (err == nil) || !c.found && (!errors.As(err, &told) || told.Extensions["code"] != CodeNotFound || strings.Contains(told.Message, c.order+c.customer)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		var requests []string
+		for _, r := range trace.Requests() {
+			requests = append(requests, r.AccessPattern)
+		}
+		if strings.Join(requests, " ") != c.requests {
+			t.Errorf("%+v: read %v", c, requests)
+		}
+	}
+}
+
+// A mutation whose gate was left open is refused all the same.
+func TestChangesAskForThePolicyThemselves(t *testing.T) {
+	e := guarded(t, Options{})
+	document, _ := e.documents.byText(`mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, false)
+	ctx := WithPrincipal(withReported(t.Context()), ann)
+	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.text})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	response := e.run(ctx, operation.OperationContext)
+	if text, err := json.Marshal(response); err != nil || !strings.Contains(string(text), CodeForbidden) || !strings.Contains(string(response.Data), `"createWarehouse":null`) {
+		t.Errorf("%s %v", text, err)
+	}
+}
