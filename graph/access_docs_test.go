@@ -135,7 +135,7 @@ func TestDocsShowWhoMay(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q is no permission", permission)
 		}
-		row := fmt.Sprintf("`%s`", p)
+		row := "`" + p.String() + "`"
 		for _, role := range commerce.Roles() {
 			row += " | " + strings.Replace(policy.Grant(role, p).String(), "none", "–", 1)
 		}

@@ -236,8 +236,11 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 // asked are the fields with rules that a document selects, as Type.field, with where they stand.
 func (m *matrix) asked(document string) (fields map[string][]int, err error) {
 	parsed, missing := m.e.documents.byText(document, false)
-	if missing != nil || len(parsed.errs) > 0 {
-		return nil, fmt.Errorf("%s: %v %w", document, missing, parsed.errs)
+	if missing != nil {
+		return nil, fmt.Errorf("%s: %w", document, missing)
+	}
+	if len(parsed.errs) > 0 {
+		return nil, fmt.Errorf("%s: %w", document, parsed.errs)
 	}
 	fields = map[string][]int{}
 	var walk func(set ast.SelectionSet)
@@ -304,14 +307,14 @@ func (m *matrix) ask(who commerce.Principal, document string) heard {
 
 // records tells how what is given of records differs from the docs: way leads to a type, of which all that the role may use is selected.
 func (m *matrix) records(who commerce.Principal, typ, way string) string {
+	if typ == "Query" || typ == "Mutation" {
+		return "" // each field by itself
+	}
 	var selection []string
-	if d := parsedSchema.Types[typ]; typ == "Query" || typ == "Mutation" {
-		return ""
-	} else {
-		for _, f := range d.Fields {
-			if g := m.grant(who.Role, typ+"."+f.Name); g == "own" || g == "all" {
-				selection = append(selection, selectedField(d, f))
-			}
+	d := parsedSchema.Types[typ]
+	for _, f := range d.Fields {
+		if g := m.grant(who.Role, typ+"."+f.Name); g == "own" || g == "all" {
+			selection = append(selection, selectedField(d, f))
 		}
 	}
 	if len(selection) == 0 {

@@ -1,0 +1,215 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// listener keeps what is asked of DynamoDB, and how many records come back.
+type listener struct {
+	next dynamodb.HTTPClient
+
+	mu       sync.Mutex
+	requests []string
+}
+
+// Do sends a request on.
+func (l *listener) Do(r *http.Request) (*http.Response, error) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	response, err := l.next.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	_ = response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(reply))
+	// The order of a JSON object's members is the SDK's mood.
+	var members any
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, err
+	}
+	sorted, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests = append(l.requests, fmt.Sprintf("%s %s: %d records", operation, sorted, bytes.Count(reply, []byte(`"entity":`))))
+	return response, nil
+}
+
+// heard are the requests since it was asked last, in an order that does not depend on which was quicker.
+func (l *listener) heard() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	requests := l.requests
+	l.requests = nil
+	slices.Sort(requests)
+	return strings.Join(requests, "\n")
+}
+
+// guardedShop is a shop that asks who makes requests, with an ear on what is asked of DynamoDB.
+type guardedShop struct {
+	*shop
+	listener *listener
+	url      string
+}
+
+func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
+	t.Helper()
+	l := &listener{next: db.Options().HTTPClient}
+	s := newShop(t, dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = l
+		o.Retryer = aws.NopRetryer{}
+	}), smallBook(t))
+	handler, err := server.New(server.Options{
+		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests")), Authenticated: true},
+		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := r.URL.Query()
+		if role, ok := commerce.ParseRole(who.Get("role")); ok {
+			r = r.WithContext(graph.WithPrincipal(r.Context(), commerce.Principal{ID: who.Get("as"), Role: role, Customer: commerce.CustomerID(who.Get("customer"))}))
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return guardedShop{s, l, srv.URL + server.PathGraphQL}
+}
+
+// says is the answer to somebody, without explain, which a role may lack.
+func (s guardedShop) says(t *testing.T, who, query string) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequest(http.MethodPost, s.url+"?"+who, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(server.ExplainHeader, "true")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", response.StatusCode, text)
+}
+
+const (
+	asAnn   = "role=CUSTOMER&as=ann&customer=ann"
+	asStaff = "role=STAFF&as=sam"
+)
+
+// Whatever a customer tries with somebody else's ids, in whatever way, is answered as it is for ids that nobody has, by the same requests
+// that find as little; nothing of it changes the table; and with the own ids it works.
+func TestGuessedIDs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newGuardedShop(t, db)
+		own, others := s.place(t, "ann", "mug", "plate"), s.place(t, "bob", "mug", "plate")
+		type ids struct{ customer, order string }
+		ann, bob, nobody := ids{"ann", own}, ids{"bob", others}, ids{"zoe", "01KJM1XZR0ZZZZZZZZZZZZZZZZ"}
+		in := func(i ids, query string) string {
+			return strings.NewReplacer("$C", i.customer, "$O", i.order).Replace(query)
+		}
+		const address = `shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"}`
+		for _, query := range []string{
+			`{customer(id:"$C"){id name email orderCount orders{nodes{id}} accountRep{name}}}`,
+			`{customer(id:"$C"){order(id:"$O"){status timeline{nodes{at}}}}}`,
+			`{order(id:"$O"){id status customer{name} items{nodes{name product{name}}} item(productId:"mug"){quantity}}}`,
+			`{order(id:"$O"){status timeline{nodes{at type}} accountRep{name}}}`,
+			`{orderItem(orderId:"$O",productId:"mug"){quantity product{name} order{status timeline{nodes{at}}}}}`,
+			`{_entities(representations:[{__typename:"Order",id:"$O"},{__typename:"Customer",id:"$C"}]){...on Order{status timeline{nodes{at}}} ...on Customer{name}}}`,
+			`mutation{updateCustomer(input:{id:"$C",phoneNumbers:["+1-555-9999"]}){customer{name phoneNumbers} userErrors{code field message}}}`,
+			`mutation{placeOrder(input:{customerId:"$C",items:[{sku:"mug",quantity:1}]}){order{status} userErrors{code field message}}}`,
+			`mutation{placeOrder(input:{customerId:"$C",items:[{sku:"mug",quantity:1}],idempotencyKey:"k$C"}){order{status} userErrors{code field message}}}`,
+			`mutation{updateShippingAddress(input:{orderId:"$O",` + address + `}){order{status} userErrors{code field message}}}`,
+			`mutation{updateShippingAddress(input:{orderId:"$O",expectedVersion:77,` + address + `}){order{status} userErrors{code field message}}}`,
+			`mutation{setOrderItem(input:{orderId:"$O",sku:"mug",quantity:2}){order{status items{nodes{quantity}}} userErrors{code field message}}}`,
+			`mutation{removeOrderItem(input:{orderId:"$O",sku:"plate"}){order{status} userErrors{code field message}}}`,
+			`mutation{cancelOrder(input:{orderId:"$O",note:"n"}){order{status timeline{nodes{type}}} userErrors{code field message}}}`,
+		} {
+			before := s.records(t)
+			s.listener.heard()
+			type answer struct{ said, heard string }
+			ask := func(of ids) answer {
+				a := answer{s.says(t, asAnn, in(of, query)), s.listener.heard()}
+				out := strings.NewReplacer(of.order, "$O", fmt.Sprintf("%q", of.customer), `"$C"`, "CUSTOMER#"+of.customer+`"`, `CUSTOMER#$C"`, "k"+of.customer, "k$C", "no customer "+of.customer, "no customer $C")
+				return answer{out.Replace(a.said), out.Replace(a.heard)}
+			}
+			guessed, unknown := ask(bob), ask(nobody)
+			if guessed != unknown || strings.Contains(guessed.said, "errors") && !strings.Contains(guessed.said, "userErrors") {
+				t.Errorf("%s\nof another's is answered %s\n%s\nof nobody's %s\n%s", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
+			}
+			if difference := changes(before, s.records(t)); difference != "" {
+				t.Errorf("%s changes\n%s", query, difference)
+			}
+			s.listener.heard()
+			if mine := ask(ann); mine.said == guessed.said || strings.Contains(mine.said, "NOT_FOUND") || strings.Contains(mine.said, `"errors"`) || strings.Contains(mine.said, "explain") {
+				t.Errorf("%s\nof the own records is answered %s", query, mine.said)
+			}
+		}
+		// What ann did stands in her name, and staff may do the same for bob.
+		if got := s.says(t, asStaff, fmt.Sprintf(`{order(id:%q){status timeline{nodes{actor type}}}}`, own)); !strings.Contains(got, `{"actor":"ann","type":"CANCELLED"}`) || !strings.Contains(got, "explain") {
+			t.Errorf("staff are told %s", got)
+		}
+		if got := s.says(t, asStaff, fmt.Sprintf(`mutation{cancelOrder(input:{orderId:%q}){order{status} userErrors{code}}}`, others)); !strings.Contains(got, "CANCELLED") {
+			t.Errorf("staff are told %s", got)
+		}
+	})
+}
+
+// Roles are refused by HTTP as a request with an error, and nothing is read.
+func TestRefusedRoles(t *testing.T) {
+	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	for _, c := range []struct{ who, query, code string }{
+		{asAnn, `{orders{nodes{id}}}`, graph.CodeForbidden},
+		{asAnn, `{customerByEmail(email:"ann@example.com"){name}}`, graph.CodeForbidden},
+		{asAnn, `mutation{createProduct(input:{sku:"x",name:"X",category:"C",unitPrice:{amount:"1"}}){product{sku}}}`, graph.CodeForbidden},
+		{asAnn, `{__schema{queryType{name}}}`, graph.CodeForbidden},
+		{asStaff, `mutation{hireEmployee(input:{name:"X",jobTitle:"C",hireDate:"2026-01-01"}){employee{id}}}`, graph.CodeForbidden},
+		{asStaff, `{_service{sdl}}`, graph.CodeForbidden},
+		{"role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",name:"X"}){customer{id}}}`, graph.CodeForbidden},
+		{"", `{product(sku:"mug"){name}}`, graph.CodeUnauthenticated},
+	} {
+		s.listener.heard()
+		got := s.says(t, c.who, c.query)
+		if heard := s.listener.heard(); !strings.Contains(got, c.code) || strings.Contains(got, `"data"`) || heard != "" {
+			t.Errorf("%s, %s: %s\n%s", c.who, c.query, got, heard)
+		}
+	}
+}

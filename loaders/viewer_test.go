@@ -1,0 +1,136 @@
+package loaders_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// as is begin for a viewer.
+func (s shop) as(v loaders.Viewer) (context.Context, *loaders.Loaders, *dynamo.Trace) {
+	trace := &dynamo.Trace{}
+	ctx := trace.Begin(context.Background())
+	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+}
+
+// A customer finds the own records; of all others there is nothing, and nothing is read but the place where an own order would be.
+func TestWhatACustomerFinds(t *testing.T) {
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, book, nil)
+	const (
+		me, other     = commerce.CustomerID("cust_001"), commerce.CustomerID("cust_002")
+		mine, theirs  = commerce.OrderID("01KCXT31G00000000000000002"), commerce.OrderID("01KE70EHG00000000000000003")
+		nobodys       = commerce.OrderID("01KE70EHG00000000000000009")
+		ofMine        = commerce.SKU("prod_101")
+		ofTheirs      = commerce.SKU("prod_100")
+		ownPlace      = "AP29 GetItem"
+		withoutPolicy = "without a policy"
+	)
+	viewer := loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: me}, Policy: commerce.StandardPolicy()}
+	page := dynamo.Page{Limit: 10}
+	for _, c := range []struct {
+		what  string
+		load  func(context.Context, *loaders.Loaders) (bool, error)
+		found bool
+		reads []string
+	}{
+		{"the own record", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Customer.Load(ctx, me)) }, true, []string{"AP6 GetItem"}},
+		{"another's record", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Customer.Load(ctx, other)) }, false, nil},
+		{"an own order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, mine)) }, true, []string{ownPlace}},
+		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownPlace}},
+		{"nobody's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, nobodys)) }, false, []string{ownPlace}},
+		{"another's whole order", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			l.PlanWholeOrders(ctx, []commerce.OrderID{theirs}, nil)
+			return found(l.Order(ctx, theirs))
+		}, false, []string{ownPlace}},
+		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			return found(l.CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: me, Order: mine}))
+		}, true, []string{ownPlace}},
+		{"another's order of that customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			return found(l.CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: other, Order: theirs}))
+		}, false, nil},
+		{"an own item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: mine, SKU: ofMine}))
+		}, true, []string{ownPlace}},
+		{"another's item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
+		}, false, []string{ownPlace}},
+		{"another's planned item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			l.PlanOwnItems(ctx, []dynamo.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, there []dynamo.OrderItemKey) {
+				if len(there) > 0 {
+					t.Errorf("%v is there", there)
+				}
+			})
+			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
+		}, false, []string{ownPlace}},
+		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			slice, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: me, Page: page})
+			return len(slice.Items) > 0, err
+		}, true, []string{"AP2 Query"}},
+		{"another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			slice, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: other, Page: page})
+			return len(slice.Items) > 0, err
+		}, false, nil},
+		{"the count of the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			n, err := l.CountedOrders.Load(ctx, me)
+			return n > 0, err
+		}, true, []string{"AP2 Query"}},
+		{"the count of another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			n, err := l.CountedOrders.Load(ctx, other)
+			return n > 0, err
+		}, false, nil},
+	} {
+		ctx, l, trace := s.as(viewer)
+		if got, err := c.load(ctx, l); got != c.found || err != nil {
+			t.Errorf("%s: found %v, %v", c.what, got, err)
+		}
+		l.Wait()
+		checkRequests(t, trace, c.reads...)
+		if c.found || !slices.Contains(c.reads, ownPlace) {
+			continue
+		}
+		// Somebody without a policy, or without records, does not even have a place to look at.
+		for _, nobody := range []loaders.Viewer{{}, {Policy: commerce.StandardPolicy()}, {Principal: viewer.Principal}} {
+			ctx, l, trace := s.as(nobody)
+			if got, err := c.load(ctx, l); got || err != nil {
+				t.Errorf("%s %s: found %v, %v", c.what, withoutPolicy, got, err)
+			}
+			checkRequests(t, trace)
+		}
+	}
+}
+
+// found tells whether a record is there; that it is not is no error.
+func found[T any](_ T, err error) (bool, error) {
+	if errors.Is(err, commerce.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Of a batch, what may be seen is read, and the rest is not there, each at its place.
+func TestABatchOfOwnAndOthers(t *testing.T) {
+	book, ids := customers(3)
+	s := open(t, book, nil)
+	ctx, l, trace := s.as(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
+	l.Customer.Plan(ctx, ids, nil)
+	for i, id := range ids {
+		c, err := l.Customer.Load(ctx, id)
+		if i == 1 {
+			checkCustomer(t, c, err, id)
+		} else if !errors.Is(err, commerce.ErrNotFound) {
+			t.Errorf("%s: %v, %v", id, c, err)
+		}
+	}
+	l.Wait()
+	checkRequests(t, trace, "AP6 GetItem")
+}
