@@ -135,7 +135,7 @@ func ParsePermission(name string) (Permission, bool) {
 }
 
 // Grant is how far a permission goes.
-type Grant int
+type Grant uint8
 
 // Grants, from the least to the most.
 const (
@@ -202,7 +202,7 @@ func StandardPolicy() Policy {
 
 // Grant is what a role is granted of a permission; None of one that does not exist.
 func (p Policy) Grant(role Role, permission Permission) Grant {
-	if role < 0 || role > RoleService || permission < 0 || permission >= permissions {
+	if role < 1 || role > RoleService || permission < 1 || permission >= permissions {
 		return None
 	}
 	return p.grants[role][permission]
