@@ -5,10 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -282,4 +288,66 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	if text, err := json.Marshal(response); err != nil || !strings.Contains(string(text), CodeForbidden) || !strings.Contains(string(response.Data), `"createWarehouse":null`) {
 		t.Errorf("%s %v", text, err)
 	}
+}
+
+// Whatever a document spreads where, and leaves out by which variables: refused are exactly the forbidden fields that execution would
+// come to.
+func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
+	e := unread(t, Limits{})
+	schema := e.schema.Schema()
+	rapid.Check(t, func(t *rapid.T) {
+		fragments := rapid.IntRange(0, 4).Draw(t, "fragments")
+		fields := []string{`__typename`, `orders(first:1){__typename %s}`, `products(category:"x"){nodes{totalInventory name}}`, `warehouses{__typename}`}
+		directives := []string{"", "", "@skip(if:$a)", "@include(if:$a)", "@skip(if:$b)@include(if:$a)", "@include(if:false)", "@skip(if:false)"}
+		aliases := 0
+		var selections func(depth, from int) string
+		selections = func(depth, from int) string {
+			var b strings.Builder
+			for range rapid.IntRange(1, 3).Draw(t, "selections") {
+				directive := rapid.SampledFrom(directives).Draw(t, "directive")
+				switch kind := rapid.IntRange(0, 3).Draw(t, "kind"); {
+				case kind == 0 && depth > 0:
+					fmt.Fprintf(&b, "...on Query%s{%s}", directive, selections(depth-1, from))
+				case kind == 1 && from < fragments:
+					fmt.Fprintf(&b, "...F%d%s ", rapid.IntRange(from, fragments-1).Draw(t, "fragment"), directive)
+				default:
+					name, rest, found := strings.Cut(rapid.SampledFrom(fields).Draw(t, "field"), "{")
+					if found {
+						rest = "{" + strings.ReplaceAll(rest, "%s", "")
+					}
+					aliases++ // fields of one alias would become one
+					fmt.Fprintf(&b, "f%d:%s%s%s ", aliases, name, directive, rest)
+				}
+			}
+			return b.String()
+		}
+		query := "query($a:Boolean!,$b:Boolean!){" + selections(2, 0) + "}"
+		for i := range fragments {
+			query += fmt.Sprintf(" fragment F%d on Query{%s}", i, selections(1, i+1))
+		}
+		document, err := parser.ParseQuery(&ast.Source{Input: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = walk(schema, document, true, false) // it fills in the definitions; unused fragments are no matter here
+		operation := &graphql.OperationContext{Doc: document, Variables: map[string]any{"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b")}}
+		want := map[int]bool{}
+		var come func(set ast.SelectionSet, typ string)
+		come = func(set ast.SelectionSet, typ string) {
+			for _, f := range graphql.CollectFields(operation, set, []string{typ}) {
+				if name := typ + "." + f.Name; slices.Contains([]string{"Query.orders", "Product.totalInventory", "Query.warehouses"}, name) {
+					want[f.Position.Start] = true
+				}
+				come(f.Selections, f.Definition.Type.Name())
+			}
+		}
+		come(document.Operations[0].SelectionSet, "Query")
+		got := map[int]bool{}
+		for _, err := range e.resolver.access.check(ann, document.Operations[0], operation.Variables) {
+			got[err.Locations[0].Column-1] = true // the text has one line
+		}
+		if len(got) < maxErrors && !maps.Equal(got, want) {
+			t.Fatalf("%s with %v: refused at %v, want %v", query, operation.Variables, got, want)
+		}
+	})
 }
