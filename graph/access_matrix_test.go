@@ -212,13 +212,15 @@ func selectedField(d *ast.Definition, f *ast.FieldDefinition) string {
 type matrix struct {
 	rules map[string]rule
 	e     *Executor
+	// cells are those that are asked for.
+	cells []cell
 	// gateOnly leaves out what is given of records.
 	gateOnly bool
 }
 
-func newMatrix(t testing.TB, rules map[string]rule, policy *commerce.Policy, schema *ast.Schema, store *dynamo.Store) *matrix {
+func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, store *dynamo.Store) *matrix {
 	t.Helper()
-	return &matrix{rules: rules, e: newExecutor(Options{
+	return &matrix{rules: rules, cells: cells, e: newExecutor(Options{
 		Store: store, Cursors: NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
@@ -234,8 +236,8 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 }
 
 // asked are the fields with rules that a document selects, as Type.field, with where they stand.
-func (m *matrix) asked(document string) (fields map[string][]int, err error) {
-	parsed, missing := m.e.documents.byText(document, false)
+func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
+	parsed, missing := documents.byText(document, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
 	}
@@ -248,7 +250,7 @@ func (m *matrix) asked(document string) (fields map[string][]int, err error) {
 		for _, s := range set {
 			switch s := s.(type) {
 			case *ast.Field:
-				if name := s.ObjectDefinition.Name + "." + s.Name; s.Name != "__typename" && m.rules[name].permission != "" {
+				if name := s.ObjectDefinition.Name + "." + s.Name; s.Name != "__typename" && rules[name].permission != "" {
 					fields[name] = append(fields[name], s.Position.Column)
 				}
 				walk(s.SelectionSet)
@@ -264,14 +266,11 @@ func (m *matrix) asked(document string) (fields map[string][]int, err error) {
 }
 
 // gate tells how the gate's answer differs from the docs', empty where it does not.
-func (m *matrix) gate(who commerce.Principal, document string, refuses func(field string) bool) string {
-	fields, err := m.asked(document)
-	if err != nil {
-		return err.Error()
-	}
+func (m *matrix) gate(who commerce.Principal, c cell) string {
+	document := ownSubject.in(c.document)
 	var want, got []string
-	for field, columns := range fields {
-		if refuses(field) {
+	for field, columns := range c.fields {
+		if m.grant(who.Role, field) == "–" {
 			for _, column := range columns {
 				want = append(want, fmt.Sprint(column))
 			}
@@ -329,7 +328,7 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 	if m.gateOnly || strings.HasPrefix(document, "subscription") {
 		return ""
 	}
-	fields, err := m.asked(ownSubject.in(document))
+	fields, err := asked(m.e.documents, m.rules, ownSubject.in(document))
 	if err != nil {
 		return err.Error()
 	}
@@ -396,16 +395,24 @@ func (m *matrix) talk(who commerce.Principal) string {
 type cell struct {
 	typ, field, way string
 	document        string
+	// fields are what it asks for.
+	fields map[string][]int
 }
 
-func cells() []cell {
+func allCells(t testing.TB, rules map[string]rule) []cell {
+	t.Helper()
+	documents := newDocuments(newSchema(), Options{})
 	var all []cell
 	for _, typ := range slices.Sorted(maps.Keys(ways)) {
 		d := parsedSchema.Types[typ]
 		for _, way := range ways[typ] {
 			for _, f := range d.Fields {
 				document := fmt.Sprintf(way, "probe:"+selectedField(d, f))
-				all = append(all, cell{typ, f.Name, way, document})
+				fields, err := asked(documents, rules, ownSubject.in(document))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, cell{typ, f.Name, way, document, fields})
 			}
 		}
 	}
@@ -414,8 +421,7 @@ func cells() []cell {
 
 // differences are where a matrix is not what the docs say, for some people, at those cells that have a field which passes: so many of them
 // at most.
-func (m *matrix) differences(t testing.TB, roles []commerce.Principal, most int, passes func(field string) bool) []string {
-	t.Helper()
+func (m *matrix) differences(roles []commerce.Principal, most int, passes func(field string) bool) []string {
 	var found []string
 	add := func(difference string) {
 		if difference != "" {
@@ -423,19 +429,15 @@ func (m *matrix) differences(t testing.TB, roles []commerce.Principal, most int,
 		}
 	}
 	done := map[string]bool{}
-	for _, c := range cells() {
+	for _, c := range m.cells {
 		if len(found) >= most {
 			return found
 		}
-		fields, err := m.asked(ownSubject.in(c.document))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(fields)), passes) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(c.fields)), passes) {
 			continue
 		}
 		for _, who := range roles {
-			add(m.gate(who, ownSubject.in(c.document), func(field string) bool { return m.grant(who.Role, field) == "–" }))
+			add(m.gate(who, c))
 			if c.typ == "Query" || c.typ == "Mutation" {
 				add(m.guessed(who, c.document, c.document))
 			}
@@ -485,8 +487,9 @@ func TestTheMatrixIsWhole(t *testing.T) {
 }
 
 func TestMatrix(t *testing.T) {
-	m := newMatrix(t, documentedRules(t), nil, newSchema(), sampleStore(t))
-	for _, d := range m.differences(t, people(), 20, func(string) bool { return true }) {
+	rules := documentedRules(t)
+	m := newMatrix(t, rules, allCells(t, rules), nil, newSchema(), sampleStore(t))
+	for _, d := range m.differences(people(), 20, func(string) bool { return true }) {
 		t.Error(d)
 	}
 }
@@ -507,7 +510,7 @@ func withdrawn(rules map[string]rule, permission string) map[string]rule {
 
 // separately asks as an admin who is not granted one permission: roles that are granted the same of two permissions do not tell which of
 // them a field needs.
-func separately(t testing.TB, rules map[string]rule, schema *ast.Schema, store *dynamo.Store, permission string, passes func(field string) bool) []string {
+func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, store *dynamo.Store, permission string, passes func(field string) bool) []string {
 	t.Helper()
 	p, ok := commerce.ParsePermission(permission)
 	if !ok {
@@ -515,17 +518,18 @@ func separately(t testing.TB, rules map[string]rule, schema *ast.Schema, store *
 	}
 	policy := commerce.StandardPolicy().With(commerce.RoleAdmin, p, commerce.None)
 	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
-	m := newMatrix(t, withdrawn(rules, permission), &policy, schema, store)
+	m := newMatrix(t, withdrawn(rules, permission), cells, &policy, schema, store)
 	// Who sees no customer is given none that a list has found.
 	m.gateOnly = true
-	return m.differences(t, []commerce.Principal{admin}, 1, passes)
+	return m.differences([]commerce.Principal{admin}, 1, passes)
 }
 
 // Each field needs the permission that the docs tell, and no other.
 func TestMatrixOfSinglePermissions(t *testing.T) {
 	rules, schema, store := documentedRules(t), newSchema(), sampleStore(t)
+	cells := allCells(t, rules)
 	for _, p := range commerce.Permissions() {
-		for _, d := range separately(t, rules, schema, store, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
+		for _, d := range separately(t, rules, cells, schema, store, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
 			t.Error(d)
 		}
 	}
@@ -534,6 +538,7 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 // The matrix tells when any cell of the policy is another one.
 func TestMatrixSeesEveryGrant(t *testing.T) {
 	rules, schema, store, standard := documentedRules(t), newSchema(), sampleStore(t), commerce.StandardPolicy()
+	cells := allCells(t, rules)
 	altered := 0
 	for _, who := range people() {
 		for _, p := range commerce.Permissions() {
@@ -549,7 +554,7 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 				}
 				altered++
 				policy := standard.With(who.Role, p, g)
-				found := newMatrix(t, rules, &policy, schema, store).differences(t, []commerce.Principal{who}, 1, func(field string) bool { return rules[field].permission == p.String() })
+				found := newMatrix(t, rules, cells, &policy, schema, store).differences([]commerce.Principal{who}, 1, func(field string) bool { return rules[field].permission == p.String() })
 				if len(found) == 0 {
 					t.Errorf("nobody notices that %s is granted %s of %s instead of %s", who.Role, g, p, was)
 				}
@@ -564,30 +569,30 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 // The matrix tells when any @access is taken out of the schema.
 func TestMatrixSeesEveryDirective(t *testing.T) {
 	rules, store := documentedRules(t), sampleStore(t)
+	cells := allCells(t, rules)
 	taken := 0
-	notices := func(what, permission string, take func(*ast.Schema), passes func(field string) bool) {
+	schema := newSchema()
+	notices := func(what, permission string, directives *ast.DirectiveList, passes func(field string) bool) {
 		taken++
-		schema := newSchema()
-		take(schema)
-		if len(newMatrix(t, rules, nil, schema, store).differences(t, people(), 1, passes)) == 0 && len(separately(t, rules, schema, store, permission, passes)) == 0 {
+		was := *directives
+		*directives = slices.DeleteFunc(slices.Clone(was), func(d *ast.Directive) bool { return d.Name == "access" })
+		defer func() { *directives = was }()
+		if len(newMatrix(t, rules, cells, nil, schema, store).differences(people(), 1, passes)) == 0 && len(separately(t, rules, cells, schema, store, permission, passes)) == 0 {
 			t.Errorf("nobody notices that %s has no @access", what)
 		}
-	}
-	without := func(directives ast.DirectiveList) ast.DirectiveList {
-		return slices.DeleteFunc(slices.Clone(directives), func(d *ast.Directive) bool { return d.Name == "access" })
 	}
 	for _, d := range own(t) {
 		if d.Kind != ast.Object {
 			continue
 		}
 		if p := written(d.Directives); p != "" {
-			notices(d.Name, p, func(s *ast.Schema) { s.Types[d.Name].Directives = without(d.Directives) }, func(field string) bool {
+			notices(d.Name, p, &schema.Types[d.Name].Directives, func(field string) bool {
 				return field == d.Name || strings.HasPrefix(field, d.Name+".")
 			})
 		}
 		for _, f := range d.Fields {
 			if p := written(f.Directives); p != "" {
-				notices(d.Name+"."+f.Name, p, func(s *ast.Schema) { s.Types[d.Name].Fields.ForName(f.Name).Directives = without(f.Directives) }, func(field string) bool {
+				notices(d.Name+"."+f.Name, p, &schema.Types[d.Name].Fields.ForName(f.Name).Directives, func(field string) bool {
 					return field == d.Name+"."+f.Name
 				})
 			}
