@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -22,7 +23,7 @@ type Request struct {
 	Variables map[string]any
 	// Extensions are what clients send besides; persistedQuery is read.
 	Extensions map[string]any
-	// ReadOnly refuses everything but queries.
+	// ReadOnly refuses mutations.
 	ReadOnly bool
 }
 
@@ -37,7 +38,7 @@ const (
 	Refused
 	// Overloaded requests were refused because those that are under way cost too much together; see Limits.ConcurrentCost.
 	Overloaded
-	// NotReadOnly requests were refused because Request.ReadOnly allows only queries.
+	// NotReadOnly requests were refused because Request.ReadOnly allows no mutations.
 	NotReadOnly
 )
 
@@ -57,12 +58,17 @@ type Result struct {
 // generated code execute it, with a budget of requests (Limits.Requests) and room for so long an answer (answer_size.go).
 type Executor struct {
 	resolver  *Resolver
-	schema    graphql.ExecutableSchema
+	schema    *executableSchema
 	scope     scope
 	limits    Limits
 	costs     costs
 	load      *load
 	documents *documents
+	// eventTime is how long each event's execution can take, events is what they cost at once, and followed are the documents that
+	// subscriptions hold.
+	eventTime time.Duration
+	events    *load
+	followed  *followedDocuments
 }
 
 // operation is one that can be executed.
@@ -78,10 +84,10 @@ func NewExecutor(opts Options) *Executor {
 
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
-		store: opts.Store, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
+		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
 		access: newAccess(served, opts.Policy),
 	}
-	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served})
+	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := opts.Limits.orDefaults()
 	return &Executor{
 		resolver:  r,
@@ -91,10 +97,13 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		costs:     newCosts(schema.Schema(), limits),
 		load:      newLoad(limits.ConcurrentCost),
 		documents: newDocuments(schema.Schema(), opts),
+		eventTime: opts.EventTime,
+		events:    newLoad(max(1, limits.ConcurrentCost/eventShare)),
+		followed:  newFollowedDocuments(followedBytes),
 	}
 }
 
-// Execute answers one request. All that goes wrong is in the result.
+// Execute answers one request. All that goes wrong is in the result. A subscription is refused, as it has more than one answer: see Start.
 func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 	ctx = withReported(ctx)
 	defer func() {
@@ -102,14 +111,31 @@ func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
 		}
 	}()
+	operation, refused := e.admit(ctx, r)
+	if refused != nil {
+		return *refused
+	}
+	if operation.Operation.Operation == ast.Subscription {
+		return Result{Response: e.refusal(ctx, refusedAt(operation.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+	}
+	return e.execute(ctx, operation)
+}
+
+// admit makes an operation that can be executed of a request, or the answer that tells why it is not.
+func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
 		for _, err := range errs[:min(len(errs), maxErrors)] {
 			refused.Errors = append(refused.Errors, e.resolver.present(ctx, err))
 		}
-		return refused
+		return nil, &refused
 	}
+	return operation, nil
+}
+
+// execute executes a query or a mutation, if there is room for what it costs.
+func (e *Executor) execute(ctx context.Context, operation *operation) Result {
 	if !e.load.begin(operation.cost) {
 		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
@@ -138,9 +164,9 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	}
 	chosen := document.operation(r.OperationName)
 	switch {
-	case r.ReadOnly && chosen != nil && chosen.Operation != ast.Query:
+	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// Whatever else is wrong with it.
-		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking is for queries only: send a %s with POST", chosen.Operation)}
+		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
 	case len(document.errs) > 0:
 		return nil, Refused, document.told(quiet)
 	case chosen == nil:
@@ -182,21 +208,30 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 	return err
 }
 
-// run executes an operation.
+// run executes a query or a mutation.
 func (e *Executor) run(ctx context.Context, operation *graphql.OperationContext) *graphql.Response {
-	ctx = context.WithValue(ctx, readBudgetKey{}, dynamo.NewReadBudget(e.limits.Requests))
 	size := &answerSize{left: e.limits.Answer}
 	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		return size.bound(e.scope.rootField(ctx, next))
 	}
+	ctx = e.begun(ctx, operation)
+	return e.answered(ctx, operation.Operation, size, e.schema.Exec(ctx))
+}
+
+// begun returns the context in which an operation is executed: with what it is, its budget, and a place for its errors.
+func (e *Executor) begun(ctx context.Context, operation *graphql.OperationContext) context.Context {
+	ctx = context.WithValue(ctx, readBudgetKey{}, dynamo.NewReadBudget(e.limits.Requests))
 	ctx = graphql.WithOperationContext(ctx, operation)
-	ctx = graphql.WithResponseContext(ctx, e.resolver.present, recovered)
-	execute := e.schema.Exec(ctx)
+	return graphql.WithResponseContext(ctx, e.resolver.present, recovered)
+}
+
+// answered executes an operation in its scope, and makes its answer complete.
+func (e *Executor) answered(ctx context.Context, operation *ast.OperationDefinition, size *answerSize, execute graphql.ResponseHandler) *graphql.Response {
 	return e.scope.response(ctx, func(ctx context.Context) *graphql.Response {
 		response := execute(ctx)
 		if size.left < 0 {
 			response.Data = nil
-			response.Errors = gqlerror.List{size.refused(operation.Operation, e.limits.Answer)}
+			response.Errors = gqlerror.List{size.refused(operation, e.limits.Answer)}
 		}
 		response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
 		response.Extensions = graphql.GetExtensions(ctx)

@@ -10,6 +10,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2"
@@ -44,6 +45,8 @@ type Options struct {
 	Documents []TrustedDocument
 	// TrustedOnly tells that nothing but trusted documents is executed.
 	TrustedOnly bool
+	// EventTime is how long the operation of a subscription can take for each event; zero where that has no limit.
+	EventTime time.Duration
 	// Unfit is told each trusted document that does not fit the schema or a limit, with its first error; nil tells nobody.
 	Unfit func(TrustedDocument, DocumentError)
 }
@@ -66,7 +69,9 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 
 // Resolver is the root of the resolvers.
 type Resolver struct {
-	store   *dynamo.Store
+	store *dynamo.Store
+	// feed is nil where subscriptions are refused.
+	feed    *dynamo.Feed
 	cursors Cursors
 	report  func(ctx context.Context, err error)
 	// authenticated tells that a request without a principal may do nothing.
@@ -111,7 +116,12 @@ func (s scope) response(ctx context.Context, next graphql.ResponseHandler) *grap
 		trace = &dynamo.Trace{}
 		ctx = trace.Begin(ctx)
 	}
-	l := s.loaders(ctx, s.resolver.store)
+	store := s.resolver.store
+	if eventOf(ctx) != nil {
+		// Who is told of a change sees it, and what was written before it.
+		store = store.Consistent()
+	}
+	l := s.loaders(ctx, store)
 	if s.plans {
 		s.plan(ctx, l)
 	}
@@ -154,9 +164,13 @@ func (s scope) plan(ctx context.Context, l *loaders.Loaders) {
 		}
 	}()
 	operation := graphql.GetOperationContext(ctx)
-	if operation.Operation.Operation != ast.Query {
-		return
-	}
 	p := &plan{resolver: s.resolver, loaders: l, operation: operation, generated: &executionContext{}}
-	p.query(ctx, p.selection("Query", operation.Operation.SelectionSet, ""))
+	switch operation.Operation.Operation {
+	case ast.Query:
+		p.query(ctx, p.selection("Query", operation.Operation.SelectionSet, ""))
+	case ast.Subscription:
+		if change := eventOf(ctx); change != nil {
+			p.event(ctx, p.selection("Subscription", operation.Operation.SelectionSet, ""), change)
+		}
+	}
 }

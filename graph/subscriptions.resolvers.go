@@ -7,30 +7,29 @@ package graph
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 func (r *orderUpdateResolver) ID(ctx context.Context, obj *dynamo.OrderChange) (*string, error) {
-	return nil, errors.New("subscriptions have no feed yet")
+	return updateID(obj), nil
 }
 
 func (r *orderUpdateResolver) Order(ctx context.Context, obj *dynamo.OrderChange) (*commerce.Order, error) {
-	return nil, errors.New("subscriptions have no feed yet")
+	return updatedOrder(ctx, obj)
 }
 
 func (r *subscriptionResolver) OrderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
-	return nil, errors.New("subscriptions have no feed yet")
+	return r.orderUpdated(ctx, id, after)
 }
 
 func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *dynamo.OrderChange, error) {
-	return nil, errors.New("subscriptions have no feed yet")
+	return r.customerOrdersUpdated(ctx, customerID, after)
 }
 
 func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error) {
-	return nil, errors.New("subscriptions have no feed yet")
+	return r.orderStatusChanged(ctx, status)
 }
 
 func (r *Resolver) OrderUpdate() OrderUpdateResolver { return &orderUpdateResolver{r} }

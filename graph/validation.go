@@ -13,9 +13,10 @@ import (
 // a document is validated before others see it. Without introspection, a document may not ask for the schema; with quiet, messages do not
 // tell of it.
 //
-// The rules are the library's, but for three: fragments that go in circles and the depth of introspection are found when the
-// document is measured (document_size.go), and fields that cannot be merged by overlaps (overlaps.go), which takes time in proportion to
-// the document's expanded size, where the library's rule compares all with all.
+// The rules are the library's, but for four: fragments that go in circles and the depth of introspection are found when the
+// document is measured (document_size.go), fields that cannot be merged by overlaps (overlaps.go), which takes time in proportion to
+// the document's expanded size, where the library's rule compares all with all; and the root of a subscription is held to one stream by
+// oneStream (subscription_root.go).
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool) gqlerror.List {
 	errs := walk(schema, document, introspection, quiet)
 	if len(errs) == 0 {
@@ -96,6 +97,7 @@ func ruleSet(introspection, quiet bool) []core.Rule {
 		rules.UniqueVariableNamesRule,
 		rules.VariablesAreInputTypesRule,
 		rules.VariablesInAllowedPositionRule,
+		oneStream,
 	}
 	if !introspection {
 		set = append(set, introspectionOff)

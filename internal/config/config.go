@@ -122,6 +122,8 @@ func (c *Config) numbers() []number {
 		{"ORDERGRAPH_MAX_BODY", &c.Serving.Body, serving.Body, "how many bytes a request's body can have"},
 		{"ORDERGRAPH_MAX_CONCURRENT", &c.Serving.Concurrent, serving.Concurrent, "how many requests are worked on at once; more are answered 503"},
 		{"ORDERGRAPH_MAX_CONNECTIONS", &c.Serving.Connections, serving.Connections, "how many connections are open at once; more wait"},
+		{"ORDERGRAPH_MAX_SUBSCRIPTIONS", &c.Serving.Subscriptions, serving.Subscriptions, "how many subscriptions, and other operations on WebSockets, are under way at once"},
+		{"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS", &c.Serving.SocketSubscriptions, serving.SocketSubscriptions, "how many of them on one WebSocket"},
 		{"ORDERGRAPH_MAX_WAITING", &c.Serving.Waiting, serving.Waiting, "how many bytes of long bodies wait to arrive, and how many of long answers to be read; more are answered 503"},
 	}
 }
@@ -141,6 +143,8 @@ func (c *Config) durations() []duration {
 		{"ORDERGRAPH_REQUEST_TIMEOUT", &c.Serving.RequestTime, serving.RequestTime, "how long a request can take, once it has arrived"},
 		{"ORDERGRAPH_HEADER_TIMEOUT", &c.Serving.HeaderTime, serving.HeaderTime, "how long a request's headers can take to arrive"},
 		{"ORDERGRAPH_BODY_TIMEOUT", &c.Serving.BodyTime, serving.BodyTime, "how long a request's body can take to arrive"},
+		{"ORDERGRAPH_INIT_TIMEOUT", &c.Serving.InitTime, serving.InitTime, "how long a WebSocket can take until it has said who uses it (`connection_init`)"},
+		{"ORDERGRAPH_KEEP_ALIVE", &c.Serving.KeepAlive, serving.KeepAlive, "how often WebSockets are pinged; one that answers nothing until the next ping is cut. Streams of events get a comment when they have been silent for so long"},
 		{"ORDERGRAPH_ANSWER_TIMEOUT", &c.Serving.AnswerTime, serving.AnswerTime, "how long a client can take to read an answer"},
 	}
 }

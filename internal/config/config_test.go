@@ -62,13 +62,14 @@ func TestEveryVariableCounts(t *testing.T) {
 		"ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid",
 		"ORDERGRAPH_MAX_TOKENS=1", "ORDERGRAPH_MAX_DEPTH=2", "ORDERGRAPH_MAX_ALIASES=3", "ORDERGRAPH_MAX_ROOT_FIELDS=4", "ORDERGRAPH_MAX_DIRECTIVES=5",
 		"ORDERGRAPH_MAX_LIST_DEPTH=6", "ORDERGRAPH_MAX_INTROSPECTION_DEPTH=7", "ORDERGRAPH_MAX_COST=8", "ORDERGRAPH_MAX_CONCURRENT_COST=16", "ORDERGRAPH_MAX_REQUESTS=19", "ORDERGRAPH_MAX_ANSWER=17", "ORDERGRAPH_MAX_WAITING=18",
+		"ORDERGRAPH_MAX_SUBSCRIPTIONS=21", "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS=22", "ORDERGRAPH_INIT_TIMEOUT=23s", "ORDERGRAPH_KEEP_ALIVE=24s",
 		"ORDERGRAPH_MAX_BODY=9", "ORDERGRAPH_MAX_CONCURRENT=10", "ORDERGRAPH_MAX_CONNECTIONS=11",
 		"ORDERGRAPH_REQUEST_TIMEOUT=12s", "ORDERGRAPH_HEADER_TIMEOUT=13ms", "ORDERGRAPH_BODY_TIMEOUT=1m14s", "ORDERGRAPH_ANSWER_TIMEOUT=15h")
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, LogLevel: slog.LevelDebug,
 		Limits:    graph.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8, ConcurrentCost: 16, Requests: 19, Answer: 17},
-		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
+		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, Subscriptions: 21, SocketSubscriptions: 22, InitTime: 23 * time.Second, KeepAlive: 24 * time.Second, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}

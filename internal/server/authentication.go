@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
@@ -32,7 +33,15 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	return r.WithContext(graph.WithPrincipal(r.Context(), identity.Principal)), nil
+	return r.WithContext(context.WithValue(graph.WithPrincipal(r.Context(), identity.Principal), expiresKey{}, identity.Expires)), nil
+}
+
+type expiresKey struct{}
+
+// expires is when the token is over that a request came with; false where it came with none. A stream of events ends then.
+func expires(ctx context.Context) (time.Time, bool) {
+	at, ok := ctx.Value(expiresKey{}).(time.Time)
+	return at, ok
 }
 
 // identify tells who makes the request that a header belongs to. Tokens are taken from Authorization only: URLs are logged by proxies and

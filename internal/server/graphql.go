@@ -25,13 +25,16 @@ type overHTTP struct {
 	// arriving and unread are the room for long bodies and for long answers.
 	arriving, unread *room
 	shedding         *shedding
-	authentication   authentication
+	// staying has a place for each socket and stream of events that can be open at once, subscriptions one for each that can be followed.
+	staying, subscriptions chan struct{}
+	authentication         authentication
 }
 
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
 	return overHTTP{
 		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
 		arriving: newRoom(limits.Waiting), unread: newRoom(limits.Waiting), shedding: &shedding{log: log, now: time.Now},
+		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
 		authentication: authentication,
 	}
 }
@@ -52,6 +55,13 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	contentType, acceptable := answerType(r.Header.Values("Accept"))
+	if contentType == typeEventStream {
+		if r.Method != http.MethodHead {
+			h.streamed(w, r)
+			return
+		}
+		contentType = typeJSON // there is no body, so nothing is streamed
+	}
 	result, refused := h.answer(w, r, acceptable)
 	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
@@ -68,9 +78,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.refuse(w, r, busyReading(), contentType)
 			return
 		}
-		// It is done, so no status may say that it is to be sent again.
-		dropped := gqlerror.Error{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": graph.CodeOverloaded}}
-		body = encode(graph.Result{Response: &graphql.Response{Errors: gqlerror.List{&dropped}}})
+		body = encode(mutationDropped())
 		h.unread.take(len(body)) // so short that there always is room
 	}
 	defer h.unread.give(len(body))
@@ -90,27 +98,38 @@ func busyReading() *refusal {
 	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server holds as many answers as it has room for, until slow clients have read them: try again in a moment, or ask for less")
 }
 
+// mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no status may say that it is to be sent again.
+func mutationDropped() graph.Result {
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": graph.CodeOverloaded}}}}}
+}
+
 // answer reads a request and has it executed.
 func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (graph.Result, *refusal) {
+	r, decode, refused := h.asked(w, r, acceptable)
+	if refused != nil {
+		return graph.Result{}, refused
+	}
+	return h.placed(explaining(r.Context(), r.Header), decode, h.executor.Execute)
+}
+
+// asked waits until a request has arrived that can be answered. It returns the request, in the name of who makes it, and what decodes it.
+func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, func() (graph.Request, *refusal), *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
 		refused := refuse(http.StatusMethodNotAllowed, graph.CodeMethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
 		refused.allow = methods
-		return graph.Result{}, refused
+		return nil, nil, refused
 	}
 	if !acceptable {
-		return graph.Result{}, refuse(http.StatusNotAcceptable, graph.CodeNotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+		return nil, nil, refuse(http.StatusNotAcceptable, graph.CodeNotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
 	}
 	r, refused := h.authenticated(r)
 	if refused != nil {
-		return graph.Result{}, refused
+		return nil, nil, refused
 	}
 	decode, refused := h.arrival(w, r)
-	if refused != nil {
-		return graph.Result{}, refused
-	}
-	return h.execute(r, decode)
+	return r, decode, refused
 }
 
 // arrival waits until a request has arrived as a whole, and returns what decodes it.
@@ -128,29 +147,32 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 	return func() (graph.Request, *refusal) { return readQuery(r) }, nil
 }
 
-// execute has a request that has arrived decoded and executed, if there is a place free. Nobody waits for a place: a queue
+// placed has a request that has arrived decoded and executed, if there is a place free. Nobody waits for a place: a queue
 // in front of a server that is too slow only makes all wait longer.
-func (h overHTTP) execute(r *http.Request, decode func() (graph.Request, *refusal)) (graph.Result, *refusal) {
-	select {
-	case h.working <- struct{}{}:
-		defer func() { <-h.working }()
-	default:
+func (h overHTTP) placed(ctx context.Context, decode func() (graph.Request, *refusal), execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
+	if !take(h.working) {
 		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
 	}
+	defer func() { <-h.working }()
 	request, refused := decode()
 	if refused != nil {
 		return graph.Result{}, refused
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.limits.RequestTime)
+	ctx, cancel := context.WithTimeout(ctx, h.limits.RequestTime)
 	defer cancel()
-	if on, err := strconv.ParseBool(r.Header.Get(ExplainHeader)); err == nil && on {
-		ctx = graph.WithExplain(ctx)
-	}
-	result := h.executor.Execute(ctx, request)
+	result := execute(ctx, request)
 	if result.Outcome == graph.Overloaded {
 		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "%s", result.Errors[0].Message)
 	}
 	return result, nil
+}
+
+// explaining returns the context of a request that is to be explained if its header says so.
+func explaining(ctx context.Context, header http.Header) context.Context {
+	if on, err := strconv.ParseBool(header.Get(ExplainHeader)); err == nil && on {
+		return graph.WithExplain(ctx)
+	}
+	return ctx
 }
 
 // status is the status of an answer.
@@ -159,8 +181,14 @@ func status(result graph.Result, t mediaType) int {
 	case graph.NotReadOnly:
 		return http.StatusMethodNotAllowed
 	case graph.Refused:
-		if len(result.Errors) > 0 && result.Errors[0].Extensions["code"] == graph.CodeInternal {
-			return http.StatusInternalServerError
+		if len(result.Errors) > 0 {
+			switch result.Errors[0].Extensions["code"] {
+			case graph.CodeInternal:
+				return http.StatusInternalServerError
+			case graph.CodeUnavailable, graph.CodeTimedOut, graph.CodeTooManySubscriptions:
+				// A subscription that could not be begun now, and can later.
+				return http.StatusServiceUnavailable
+			}
 		}
 		if t == typeGraphQL {
 			return http.StatusBadRequest
@@ -243,12 +271,16 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 		// The rest of the body is not waited for.
 		header.Set("Connection", "close")
 	}
+	reply(w, t, e.status, encode(e.result()))
+}
+
+// result is the refusal as the result of a request.
+func (e *refusal) result() graph.Result {
 	extensions := map[string]any{"code": e.code}
 	if e.requestID != "" {
 		extensions["requestId"] = e.requestID
 	}
-	errs := gqlerror.List{{Message: e.message, Extensions: extensions}}
-	reply(w, t, e.status, encode(graph.Result{Response: &graphql.Response{Errors: errs}, Outcome: graph.Refused}))
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: e.message, Extensions: extensions}}}, Outcome: graph.Refused}
 }
 
 func reply(w http.ResponseWriter, t mediaType, status int, body []byte) {

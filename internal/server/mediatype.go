@@ -15,21 +15,27 @@ const (
 	typeJSON mediaType = "application/json"
 	// typeGraphQL is the type of GraphQL over HTTP. Its status says also whether the request was executed.
 	typeGraphQL mediaType = "application/graphql-response+json"
+	// typeEventStream is that of server-sent events, each of which is an answer (eventstream.go).
+	typeEventStream mediaType = "text/event-stream"
 )
 
 // answerType chooses the type of an answer by the values of Accept; false where none is acceptable. Of types that are equally
 // welcome, the one that is named wins over one that a wildcard covers, and then GraphQL's own wins. So does no Accept at all mean
-// JSON, as does */*.
+// JSON, as does */*. A stream of events has to be named, and wins no tie against another type that is: clients that can read all of them get
+// one answer as one.
 func answerType(values []string) (mediaType, bool) {
 	ranges := accept.List(values)
 	if len(ranges) == 0 {
 		return typeJSON, true
 	}
 	best, bestWeight, bestNamed := typeJSON, 0.0, false
-	for _, t := range []mediaType{typeGraphQL, typeJSON} {
+	for _, t := range []mediaType{typeGraphQL, typeJSON, typeEventStream} {
 		weight, rank := welcome(ranges, t)
 		named := rank == rankNamed
-		// JSON comes second, and wins a tie against what only a wildcard covers.
+		if t == typeEventStream && !named {
+			continue
+		}
+		// JSON comes second, events third, and they win a tie against what only a wildcard covers.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}

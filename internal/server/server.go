@@ -2,7 +2,8 @@
 //
 // A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go); compression (compression.go);
 // CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go), where long bodies need room (room.go); a place
-// among those that are worked on at once, and a limit of time (graphql.go). Connections have limits of their own (connections.go).
+// among those that are worked on at once, and a limit of time (graphql.go). Connections have limits of their own (connections.go). Subscriptions come over
+// sockets (websocket.go) or as streams of events (eventstream.go), which are counted (lasting.go).
 package server
 
 import (
@@ -49,6 +50,14 @@ type Limits struct {
 	// Waiting is how many bytes wait for slow clients: those of long bodies that are arriving, and as many of long answers that
 	// are being read.
 	Waiting int
+	// Subscriptions is how many subscriptions, and other operations on sockets, are under way at once; SocketSubscriptions is how many on one
+	// socket.
+	Subscriptions, SocketSubscriptions int
+	// InitTime is how long a socket can take until it has said who it is.
+	InitTime time.Duration
+	// KeepAlive is how long nothing is written to a socket or a stream of events before the server shows that it is there. A socket that then
+	// is not heard of for as long again is cut.
+	KeepAlive time.Duration
 	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are how long its headers and its body
 	// can take to arrive, AnswerTime how long its answer can.
 	RequestTime, HeaderTime, BodyTime, AnswerTime time.Duration
@@ -58,6 +67,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Body: 128 << 10, Concurrent: 256, Connections: 4096, Waiting: 64 << 20,
+		Subscriptions: 10_000, SocketSubscriptions: 100, InitTime: 5 * time.Second, KeepAlive: 15 * time.Second,
 		RequestTime: 10 * time.Second, HeaderTime: 5 * time.Second, BodyTime: 10 * time.Second, AnswerTime: 15 * time.Second,
 	}
 }
@@ -66,6 +76,8 @@ func (l Limits) orDefaults() Limits {
 	d := DefaultLimits()
 	return Limits{
 		Body: cmp.Or(l.Body, d.Body), Concurrent: cmp.Or(l.Concurrent, d.Concurrent), Connections: cmp.Or(l.Connections, d.Connections), Waiting: cmp.Or(l.Waiting, d.Waiting),
+		Subscriptions: cmp.Or(l.Subscriptions, d.Subscriptions), SocketSubscriptions: cmp.Or(l.SocketSubscriptions, d.SocketSubscriptions),
+		InitTime: cmp.Or(l.InitTime, d.InitTime), KeepAlive: cmp.Or(l.KeepAlive, d.KeepAlive),
 		RequestTime: cmp.Or(l.RequestTime, d.RequestTime), HeaderTime: cmp.Or(l.HeaderTime, d.HeaderTime), BodyTime: cmp.Or(l.BodyTime, d.BodyTime), AnswerTime: cmp.Or(l.AnswerTime, d.AnswerTime),
 	}
 }
@@ -104,11 +116,12 @@ func New(opts Options) (http.Handler, error) {
 	opts.Graph.RequestID = requestID
 	opts.Graph.Authenticated = opts.Auth != nil
 	limits := opts.Limits.orDefaults()
+	opts.Graph.EventTime = limits.RequestTime
 	compress, err := compression()
 	if err != nil {
 		return nil, err
 	}
-	api := cors.New(cors.Options{
+	crossOrigin := cors.New(cors.Options{
 		AllowedOrigins: opts.Origins,
 		// Without origins rs/cors would allow all of them.
 		AllowOriginFunc: allowNone(opts.Origins),
@@ -117,10 +130,25 @@ func New(opts Options) (http.Handler, error) {
 			"Apollographql-Client-Name", "Apollographql-Client-Version"}, provingHeaders[:]),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
-	}).Handler(newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Log}, opts.Log))
+	})
+	overHTTP := newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Log}, opts.Log)
+	overWebSocket := overWebSocket{overHTTP, crossOrigin.OriginAllowed, opts.Log}
+	uncompressed := crossOrigin.Handler(overHTTP)
+	compressed := compress(uncompressed)
 
 	mux := http.NewServeMux()
-	mux.Handle(PathGraphQL, compress(api))
+	mux.HandleFunc(PathGraphQL, func(w http.ResponseWriter, r *http.Request) {
+		contentType, _ := answerType(r.Header.Values("Accept"))
+		switch {
+		case upgrades(r):
+			overWebSocket.ServeHTTP(w, r)
+		case contentType == typeEventStream:
+			// An encoder takes a megabyte for as long as the stream lives, and gains little: events are short.
+			uncompressed.ServeHTTP(w, r)
+		default:
+			compressed(w, r)
+		}
+	})
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)
@@ -173,15 +201,15 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 	}
 }
 
-// Serve serves h on l until ctx ends, then lets requests under way finish.
+// Serve serves h on l until ctx ends, then lets requests under way finish, and closes sockets and streams of events.
 //
-// Errors: one where serving fails, or where requests do not finish in time.
+// Errors: one where serving fails, or where requests or sockets do not finish in time.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, log *slog.Logger) error {
 	limits = limits.orDefaults()
 	open := &connections{most: limits.Connections}
 	srv := &http.Server{
 		Handler:           open.relieved(h),
-		ConnState:         open.changed,
+		BaseContext:       func(net.Listener) context.Context { return withStopping(context.WithoutCancel(ctx), ctx) },
 		ReadHeaderTimeout: limits.HeaderTime,
 		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
 		// For what has no closer deadline of its own.
@@ -193,7 +221,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, l
 		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(netutil.LimitListener(l, limits.Connections)) }()
+	go func() { failed <- srv.Serve(open.on(netutil.LimitListener(l, limits.Connections))) }()
 	select {
 	case err := <-failed:
 		return err
@@ -202,6 +230,9 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, l
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	err := srv.Shutdown(draining)
+	if err == nil {
+		err = open.wait(draining) // net/http does not know of sockets
+	}
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		return served
 	}

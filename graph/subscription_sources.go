@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+type openingKey struct{}
+
+// opening takes up what a subscription's resolver has opened. gqlgen wants a channel of it, which would take a goroutine for each
+// subscription, and could tell no error; so the channel stays unused.
+type opening struct{ changes changes }
+
+type eventKey struct{}
+
+// eventOf is the change that a subscription's operation is being executed for, nil elsewhere.
+func eventOf(ctx context.Context) *dynamo.OrderChange {
+	change, _ := ctx.Value(eventKey{}).(*dynamo.OrderChange)
+	return change
+}
+
+// opens opens the source of a subscription's events.
+func (r *Resolver) opens(ctx context.Context, open func(*dynamo.Feed) (*dynamo.Following, error)) (<-chan *dynamo.OrderChange, error) {
+	if r.feed == nil {
+		return nil, errors.Join(dynamo.ErrUnavailable, errors.New("the server has no feed"))
+	}
+	following, err := open(r.feed)
+	if err != nil {
+		return nil, err
+	}
+	ctx.Value(openingKey{}).(*opening).changes = following
+	return make(chan *dynamo.OrderChange), nil
+}
+
+func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
+	order, err := commerce.ParseOrderID(id)
+	if err != nil {
+		return nil, commerce.For("id", err)
+	}
+	behind, err := eventID(after)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.mayFollowOrder(ctx, order); err != nil {
+		return nil, err
+	}
+	return r.opens(ctx, func(f *dynamo.Feed) (*dynamo.Following, error) { return f.Order(ctx, order, behind) })
+}
+
+func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
+	customer, err := commerce.ParseID[commerce.CustomerID](id)
+	if err != nil {
+		return nil, commerce.For("customerId", err)
+	}
+	behind, err := eventID(after)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.mayFollowCustomer(ctx, customer); err != nil {
+		return nil, err
+	}
+	return r.opens(ctx, func(f *dynamo.Feed) (*dynamo.Following, error) { return f.CustomerOrders(ctx, customer, behind) })
+}
+
+func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error) {
+	var to commerce.Status
+	if status != nil {
+		to = *status
+	}
+	return r.opens(ctx, func(f *dynamo.Feed) (*dynamo.Following, error) { return f.OrderStatus(ctx, to) })
+}
+
+// eventID reads the argument after, empty where it is not given.
+func eventID(after *string) (commerce.EventID, error) {
+	if after == nil {
+		return "", nil
+	}
+	id, err := commerce.ParseID[commerce.EventID](*after)
+	if err != nil {
+		return "", commerce.For("after", err)
+	}
+	return id, nil
+}
+
+// updatedOrder is the order that a change is about: as it came with the change, else as it is now.
+func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Order, error) {
+	if change.Order != nil {
+		return change.Order, nil
+	}
+	return orNull(of(ctx).Order(ctx, change.OrderID))
+}
+
+// updateID is the id to go on behind a change with, nil where it has none.
+func updateID(change *dynamo.OrderChange) *string {
+	if change.Event == nil {
+		return nil
+	}
+	return textOrNull(string(change.Event.ID))
+}
+
+// event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
+func (p *plan) event(ctx context.Context, root *selection, change *dynamo.OrderChange) {
+	var read, whole wanted[commerce.OrderID]
+	var came []target[*commerce.Order]
+	for _, f := range root.each() {
+		for _, update := range f.records() {
+			for _, part := range update.each() {
+				switch {
+				case part.Name != "order":
+				case change.Order != nil:
+					came = append(came, target[*commerce.Order]{change.Order, part.records()})
+				case selects(part.records(), "timeline"):
+					whole.add(change.OrderID, part.path, part.records())
+				default:
+					read.add(change.OrderID, part.path, part.records())
+				}
+			}
+		}
+	}
+	if change.Order != nil {
+		p.loaders.PrimeOrders(ctx, []*commerce.Order{change.Order})
+	}
+	start(ctx, &whole, p.loaders.PlanWholeOrders, p.wholeOrders)
+	p.orderRefs(ctx, &read)
+	p.orders(ctx, came)
+}

@@ -1,0 +1,337 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// scripted are changes that are told one after another, then an error.
+type scripted struct {
+	changes []dynamo.OrderChange
+	then    error
+	closed  int
+}
+
+func (s *scripted) Next(ctx context.Context) (dynamo.OrderChange, error) {
+	if len(s.changes) == 0 {
+		if s.then == nil {
+			<-ctx.Done()
+			return dynamo.OrderChange{}, ctx.Err()
+		}
+		return dynamo.OrderChange{}, s.then
+	}
+	next := s.changes[0]
+	s.changes = s.changes[1:]
+	return next, nil
+}
+
+func (s *scripted) Close() { s.closed++ }
+
+// following is a stream of changes that are made up.
+func following(t *testing.T, e *Executor, query string, from *scripted) *Stream {
+	t.Helper()
+	operation, refused := e.admit(withReported(t.Context()), Request{Query: query})
+	if refused != nil {
+		t.Fatal(refused.Errors)
+	}
+	if !e.followed.take(operation.OperationContext) {
+		t.Fatal("no room")
+	}
+	return &Stream{executor: e, operation: operation, changes: from}
+}
+
+const sampleOrder = "01HVMK3P2QRSV8T4X6Y9ZABCD1"
+
+func text(t *testing.T, r Result) string {
+	t.Helper()
+	b, err := json.Marshal(r.Response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// anyOrder is an order of the sample data.
+func anyOrder(t *testing.T, e *Executor) *commerce.Order {
+	t.Helper()
+	got := e.Execute(t.Context(), Request{Query: `{ orders(first: 1) { nodes { id } } }`})
+	var data struct {
+		Orders struct{ Nodes []struct{ ID string } }
+	}
+	if err := json.Unmarshal(got.Data, &data); err != nil || len(data.Orders.Nodes) != 1 {
+		t.Fatal(err, got.Errors)
+	}
+	id := commerce.OrderID(data.Orders.Nodes[0].ID)
+	found, err := e.resolver.store.OrdersByID(t.Context(), []commerce.OrderID{id})
+	if err != nil || found[0].Err != nil {
+		t.Fatal(err)
+	}
+	return found[0].Value
+}
+
+// Each event is an answer of its own. What came along is not read, what did not is, and both are planned.
+func TestEventsAreAnswers(t *testing.T) {
+	e := executor(t, Options{})
+	order := anyOrder(t, e)
+	changed := *order
+	changed.Status = commerce.Cancelled
+	event := &commerce.Event{ID: "01HVMK3P2QRSV8T4X6Y9ZABCDE", OrderID: order.ID, Type: commerce.EventCancelled, At: time.Unix(0, 0).UTC()}
+	for name, c := range map[string]struct {
+		change   dynamo.OrderChange
+		want     string
+		requests int
+	}{
+		"with the order":           {dynamo.OrderChange{OrderID: order.ID, Event: event, Order: &changed}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, event.ID, order.ID, order.CustomerID), 1},
+		"without the order":        {dynamo.OrderChange{OrderID: order.ID, Event: event}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":%q,"customer":{"id":%q}}}}`, event.ID, order.ID, strings.ToUpper(order.Status.String()), order.CustomerID), 2},
+		"without an event":         {dynamo.OrderChange{OrderID: order.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":null,"orderId":%q,"event":null,"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, order.ID, order.CustomerID), 1},
+		"of an order that is gone": {dynamo.OrderChange{OrderID: "01HVMK3P2QRSV8T4X6Y9ZABCDZ"}, `{"u":{"id":null,"orderId":"01HVMK3P2QRSV8T4X6Y9ZABCDZ","event":null,"order":null}}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := &scripted{changes: []dynamo.OrderChange{c.change, c.change}}
+			s := following(t, e, `subscription { u: orderStatusChanged { id orderId event { type } order { status customer { id } } } }`, from)
+			for range 2 {
+				got, more := s.Next(WithExplain(t.Context()))
+				if !more || len(got.Errors) > 0 || string(got.Data) != c.want || got.Outcome != Executed {
+					t.Fatalf("more %v, errors %v, data %s\nwant %s", more, got.Errors, got.Data, c.want)
+				}
+				explained := got.Extensions["explain"].(explanation)
+				if explained.Totals.Requests != c.requests {
+					t.Errorf("%d requests, want %d: each event has loaders of its own", explained.Totals.Requests, c.requests)
+				}
+				for _, r := range explained.Requests {
+					if !strings.HasPrefix(r.Path, "u.order") {
+						t.Errorf("no plan saw %s coming: its path is %q", r.AccessPattern, r.Path)
+					}
+				}
+			}
+			s.Close()
+			if from.closed != 1 || len(e.followed.holds) != 0 || e.followed.left != followedBytes {
+				t.Errorf("closed %d times, %d documents held, %d bytes left", from.closed, len(e.followed.holds), e.followed.left)
+			}
+		})
+	}
+}
+
+// The timeline of an order that came along is read, and an order that is read for its timeline comes whole.
+func TestEventsPlanTimelines(t *testing.T) {
+	e := executor(t, Options{})
+	order := anyOrder(t, e)
+	for _, change := range []dynamo.OrderChange{{OrderID: order.ID, Order: order}, {OrderID: order.ID}} {
+		s := following(t, e, `subscription { orderStatusChanged { order { id timeline(first: 5) { nodes { type } } } } }`, &scripted{changes: []dynamo.OrderChange{change}})
+		got, _ := s.Next(WithExplain(t.Context()))
+		if explained, ok := got.Extensions["explain"].(explanation); !ok || len(got.Errors) > 0 || explained.Totals.Requests != 1 {
+			t.Errorf("%s: want one request", text(t, got))
+		}
+	}
+}
+
+// What goes wrong with one event is an answer with errors, and the stream goes on.
+func TestErrorsOfEvents(t *testing.T) {
+	e := executor(t, Options{Limits: Limits{Requests: 1, Answer: 120}})
+	order := anyOrder(t, executor(t, Options{}))
+	change := dynamo.OrderChange{OrderID: order.ID, Order: order}
+	for name, c := range map[string]struct {
+		query, code, data string
+		path              string
+	}{
+		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, CodeTooManyRequests, "", `["u","order",`},
+		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, CodeAnswerTooLarge, "", ``},
+		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, CodeBadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := following(t, e, c.query, &scripted{changes: []dynamo.OrderChange{change, change}})
+			defer s.Close()
+			for range 2 {
+				got, more := s.Next(t.Context())
+				all := text(t, got)
+				if !more || len(got.Errors) == 0 || got.Errors[0].Extensions["code"] != c.code || got.Outcome != Executed || !strings.Contains(all, c.path) || c.data != "" && string(got.Data) != c.data {
+					t.Errorf("more %v: %s", more, all)
+				}
+			}
+		})
+	}
+}
+
+// Where an update cannot be null, it is the data that are.
+func TestNullReachesTheData(t *testing.T) {
+	e := executor(t, Options{})
+	e.resolver.report = func(context.Context, error) {}
+	s := following(t, e, `subscription { u: orderStatusChanged { orderId } }`, &scripted{})
+	defer s.Close()
+	operation := s.operation.OperationContext
+	ctx := e.begun(t.Context(), operation)
+	got := e.event(ctx, operation, &answerSize{left: 100}, nil)
+	if errs := graphql.GetErrors(ctx); string(got.Data) != "null" || len(errs) != 1 || errs[0].Path.String() != "u" {
+		t.Errorf("data %s, errors %v", got.Data, errs)
+	}
+}
+
+// A stream ends with an error that says how to go on, or with none where its context has ended.
+func TestStreamsEnd(t *testing.T) {
+	e := executor(t, Options{})
+	e.resolver.report = func(context.Context, error) {}
+	for name, c := range map[string]struct {
+		err  error
+		code string
+	}{
+		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), CodeTooSlow}, "broken": {fmt.Errorf("following: %w", dynamo.ErrUnavailable), CodeUnavailable}, "a fault": {errors.New("x"), CodeInternal},
+	} {
+		s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{then: c.err})
+		got, more := s.Next(t.Context())
+		if more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != c.code || got.Outcome != Refused {
+			t.Errorf("%s: more %v, %s", name, more, text(t, got))
+		}
+		if got, more := s.Next(t.Context()); more || len(got.Errors) > 0 {
+			t.Errorf("%s, after the end: more %v, %s", name, more, text(t, got))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{})
+	cancel()
+	if got, more := s.Next(ctx); more || len(got.Errors) > 0 {
+		t.Errorf("its context has ended: more %v, %s", more, text(t, got))
+	}
+}
+
+// Events have room of their own, wait for it, and give it back.
+func TestEventsWaitForRoom(t *testing.T) {
+	e := executor(t, Options{Limits: Limits{ConcurrentCost: 8 * smallCost}})
+	order := anyOrder(t, e)
+	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
+	var taken int64
+	for range 2 { // a fourth of 8
+		n, err := e.events.wait(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken += n
+	}
+	if got := e.Execute(t.Context(), Request{Query: `{ __typename }`}); got.Outcome != Executed {
+		t.Errorf("events keep queries out: %v", got.Errors)
+	}
+	done := make(chan bool)
+	go func() {
+		_, more := s.Next(t.Context())
+		done <- more
+	}()
+	for range 100 {
+		runtime.Gosched()
+	}
+	select {
+	case <-done:
+		t.Fatal("an event was executed without room")
+	default:
+	}
+	e.events.give(taken)
+	if !<-done {
+		t.Error("the event was not told when there was room")
+	}
+	if _, more := s.Next(t.Context()); !more {
+		t.Error("room was not given back")
+	}
+}
+
+// The root of a subscription is one field.
+func TestSubscriptionsFollowOneField(t *testing.T) {
+	e := executor(t, Options{})
+	const id = `id: "` + sampleOrder + `"`
+	for query, valid := range map[string]bool{
+		`subscription { orderUpdated(` + id + `) { id } }`:                                                                          true,
+		`subscription { orderUpdated(` + id + `) { id } ...F } fragment F on Subscription { orderUpdated(` + id + `) { orderId } }`: true,
+		`subscription { ... on Subscription { a: orderStatusChanged { id } } a: orderStatusChanged { orderId } }`:                   true,
+		`subscription { a: orderStatusChanged { id } b: orderStatusChanged { id } }`:                                                false,
+		`subscription { orderStatusChanged { id } orderUpdated(` + id + `) { id } }`:                                                false,
+		`subscription { orderStatusChanged { id } ...F } fragment F on Subscription { b: orderStatusChanged { id } }`:               false,
+		`subscription { __typename }`:                                                                     false,
+		`subscription { ...F } fragment F on Subscription { __typename }`:                                 false,
+		`subscription { t: __typename orderStatusChanged { id } }`:                                        false,
+		`subscription { orderStatusChanged @skip(if: false) { id } }`:                                     false,
+		`subscription($on: Boolean!) { orderStatusChanged @include(if: $on) { id } }`:                     false,
+		`subscription { ... @include(if: true) { orderStatusChanged { id } } }`:                           false,
+		`subscription { ...F @skip(if: false) } fragment F on Subscription { orderStatusChanged { id } }`: false,
+		`subscription { orderStatusChanged { id @skip(if: true) orderId } }`:                              true,
+		`query { __typename }`: true,
+	} {
+		_, refused := e.admit(t.Context(), Request{Query: query, Variables: map[string]any{"on": true}})
+		if (refused == nil) != valid {
+			t.Errorf("%s: %v", query, refused)
+		}
+	}
+}
+
+// A plain request cannot follow anything, and is told what can; a read-only one changes nothing.
+func TestPlainRequestsFollowNothing(t *testing.T) {
+	e := executor(t, Options{})
+	for _, readOnly := range []bool{false, true} {
+		got := e.Execute(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, ReadOnly: readOnly})
+		if got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeBadUserInput || !strings.Contains(got.Errors[0].Message, "text/event-stream") {
+			t.Errorf("outcome %d, %s", got.Outcome, text(t, got))
+		}
+	}
+	if stream, got := e.Start(t.Context(), Request{Query: `mutation { __typename }`, ReadOnly: true}); stream != nil || got.Outcome != NotReadOnly {
+		t.Errorf("a mutation: outcome %d", got.Outcome)
+	}
+	if stream, got := e.Start(t.Context(), Request{Query: `{ customer(id: "cust_01") { name } }`}); stream != nil || string(got.Data) != `{"customer":{"name":"Alice Chen"}}` {
+		t.Errorf("a query: %s", text(t, got))
+	}
+}
+
+// Without a feed there is nothing to follow.
+func TestSubscriptionsNeedAFeed(t *testing.T) {
+	e := executor(t, Options{})
+	var reported []error
+	e.resolver.report = func(_ context.Context, err error) { reported = append(reported, err) }
+	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
+	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeUnavailable || len(reported) != 1 {
+		t.Errorf("%s, reported %v", text(t, got), reported)
+	}
+	if e.followed.left != followedBytes {
+		t.Error("what was not begun holds memory")
+	}
+}
+
+// Documents that subscriptions hold are counted once each, and have a limit together.
+func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
+	e := executor(t, Options{})
+	admitted := func(query string, variables map[string]any) *operation {
+		o, refused := e.admit(t.Context(), Request{Query: query, Variables: variables})
+		if refused != nil {
+			t.Fatal(refused.Errors)
+		}
+		return o
+	}
+	const query = `subscription($id: ID!) { orderUpdated(id: $id) { id } }`
+	first := admitted(query, map[string]any{"id": "a"})
+	if !e.followed.take(first.OperationContext) {
+		t.Fatal("no room from the start")
+	}
+	one := followedBytes - e.followed.left
+	same := admitted(query, map[string]any{"id": "a"})
+	if !e.followed.take(same.OperationContext) || followedBytes-e.followed.left >= 2*one {
+		t.Errorf("a document takes %d bytes, twice %d", one, followedBytes-e.followed.left)
+	}
+	e.followed.left = one - 1
+	other := admitted(query+" ", map[string]any{"id": "a"})
+	if e.followed.take(other.OperationContext) {
+		t.Error("there was room for what is too large")
+	}
+	long := admitted(query, map[string]any{"id": strings.Repeat("a", one)})
+	if e.followed.take(long.OperationContext) {
+		t.Error("there was room for variables that are too large")
+	}
+	e.followed.left = 0
+	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTooManySubscriptions {
+		t.Errorf("%s", text(t, got))
+	}
+}

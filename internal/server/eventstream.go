@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/ordergraph/ordergraph/graph"
+)
+
+// streamed answers a request with a stream of events, one connection for each
+// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). What goes wrong before the stream begins
+// has the status that says so, as with GraphQL's own type; it is told as JSON.
+func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
+	var stream *graph.Stream
+	r, result, refused := h.start(w, r, &stream)
+	if stream != nil {
+		defer h.unsubscribe()
+		defer h.leave()
+		defer stream.Close()
+	}
+	// Errors: a writer without a connection, as in tests, has no deadlines.
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
+	switch {
+	case refused != nil:
+		h.refuse(w, r, refused, typeJSON)
+		return
+	case result.Outcome != graph.Executed:
+		if result.Outcome == graph.NotReadOnly {
+			w.Header().Set("Allow", http.MethodPost)
+		}
+		code := status(result, typeGraphQL)
+		if code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		reply(w, typeJSON, code, encode(result))
+		return
+	}
+	// The time for reading the request is over; what is read from here on is only that the client has gone.
+	_ = control.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if at, ok := expires(ctx); ok {
+		over := time.AfterFunc(time.Until(at), cancel)
+		defer over.Stop()
+	}
+	defer context.AfterFunc(stopping(ctx), cancel)()
+	s := &eventStream{w: w, control: control, limits: h.limits, end: cancel}
+	defer s.stop()
+	w.Header().Set("Content-Type", string(typeEventStream)+"; charset=utf-8")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.WriteHeader(http.StatusOK)
+	if stream == nil {
+		_ = h.event(s, result)
+		_ = s.write("event: complete\ndata:\n\n")
+		return
+	}
+	if s.write(":\n\n") {
+		s.keepAlive()
+		h.follow(ctx, s, stream)
+	}
+}
+
+// start begins what a request asks for, and returns the request in the name of who makes it. Where it is a subscription, it is counted, and
+// so is the connection.
+func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
+	asked, decode, refused := h.asked(w, r, true)
+	if refused != nil {
+		return r, graph.Result{}, refused
+	}
+	r = asked
+	var full *refusal
+	result, refused := h.placed(explaining(r.Context(), r.Header), decode, func(ctx context.Context, request graph.Request) graph.Result {
+		started, result := h.executor.Start(ctx, request)
+		switch {
+		case started == nil:
+			return result
+		case !h.stay():
+			full = tooManyStay()
+		case !h.subscribe():
+			h.leave()
+			full = tooManySubscriptions()
+		}
+		if full != nil {
+			started.Close()
+			return result
+		}
+		*stream = started
+		return result
+	})
+	if full != nil {
+		refused = full
+	}
+	return r, result, refused
+}
+
+// follow tells a subscription's events until it is over, the client has gone, the server stops, or who uses it has no right to any more. Only
+// in the first case the stream is complete, else it breaks off: clients then connect again.
+func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stream) {
+	for {
+		result, more := stream.Next(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if more && h.event(s, result) {
+			continue
+		}
+		if !more {
+			if len(result.Errors) > 0 && !h.event(s, result) {
+				return
+			}
+			s.write("event: complete\ndata:\n\n")
+		}
+		return
+	}
+}
+
+// event writes a result, and tells whether to go on.
+func (h overHTTP) event(s *eventStream, result graph.Result) bool {
+	data := encode(result)
+	if !h.unread.take(len(data)) {
+		instead := busyReading().result()
+		if result.Mutation {
+			instead = mutationDropped()
+		}
+		s.write("event: next\ndata: " + string(encode(instead)) + "\n\nevent: complete\ndata:\n\n")
+		return false
+	}
+	defer h.unread.give(len(data))
+	return s.write("event: next\ndata: ", string(data), "\n\n")
+}
+
+// eventStream is the answer to a request as a stream. It is safe for concurrent use: comments are written while events are waited for.
+type eventStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limits  Limits
+	// end ends the waiting for events.
+	end func()
+
+	mu    sync.Mutex
+	over  bool
+	quiet *time.Timer
+}
+
+// write writes something, and tells whether that went well within the time for answers.
+func (s *eventStream) write(parts ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.limits.AnswerTime))
+	for _, part := range parts {
+		if _, err := s.w.Write([]byte(part)); err != nil {
+			s.over = true
+			s.end()
+			return false
+		}
+	}
+	if err := s.control.Flush(); err != nil {
+		s.over = true
+		s.end()
+		return false
+	}
+	if s.quiet != nil {
+		s.quiet.Reset(s.limits.KeepAlive)
+	}
+	return true
+}
+
+// keepAlive writes comments where nothing else is written for a while, so that proxies do not take the connection for a dead one, and
+// that one that is dead is found out.
+func (s *eventStream) keepAlive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = time.AfterFunc(s.limits.KeepAlive, func() { s.write(":\n\n") })
+}
+
+// stop waits for what is being written: nothing may be once the request's handler has returned.
+func (s *eventStream) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.quiet != nil {
+		s.quiet.Stop()
+	}
+}

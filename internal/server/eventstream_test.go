@@ -1,0 +1,259 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+func listenLocal(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// events are a client's end of a stream of events.
+type events struct {
+	t        testing.TB
+	response *http.Response
+	lines    *bufio.Reader
+	leave    context.CancelFunc
+	comments int
+}
+
+func (l *live) stream(query string) *events {
+	l.t.Helper()
+	e := l.request(http.MethodPost, l.url(), post(query))
+	if e.response.StatusCode != http.StatusOK || e.response.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
+		l.t.Fatalf("status %d, header %v", e.response.StatusCode, e.response.Header)
+	}
+	return e
+}
+
+func (l *live) request(method, url, body string, header ...string) *events {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), guard)
+	l.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { response.Body.Close() })
+	return &events{l.t, response, bufio.NewReader(response.Body), cancel, 0}
+}
+
+// next is the next event, io.EOF where the stream has ended.
+func (e *events) next() (name, data string, err error) {
+	for {
+		line, err := e.lines.ReadString('\n')
+		if err != nil {
+			return name, data, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "" && name != "":
+			return name, data, nil
+		case line == "":
+		case field == "":
+			e.comments++
+		case field == "event":
+			name = value
+		case field == "data":
+			data += value
+		default:
+			e.t.Fatalf("line %q", line)
+		}
+	}
+}
+
+func (e *events) want(name, data string) {
+	e.t.Helper()
+	gotName, gotData, err := e.next()
+	if err != nil || gotName != name || gotData != data {
+		e.t.Fatalf("%q %s, %v, want %q %s", gotName, gotData, err, name, data)
+	}
+}
+
+// Queries are one event, subscriptions many, by GET as by POST.
+func TestEventStreams(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	order := l.place()
+	once := l.stream(alice)
+	once.want("next", aliceAnswer)
+	once.want("complete", "")
+	if _, _, err := once.next(); !errors.Is(err, io.EOF) {
+		t.Errorf("behind complete: %v", err)
+	}
+	done := l.stream(fmt.Sprintf(`mutation { setOrderItem(input: {orderId: %q, sku: "prod_100", quantity: 3}) { userErrors { message } } }`, order))
+	done.want("next", `{"data":{"setOrderItem":{"userErrors":[]}}}`)
+	done.want("complete", "")
+
+	query := fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { items { nodes { quantity } } } } }`, order, l.last(order))
+	byPost := l.stream(query)
+	byGet := l.request(http.MethodGet, "http://"+l.addr+get(query), "")
+	if header := byGet.response.Header; header.Get("Cache-Control") != "no-store" || header.Get("X-Request-Id") == "" || header.Get("Content-Encoding") != "" {
+		t.Errorf("header %v", header)
+	}
+	l.following(2)
+	for quantity := 4; quantity < 7; quantity++ {
+		l.set(order, quantity)
+		for _, e := range []*events{byPost, byGet} {
+			e.want("next", fmt.Sprintf(`{"data":{"orderUpdated":{"order":{"items":{"nodes":[{"quantity":%d}]}}}}}`, quantity))
+		}
+	}
+	byPost.leave()
+	l.following(1)
+	byGet.leave()
+	l.settled()
+	l.log.checkEmpty(t)
+}
+
+// What is refused before the stream begins is told with a status, in JSON.
+func TestEventStreamsThatAreRefused(t *testing.T) {
+	l := newLive(t, server.Limits{Subscriptions: 1})
+	const follow = `subscription { orderStatusChanged { id } }`
+	for name, c := range map[string]struct {
+		events *events
+		status int
+		code   string
+	}{
+		"an unknown order":  {l.request(http.MethodPost, l.url(), post(`subscription { orderUpdated(id: "01HVMK3P2QRSV8T4X6Y9ZABCDZ") { id } }`)), http.StatusBadRequest, "NOT_FOUND"},
+		"a bad document":    {l.request(http.MethodPost, l.url(), post(`{`)), http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a mutation by GET": {l.request(http.MethodGet, "http://"+l.addr+get(`mutation { __typename }`), ""), http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED"},
+		"a forged GET":      {l.request(http.MethodGet, "http://"+l.addr+get(follow), "", "Origin", "https://evil.example"), http.StatusForbidden, "CSRF_PREVENTED"},
+		"no JSON":           {l.request(http.MethodPost, l.url(), `{`), http.StatusBadRequest, "BAD_REQUEST"},
+		"DELETE":            {l.request(http.MethodDelete, l.url(), ""), http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED"},
+	} {
+		t.Run(name, func(t *testing.T) { c.events.refused(t, c.status, c.code) })
+	}
+	first := l.stream(follow)
+	l.following(1)
+	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "TOO_MANY_SUBSCRIPTIONS")
+	first.leave()
+	l.settled()
+	// Without a feed there is nothing to follow now.
+	h, _ := newHandler(t, sampleThrough(t, direct), 12, server.Options{})
+	unfed := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "UNAVAILABLE")
+}
+
+func (e *events) refused(t *testing.T, status int, code string) {
+	t.Helper()
+	body, err := io.ReadAll(e.response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	w.Code = e.response.StatusCode
+	w.Body.Write(body)
+	for name, values := range e.response.Header {
+		w.Header()[name] = values
+	}
+	check(t, w, status, code, asJSON)
+	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+		t.Error("nobody is told when to come back")
+	}
+}
+
+// A plain request that subscribes is told what can.
+func TestSubscriptionsNeedAStream(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	const follow = `subscription { orderStatusChanged { id } }`
+	l.request(http.MethodPost, l.url(), post(follow), "Accept", asGraphQL).told(t)
+	l.request(http.MethodGet, "http://"+l.addr+get(follow), "", "Accept", asGraphQL).told(t)
+}
+
+func (e *events) told(t *testing.T) {
+	t.Helper()
+	body, err := io.ReadAll(e.response.Body)
+	if err != nil || e.response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "text/event-stream") || !strings.Contains(string(body), "BAD_USER_INPUT") {
+		t.Errorf("status %d, %s, %v", e.response.StatusCode, body, err)
+	}
+}
+
+// Where nothing happens, comments show that the connection is alive; the time limits of requests do not end it.
+func TestEventStreamsAreKeptAlive(t *testing.T) {
+	l := newLive(t, server.Limits{KeepAlive: 5 * time.Millisecond, HeaderTime: 20 * time.Millisecond, BodyTime: 20 * time.Millisecond, RequestTime: 20 * time.Millisecond, AnswerTime: time.Second})
+	order := l.place()
+	byPost := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { orderId } }`, order, l.last(order)))
+	byGet := l.request(http.MethodGet, "http://"+l.addr+get(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { orderId } }`, order, l.last(order))), "")
+	l.following(2)
+	for _, e := range []*events{byPost, byGet} {
+		for e.comments < 30 { // more than 100 ms
+			line, err := e.lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(line, ":") {
+				e.comments++
+			}
+		}
+	}
+	l.set(order, 2)
+	for _, e := range []*events{byPost, byGet} {
+		e.want("next", fmt.Sprintf(`{"data":{"orderUpdated":{"orderId":%q}}}`, order))
+	}
+}
+
+// A stream that the feed has given up ends with the reason.
+func TestEventStreamsThatAreTooSlow(t *testing.T) {
+	l := newLiveWith(t, server.Limits{AnswerTime: guard}, dynamo.FeedOptions{Buffer: 4})
+	order := l.place()
+	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	l.following(1)
+	for n := 0; l.feed.Followers() > 0 && n < 50_000; n++ {
+		l.set(order, n%90+2)
+	}
+	for {
+		name, data, err := e.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "next" && strings.Contains(data, "TOO_SLOW") {
+			break
+		}
+	}
+	e.want("complete", "")
+}
+
+// A client that reads nothing is cut.
+func TestEventStreamsThatAreNotRead(t *testing.T) {
+	l := newLive(t, server.Limits{AnswerTime: time.Second})
+	order := l.place()
+	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	l.following(1)
+	for n := 0; l.feed.Followers() > 0; n++ {
+		if n > 50_000 {
+			t.Fatal("it is not cut")
+		}
+		l.set(order, n%90+2)
+	}
+	l.settled()
+}

@@ -1,0 +1,672 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/coder/websocket"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// live is a server with a feed, on the sample data.
+type live struct {
+	t     testing.TB
+	addr  string
+	store *dynamo.Store
+	feed  *dynamo.Feed
+	log   *journal
+}
+
+func newLive(t testing.TB, limits server.Limits, opts ...func(*server.Options)) *live {
+	t.Helper()
+	return newLiveWith(t, limits, dynamo.FeedOptions{}, opts...)
+}
+
+func newLiveWith(t testing.TB, limits server.Limits, feed dynamo.FeedOptions, opts ...func(*server.Options)) *live {
+	t.Helper()
+	return newLiveOn(t, embedded.New().Client(), limits, feed, opts...)
+}
+
+func newLiveOn(t testing.TB, db *dynamodb.Client, limits server.Limits, feed dynamo.FeedOptions, opts ...func(*server.Options)) *live {
+	t.Helper()
+	l := &live{t: t, store: storetest.Sample(t, db)}
+	l.feed = storetest.Feed(t, db, l.store, feed)
+	o := server.Options{Limits: limits, Graph: graph.Options{Feed: l.feed}}
+	for _, change := range opts {
+		change(&o)
+	}
+	var h http.Handler
+	h, l.log = newHandler(t, l.store, slog.LevelInfo, o)
+	l.addr = listenTCP(t, h, limits)
+	return l
+}
+
+func (l *live) url() string { return "http://" + l.addr + server.PathGraphQL }
+
+// place places an order of the customer cust_01, and returns its id.
+func (l *live) place() commerce.OrderID {
+	l.t.Helper()
+	order, err := l.store.PlaceOrder(context.Background(), dynamo.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return order.ID
+}
+
+// set changes how many pieces an order has.
+func (l *live) set(id commerce.OrderID, quantity int) {
+	l.t.Helper()
+	if _, err := l.store.SetOrderItem(context.Background(), dynamo.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "prod_100", Quantity: quantity}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// last is the id of an order's last event. Who subscribes without it follows from a moment on that cannot be seen from here.
+func (l *live) last(id commerce.OrderID) commerce.EventID {
+	l.t.Helper()
+	page, err := l.store.Consistent().Timeline(context.Background(), id, dynamo.Page{Limit: 1000})
+	if err != nil || len(page.Items) == 0 {
+		l.t.Fatal(err)
+	}
+	return page.Items[len(page.Items)-1].ID
+}
+
+// settled waits until nobody follows anything.
+func (l *live) settled() {
+	l.t.Helper()
+	deadline := time.Now().Add(guard)
+	for l.feed.Followers() > 0 {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%d still follow", l.feed.Followers())
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// following waits until so many follow something.
+func (l *live) following(n int) {
+	l.t.Helper()
+	deadline := time.Now().Add(guard)
+	for l.feed.Followers() != n {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%d follow, want %d", l.feed.Followers(), n)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// peer is a client's end of a socket.
+type peer struct {
+	t    testing.TB
+	conn *websocket.Conn
+	ctx  context.Context
+}
+
+// frame is a message, either way.
+type frame struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+func (l *live) dial(header ...string) *peer {
+	l.t.Helper()
+	return l.dialAs([]string{"graphql-transport-ws"}, header...)
+}
+
+func (l *live) dialAs(protocols []string, header ...string) *peer {
+	l.t.Helper()
+	w, status, err := l.tryDial(protocols, header...)
+	if err != nil {
+		l.t.Fatalf("status %d: %v", status, err)
+	}
+	return w
+}
+
+func (l *live) tryDial(protocols []string, header ...string) (*peer, int, error) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), guard)
+	l.t.Cleanup(cancel)
+	h := http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	conn, response, err := websocket.Dial(ctx, l.url(), &websocket.DialOptions{Subprotocols: protocols, HTTPHeader: h})
+	if err != nil {
+		if response == nil {
+			return nil, 0, err
+		}
+		return nil, response.StatusCode, err
+	}
+	conn.SetReadLimit(-1)
+	l.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &peer{t: l.t, conn: conn, ctx: ctx}, response.StatusCode, nil
+}
+
+// open is a socket that is acknowledged.
+func (l *live) open(header ...string) *peer {
+	l.t.Helper()
+	w := l.dial(header...)
+	w.send(frame{Type: "connection_init"})
+	w.want("connection_ack", "")
+	return w
+}
+
+func (w *peer) send(f frame) {
+	w.t.Helper()
+	text, err := json.Marshal(f)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.text(string(text))
+}
+
+func (w *peer) text(s string) {
+	w.t.Helper()
+	if err := w.conn.Write(w.ctx, websocket.MessageText, []byte(s)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *peer) subscribe(id, query string) {
+	w.t.Helper()
+	w.send(frame{ID: id, Type: "subscribe", Payload: json.RawMessage(post(query))})
+}
+
+func (w *peer) receive() frame {
+	w.t.Helper()
+	_, text, err := w.conn.Read(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var f frame
+	if err := json.Unmarshal(text, &f); err != nil {
+		w.t.Fatalf("%v: %s", err, text)
+	}
+	return f
+}
+
+// want receives a message and checks its type and its operation's id.
+func (w *peer) want(kind, id string) frame {
+	w.t.Helper()
+	f := w.receive()
+	if f.Type != kind || f.ID != id {
+		w.t.Fatalf("got %s %q %s, want %s %q", f.Type, f.ID, f.Payload, kind, id)
+	}
+	return f
+}
+
+// closed waits until the socket is closed and checks how.
+func (w *peer) closed(code websocket.StatusCode) {
+	w.t.Helper()
+	for {
+		_, text, err := w.conn.Read(w.ctx)
+		if err == nil {
+			continue
+		}
+		if got := websocket.CloseStatus(err); got != code {
+			w.t.Errorf("closed with %d (%v, before it %s), want %d", got, err, text, code)
+		}
+		return
+	}
+}
+
+// codes are the codes of the errors in a message of type error.
+func codes(t testing.TB, f frame) string {
+	t.Helper()
+	var errs []struct {
+		Message    string
+		Extensions struct{ Code string }
+	}
+	if err := json.Unmarshal(f.Payload, &errs); err != nil || len(errs) == 0 {
+		t.Fatalf("%v: %s", err, f.Payload)
+	}
+	all := make([]string, len(errs))
+	for i, e := range errs {
+		all[i] = e.Extensions.Code
+	}
+	return strings.Join(all, " ")
+}
+
+// Queries, mutations and subscriptions go over one socket, several at once.
+func TestSockets(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	order := l.place()
+	w := l.open()
+	w.subscribe("q", alice)
+	if got := w.want("next", "q"); string(got.Payload) != aliceAnswer {
+		t.Errorf("%s", got.Payload)
+	}
+	w.want("complete", "q")
+
+	w.subscribe("one", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { orderId event { type } order { items { nodes { quantity } } } } }`, order, l.last(order)))
+	w.subscribe("all", fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01", after: %q) { id orderId } }`, l.last(order)))
+	l.following(2)
+	w.send(frame{ID: "m", Type: "subscribe", Payload: json.RawMessage(post(fmt.Sprintf(`mutation { setOrderItem(input: {orderId: %q, sku: "prod_100", quantity: 3}) { userErrors { message } } }`, order)))})
+	got := map[string][]string{}
+	for range 4 { // in whatever order
+		f := w.receive()
+		got[f.ID] = append(got[f.ID], f.Type+" "+string(f.Payload))
+	}
+	if len(got["m"]) != 2 || got["m"][0] != `next {"data":{"setOrderItem":{"userErrors":[]}}}` || got["m"][1] != "complete " {
+		t.Errorf("the mutation: %v", got["m"])
+	}
+	if want := fmt.Sprintf(`next {"data":{"orderUpdated":{"orderId":%q,"event":{"type":"ITEM_SET"},"order":{"items":{"nodes":[{"quantity":3}]}}}}}`, order); len(got["one"]) != 1 || got["one"][0] != want {
+		t.Errorf("the order: %v, want %s", got["one"], want)
+	}
+	if len(got["all"]) != 1 || !strings.Contains(got["all"][0], string(order)) {
+		t.Errorf("the customer: %v", got["all"])
+	}
+	// What the client completes is told nothing more, and its id can be used again.
+	w.send(frame{ID: "all", Type: "complete"})
+	l.following(1)
+	w.subscribe("all", alice)
+	w.want("next", "all")
+	w.want("complete", "all")
+	l.set(order, 4)
+	w.want("next", "one")
+	_ = w.conn.Close(websocket.StatusNormalClosure, "")
+	l.settled()
+	l.log.checkEmpty(t)
+}
+
+// With after a subscription goes on behind an update, with none missing and none twice.
+func TestSocketsResume(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	order := l.place()
+	subscription := func(after string) string {
+		return fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01"%s) { id order { items { nodes { quantity } } } } }`, after)
+	}
+	w := l.open()
+	w.subscribe("1", subscription(fmt.Sprintf(", after: %q", l.last(order))))
+	l.following(1)
+	l.set(order, 2)
+	var last struct {
+		Data struct{ CustomerOrders struct{ ID string } }
+	}
+	if err := json.Unmarshal(w.want("next", "1").Payload, &last); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.conn.CloseNow()
+	l.settled()
+	for quantity := 3; quantity <= 5; quantity++ {
+		l.set(order, quantity)
+	}
+	w = l.open()
+	w.subscribe("2", subscription(fmt.Sprintf(", after: %q", last.Data.CustomerOrders.ID)))
+	seen := map[string]bool{last.Data.CustomerOrders.ID: true}
+	for range 3 {
+		if err := json.Unmarshal(w.want("next", "2").Payload, &last); err != nil {
+			t.Fatal(err)
+		}
+		seen[last.Data.CustomerOrders.ID] = true
+	}
+	l.set(order, 6)
+	if got := w.want("next", "2"); !strings.Contains(string(got.Payload), `"quantity":6`) || len(seen) != 4 {
+		t.Errorf("%s, %v", got.Payload, seen)
+	}
+}
+
+// What cannot be followed is an error of its operation, with a code; the socket stays.
+func TestSubscriptionsThatAreRefused(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	mine, other := l.place(), l.place()
+	page, err := l.store.Timeline(context.Background(), other, dynamo.Page{Limit: 1})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatal(err)
+	}
+	w := l.open()
+	for query, code := range map[string]string{
+		`subscription { orderUpdated(id: "01HVMK3P2QRSV8T4X6Y9ZABCDZ") { id } }`:                             "NOT_FOUND",
+		`subscription { customerOrders(customerId: "nobody") { id } }`:                                       "NOT_FOUND",
+		`subscription { orderUpdated(id: "x") { id } }`:                                                      "BAD_USER_INPUT",
+		`subscription { customerOrders(customerId: "#") { id } }`:                                            "BAD_USER_INPUT",
+		fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id } }`, mine, page.Items[0].ID):       "BAD_USER_INPUT",
+		fmt.Sprintf(`subscription { orderUpdated(id: %q, after: "#") { id } }`, mine):                        "BAD_USER_INPUT",
+		fmt.Sprintf(`subscription { customerOrders(customerId: "c1", after: %q) { id } }`, page.Items[0].ID): "BAD_USER_INPUT",
+		`subscription { nonsense { id } }`:                                                                   "BAD_USER_INPUT",
+		`subscription { a: orderStatusChanged { id } b: orderStatusChanged { id } }`:                         "BAD_USER_INPUT",
+		`{`: "BAD_USER_INPUT",
+	} {
+		w.subscribe("x", query)
+		if got := codes(t, w.want("error", "x")); got != code {
+			t.Errorf("%s: %s, want %s", query, got, code)
+		}
+	}
+	w.send(frame{ID: "x", Type: "subscribe", Payload: json.RawMessage(`{"query": 1}`)})
+	if got := codes(t, w.want("error", "x")); got != "BAD_REQUEST" {
+		t.Errorf("no request: %s", got)
+	}
+	l.settled()
+	w.subscribe("x", alice)
+	w.want("next", "x")
+	l.log.checkEmpty(t)
+}
+
+// Each way to break the protocol closes the socket with the code for it.
+func TestSocketsAreClosedWithACode(t *testing.T) {
+	l := newLive(t, server.Limits{Body: 2000})
+	open := []string{`{"type":"connection_init"}`}
+	following := []string{open[0], `{"id":"a","type":"subscribe","payload":{"query":"subscription { orderStatusChanged { id } }"}}`}
+	for name, c := range map[string]struct {
+		messages []string
+		code     websocket.StatusCode
+	}{
+		"no JSON":                    {[]string{`nonsense`}, 4400},
+		"no type":                    {[]string{`{}`}, 4400},
+		"a type that is none":        {[]string{`{"type":"start"}`}, 4400},
+		"an answer's type":           {[]string{`{"type":"next","id":"a"}`}, 4400},
+		"a list":                     {[]string{`[]`}, 4400},
+		"init with a text":           {[]string{`{"type":"connection_init","payload":"x"}`}, 4400},
+		"an id that is no text":      {append(open, `{"id":1,"type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},
+		"no id":                      {append(open, `{"type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},
+		"an empty id":                {append(open, `{"id":"","type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},
+		"a long id":                  {append(open, `{"id":"`+strings.Repeat("a", 257)+`","type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},
+		"no payload":                 {append(open, `{"id":"a","type":"subscribe"}`), 4400},
+		"complete without an id":     {append(open, `{"type":"complete"}`), 4400},
+		"subscribe first":            {following[1:], 4401},
+		"two Authorizations":         {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer a","authorization":"Bearer b"}}`}, 4403},
+		"a number as Authorization":  {[]string{`{"type":"connection_init","payload":{"Authorization":1}}`}, 4403},
+		"the same id twice":          {append(following, following[1]), 4409},
+		"the same long id twice":     {append(open, strings.Replace(following[1], `"a"`, `"`+strings.Repeat("ä", 128)+`"`, 1), strings.Replace(following[1], `"a"`, `"`+strings.Repeat("ä", 128)+`"`, 1)), 4409},
+		"init twice":                 {append(open, open[0]), 4429},
+		"a message that is too long": {append(open, `{"type":"ping","payload":{"a":"`+strings.Repeat("a", 3000)+`"}}`), websocket.StatusMessageTooBig},
+		"a message with many values": {append(open, `{"type":"ping","payload":[`+strings.Repeat("1,", 900)+`1]}`), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := l.dial()
+			for _, m := range c.messages {
+				w.text(m)
+			}
+			if c.code == 0 {
+				w.want("connection_ack", "")
+				w.want("pong", "")
+				return
+			}
+			w.closed(c.code)
+		})
+	}
+	t.Run("bytes", func(t *testing.T) {
+		w := l.dial()
+		if err := w.conn.Write(w.ctx, websocket.MessageBinary, []byte(`{"type":"connection_init"}`)); err != nil {
+			t.Fatal(err)
+		}
+		w.closed(4400)
+	})
+	for _, protocols := range [][]string{nil, {"graphql-ws"}, {"a", "b"}} {
+		l.dialAs(protocols).closed(4406)
+	}
+	if w := l.dialAs([]string{"graphql-ws", "graphql-transport-ws"}); w.conn.Subprotocol() != "graphql-transport-ws" {
+		t.Errorf("speaks %q", w.conn.Subprotocol())
+	}
+	l.settled()
+	l.log.checkEmpty(t)
+}
+
+// Who does not say who it is, or is no longer there, takes no place for long.
+func TestSocketsThatAreSilent(t *testing.T) {
+	l := newLive(t, server.Limits{InitTime: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond})
+	l.dial().closed(4408)
+	w := l.open()
+	w.subscribe("a", `subscription { orderStatusChanged { id } }`)
+	for range 3 { // who answers stays
+		w.want("ping", "")
+		w.send(frame{Type: "pong"})
+	}
+	w.send(frame{Type: "ping", Payload: json.RawMessage(`{"a":1}`)})
+	for {
+		f := w.receive()
+		if f.Type == "ping" {
+			w.send(frame{Type: "pong"})
+			continue
+		}
+		if f.Type != "pong" || string(f.Payload) != `{"a":1}` {
+			t.Errorf("%v", f)
+		}
+		break
+	}
+	w.closed(-1) // it answers no more
+	l.settled()
+	l.log.checkEmpty(t)
+}
+
+// A page of another site opens no socket, unless its origin may.
+func TestSocketsOfOtherSites(t *testing.T) {
+	l := newLive(t, server.Limits{}, func(o *server.Options) { o.Origins = []string{"https://shop.example", "https://*.trusted.example"} })
+	for origin, allowed := range map[string]bool{
+		"": true, "http://" + l.addr: true, "https://" + l.addr: true, "https://shop.example": true, "https://SHOP.example": true, "https://a.trusted.example": true,
+		"https://evil.example": false, "https://shop.example.evil": false, "http://shop.example": false, "null": false, l.addr: false, "https://trusted.example": false,
+		"http://" + l.addr + ".evil.example": false, "http://evil.example/" + l.addr: false,
+	} {
+		var header []string
+		if origin != "" {
+			header = []string{"Origin", origin}
+		}
+		_, status, err := l.tryDial([]string{"graphql-transport-ws"}, header...)
+		if (err == nil) != allowed || !allowed && status != http.StatusForbidden {
+			t.Errorf("%q: status %d, %v", origin, status, err)
+		}
+	}
+	closed := newLive(t, server.Limits{})
+	if _, status, err := closed.tryDial([]string{"graphql-transport-ws"}, "Origin", "https://shop.example"); err == nil || status != http.StatusForbidden {
+		t.Errorf("without origins: status %d, %v", status, err)
+	}
+}
+
+// Operations have a limit for each socket and in all, and so have the connections that stay.
+func TestLimitsOfSockets(t *testing.T) {
+	const follow = `subscription { orderStatusChanged { id } }`
+	l := newLive(t, server.Limits{SocketSubscriptions: 2, Subscriptions: 3, Connections: 8})
+	w := l.open()
+	for i := range 2 {
+		w.subscribe(fmt.Sprint(i), follow)
+	}
+	w.subscribe("2", follow)
+	if got := codes(t, w.want("error", "2")); got != "TOO_MANY_SUBSCRIPTIONS" {
+		t.Errorf("on one socket: %s", got)
+	}
+	other := l.open()
+	other.subscribe("a", follow)
+	l.following(3)
+	other.subscribe("b", follow)
+	if got := codes(t, other.want("error", "b")); got != "TOO_MANY_SUBSCRIPTIONS" {
+		t.Errorf("in all: %s", got)
+	}
+	_ = w.conn.Close(websocket.StatusNormalClosure, "")
+	l.following(1)
+	other.subscribe("b", follow)
+	l.following(2)
+	for range 5 { // of six
+		l.open()
+	}
+	if _, status, err := l.tryDial([]string{"graphql-transport-ws"}); err == nil || status != http.StatusServiceUnavailable {
+		t.Errorf("more sockets than three quarters of the connections: status %d, %v", status, err)
+	}
+	// There is room for requests all the same.
+	response, err := http.Post(l.url(), "application/json", strings.NewReader(post(alice)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("status %d", response.StatusCode)
+	}
+}
+
+// What is worked on at once is bounded also on sockets.
+func TestSocketsShareThePlaces(t *testing.T) {
+	b := block()
+	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Limits: server.Limits{Concurrent: 1}})
+	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	w := l.open()
+	w.subscribe("1", alice)
+	<-b.arrived
+	w.subscribe("2", alice)
+	if got := codes(t, w.want("error", "2")); got != "OVERLOADED" {
+		t.Errorf("%s", got)
+	}
+	close(b.release)
+	w.want("next", "1")
+	w.want("complete", "1")
+}
+
+// bulky are fields of an update that make it 20 kB, so that a connection that is not read soon takes no more.
+func bulky() string {
+	var fields strings.Builder
+	for i := range 90 {
+		fmt.Fprintf(&fields, " %s%d: orderId", strings.Repeat("a", 190), i)
+	}
+	return fields.String()
+}
+
+// A client that reads too slowly is told so where it still can be, and goes on with after.
+func TestFollowersThatAreTooSlow(t *testing.T) {
+	l := newLiveWith(t, server.Limits{AnswerTime: guard}, dynamo.FeedOptions{Buffer: 4})
+	order := l.place()
+	w := l.open()
+	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	l.following(1)
+	n := 0
+	for ; l.feed.Followers() > 0 && n < 20_000; n++ {
+		l.set(order, n%90+2)
+	}
+	if l.feed.Followers() > 0 {
+		t.Fatalf("after %d changes nobody was cut", n)
+	}
+	for {
+		f := w.receive()
+		if f.Type == "error" {
+			if got := codes(t, f); got != "TOO_SLOW" {
+				t.Errorf("%s", got)
+			}
+			break
+		}
+	}
+	w.subscribe("a", alice)
+	w.want("next", "a")
+}
+
+// A client that reads nothing is cut; others are told everything.
+func TestClientsThatReadNothing(t *testing.T) {
+	l := newLive(t, server.Limits{AnswerTime: time.Second})
+	order := l.place()
+	slow, quick := l.open(), l.open()
+	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), bulky()))
+	l.following(1)
+	quick.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { items { nodes { quantity } } } } }`, order, l.last(order)))
+	l.following(2)
+	n := 0
+	for ; l.feed.Followers() > 1 && n < 50_000; n++ {
+		l.set(order, n%90+2)
+		if got := quick.want("next", "a"); !strings.Contains(string(got.Payload), fmt.Sprintf(`"quantity":%d}`, n%90+2)) {
+			t.Fatalf("%s", got.Payload)
+		}
+	}
+	if l.feed.Followers() != 1 {
+		t.Errorf("after %d changes %d follow", n, l.feed.Followers())
+	}
+}
+
+// When the server stops, sockets and streams are closed, and Serve returns.
+func TestServeClosesSockets(t *testing.T) {
+	db := embedded.New().Client()
+	store := storetest.Sample(t, db)
+	feed := storetest.Feed(t, db, store, dynamo.FeedOptions{})
+	h, _ := newHandler(t, store, slog.LevelInfo, server.Options{Graph: graph.Options{Feed: feed}})
+	ctx, stop := context.WithCancel(context.Background())
+	listener := listenLocal(t)
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(ctx, listener, h, server.Limits{}, slog.New(slog.DiscardHandler))
+	}()
+	l := &live{t: t, addr: listener.Addr().String(), store: store, feed: feed}
+	w, silent := l.open(), l.dial()
+	w.subscribe("a", `subscription { orderStatusChanged { id } }`)
+	events := l.stream(`subscription { orderStatusChanged { id } }`)
+	l.following(2)
+	stop()
+	w.closed(websocket.StatusGoingAway)
+	silent.closed(websocket.StatusGoingAway)
+	if name, _, err := events.next(); err == nil {
+		t.Errorf("the stream goes on with %q", name)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	l.settled()
+}
+
+// What panics ends its operation with INTERNAL, and no more.
+func TestPanicsOnSockets(t *testing.T) {
+	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{})
+	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	w := l.open()
+	w.subscribe("a", alice)
+	got := w.want("next", "a")
+	if !strings.Contains(string(got.Payload), "INTERNAL") || strings.Contains(string(got.Payload), "secret") {
+		t.Errorf("%s", got.Payload)
+	}
+	w.want("complete", "a")
+	if log := j.entries(t); len(log) != 1 || log[0]["requestId"] == "" {
+		t.Errorf("%v", log)
+	}
+}
+
+// An upgrade that is none is answered by HTTP.
+func TestUpgradesThatAreNone(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	for name, header := range map[string][]string{
+		"no key":          {"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"},
+		"another version": {"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "8", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="},
+	} {
+		r, err := http.NewRequest(http.MethodGet, l.url(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode < 400 || response.StatusCode >= 500 {
+			t.Errorf("%s: status %d", name, response.StatusCode)
+		}
+	}
+}
+
+// An event is explained to those who ask for it, by a header or as connection_init can say it.
+func TestEventsAreExplained(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	order := l.place()
+	byHeader := l.open("X-Ordergraph-Explain", "true")
+	byPayload := l.dial()
+	byPayload.text(`{"type":"connection_init","payload":{"x-ordergraph-explain":true}}`)
+	byPayload.want("connection_ack", "")
+	not := l.open()
+	for i, w := range []*peer{byHeader, byPayload, not} {
+		w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { customer { name } } } }`, order, l.last(order)))
+		l.following(i + 1)
+	}
+	l.set(order, 2)
+	for i, w := range []*peer{byHeader, byPayload, not} {
+		if got := w.want("next", "a"); strings.Contains(string(got.Payload), `"explain"`) != (i < 2) {
+			t.Errorf("%d: %s", i, got.Payload)
+		}
+	}
+}

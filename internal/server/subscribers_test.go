@@ -1,0 +1,142 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// What subscribers may take that wait, in bytes, heap and stacks, the client's end of each connection included: several times
+// what was measured (docs/subscriptions.md).
+const (
+	mostPerSocket       = 100 << 10
+	mostPerSubscription = 20 << 10
+)
+
+// sitting is a client's end of a socket that takes little memory: it knows just as much of the protocol as it needs, and reads nothing by itself.
+type sitting struct {
+	conn  net.Conn
+	lines *bufio.Reader
+}
+
+func (l *live) sit() sitting {
+	l.t.Helper()
+	conn, err := net.Dial("tcp", l.addr)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(10 * guard)); err != nil {
+		l.t.Fatal(err)
+	}
+	s := sitting{conn, bufio.NewReaderSize(conn, 512)}
+	if _, err := io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"); err != nil {
+		l.t.Fatal(err)
+	}
+	response, err := http.ReadResponse(s.lines, nil)
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
+		l.t.Fatal(response, err)
+	}
+	s.write(l.t, `{"type":"connection_init"}`)
+	if got := s.read(l.t); got != `{"type":"connection_ack"}` {
+		l.t.Fatal(got)
+	}
+	return s
+}
+
+// write writes a message of less than 64 KB, masked with zeros.
+func (s sitting) write(t testing.TB, text string) {
+	t.Helper()
+	frame := []byte{0x81, 0x80 | 126, byte(len(text) >> 8), byte(len(text)), 0, 0, 0, 0}
+	if _, err := s.conn.Write(append(frame, text...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read reads a message.
+func (s sitting) read(t testing.TB) string {
+	t.Helper()
+	var head [2]byte
+	if _, err := io.ReadFull(s.lines, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	length := int(head[1])
+	if length == 126 {
+		if _, err := io.ReadFull(s.lines, head[:]); err != nil {
+			t.Fatal(err)
+		}
+		length = int(head[0])<<8 | int(head[1])
+	}
+	text := make([]byte, length)
+	if _, err := io.ReadFull(s.lines, text); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// held is what the process holds: heap and stacks, in bytes.
+func held() int {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+// Subscribers who wait take little memory, all are told, and nothing is left when they are gone.
+func TestManySubscribers(t *testing.T) {
+	for name, c := range map[string]struct{ sockets, each int }{
+		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(5000), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLive(t, server.Limits{Connections: 10_000, KeepAlive: time.Hour})
+			l.sit() // whatever is made once
+			before, goroutines := held(), runtime.NumGoroutine()
+			all := make([]sitting, c.sockets)
+			for i := range all {
+				all[i] = l.sit()
+				for n := range c.each {
+					all[i].write(t, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":"subscription($to: OrderStatus) { orderStatusChanged(status: $to) { id orderId } }","variables":{"to":"PENDING"}}}`, n))
+				}
+			}
+			l.following(c.sockets * c.each)
+			grown, subscribers := held()-before, c.sockets*c.each
+			most := c.sockets*mostPerSocket + subscribers*mostPerSubscription
+			t.Logf("%d subscribers on %d sockets take %d KB, %d bytes each, and %d goroutines", subscribers, c.sockets, grown>>10, grown/subscribers, runtime.NumGoroutine()-goroutines)
+			if grown > most {
+				t.Errorf("that is more than %d KB", most>>10)
+			}
+			order := l.place()
+			for _, s := range all {
+				for range c.each {
+					if got := s.read(t); !strings.Contains(got, `"type":"next"`) || !strings.Contains(got, string(order)) {
+						t.Fatal(got)
+					}
+				}
+			}
+			for _, s := range all {
+				_ = s.conn.Close()
+			}
+			l.settled()
+			for deadline := time.Now().Add(guard); runtime.NumGoroutine() > goroutines; {
+				if time.Now().After(deadline) {
+					stacks := make([]byte, 1<<16)
+					t.Fatalf("%d goroutines are left of %d more than before:\n%s", runtime.NumGoroutine(), runtime.NumGoroutine()-goroutines, stacks[:runtime.Stack(stacks, true)])
+				}
+				<-time.After(time.Millisecond)
+			}
+			if left := held() - before; left > most/10 {
+				t.Errorf("%d KB are left of %d KB", left>>10, grown>>10)
+			}
+		})
+	}
+}

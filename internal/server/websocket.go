@@ -1,0 +1,558 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph"
+)
+
+// subprotocol is the only one that is spoken here (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
+const subprotocol = "graphql-transport-ws"
+
+// Codes that sockets are closed with, by the protocol.
+const (
+	closeBadMessage    websocket.StatusCode = 4400
+	closeUnauthorized  websocket.StatusCode = 4401
+	closeForbidden     websocket.StatusCode = 4403
+	closeSubprotocol   websocket.StatusCode = 4406
+	closeInitTimeout   websocket.StatusCode = 4408
+	closeDuplicate     websocket.StatusCode = 4409
+	closeInitTwice     websocket.StatusCode = 4429
+	closeGoingAway                          = websocket.StatusGoingAway
+	closeInternalError                      = websocket.StatusInternalError
+	closeTryAgainLater                      = websocket.StatusTryAgainLater
+)
+
+// Types of messages.
+const (
+	messageInit      = "connection_init"
+	messageAck       = "connection_ack"
+	messagePing      = "ping"
+	messagePong      = "pong"
+	messageSubscribe = "subscribe"
+	messageNext      = "next"
+	messageError     = "error"
+	messageComplete  = "complete"
+)
+
+// parameterHeaders are headers that connection_init can have in its payload as well, as browsers cannot send any with an upgrade.
+var parameterHeaders = [...]string{"Authorization", ExplainHeader}
+
+// maxOperationID is how long the id of an operation can be, in bytes: it stands in each message of the operation.
+const maxOperationID = 256
+
+// upgrades tells whether a request wants to become a socket. What else is wrong with it, websocket.Accept tells.
+func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
+
+// overWebSocket serves GraphQL over WebSocket. What it shares with HTTP are the executor, the places of what is worked on, and the
+// room for long messages.
+type overWebSocket struct {
+	overHTTP
+	// allowed tells whether a page of another site may open a socket. Nothing else stands against it: a browser lets any page open a
+	// socket to any site, without asking that first.
+	allowed func(*http.Request) bool
+	log     *slog.Logger
+}
+
+// ServeHTTP makes a socket of a request, which then lives by itself until it is closed.
+func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.Header.Get("Origin") != "" && !sameOrigin(r) && !h.allowed(r) {
+		h.refuse(w, r, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site may not open a socket: have its origin added to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
+		return
+	}
+	if !h.stay() {
+		h.refuse(w, r, tooManyStay(), typeJSON)
+		return
+	}
+	s := &socket{over: h, header: http.Header{}, operations: map[string]*socketOperation{}}
+	for _, name := range parameterHeaders {
+		s.header[name] = r.Header.Values(name)
+	}
+	s.heard.Store(true)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		// Those that the client offers come last: it is told why with code 4406, which a client whose offer is not taken up never sees.
+		Subprotocols:       append([]string{subprotocol}, offered(r.Header)...),
+		InsecureSkipVerify: true, // it was looked at above, by the same rules as CORS
+		CompressionMode:    websocket.CompressionDisabled,
+		OnPingReceived:     func(context.Context, []byte) bool { s.heard.Store(true); return true },
+	})
+	if err != nil {
+		h.leave()
+		h.log.DebugContext(r.Context(), "no socket", "reason", err, "requestId", requestID(r.Context()))
+		return // Accept has answered
+	}
+	conn.SetReadLimit(int64(h.limits.Body))
+	s.conn = conn
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
+	s.asking = s.ctx
+	stopping := stopping(r.Context())
+	// In a goroutine of its own, so that the stack that net/http has grown, its buffers and the request do not stay as long as the socket.
+	go func() {
+		defer h.leave()
+		s.serve(stopping)
+	}()
+}
+
+// offered are the subprotocols that a client offers.
+func offered(h http.Header) []string {
+	var all []string
+	for _, value := range h.Values("Sec-Websocket-Protocol") {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = strings.TrimSpace(name); name != "" && len(all) < 10 {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// sameOrigin tells whether a request comes from a page of this site. Behind a proxy that ends TLS the scheme is not known here.
+func sameOrigin(r *http.Request) bool {
+	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
+	return ok && strings.EqualFold(host, r.Host)
+}
+
+// socket is one connection. One goroutine reads, each operation has one, and there is no queue: an operation writes its messages itself, so
+// that there is at most one of each in memory, and the next event is not waited for before the last one is written. A client that does
+// not read holds up its own operations until a write has taken too long, and then it is cut.
+type socket struct {
+	over overWebSocket
+	conn *websocket.Conn
+	// header are those of parameterHeaders that came with the upgrade.
+	header http.Header
+	// ctx ends when the socket does.
+	ctx     context.Context
+	cancel  context.CancelFunc
+	closing sync.Once
+	// asking is the context of operations: ctx, with who uses the socket. Only the goroutine that reads has to do with it.
+	asking context.Context
+	// initialised is set when connection_init has come, acknowledged when it has been answered.
+	initialised, acknowledged atomic.Bool
+	// heard tells that something has come since the last ping.
+	heard   atomic.Bool
+	running sync.WaitGroup
+
+	mu         sync.Mutex
+	operations map[string]*socketOperation
+	// What happens later, unless the socket has ended by then.
+	initTimer, pulse, expiry *time.Timer
+	ended                    bool
+}
+
+// socketOperation is one that is under way.
+type socketOperation struct {
+	id     string
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// serve reads messages until the socket is closed, and leaves nothing behind.
+func (s *socket) serve(stopping context.Context) {
+	defer func() {
+		s.cancel()
+		s.mu.Lock()
+		s.ended = true
+		for _, timer := range []*time.Timer{s.initTimer, s.pulse, s.expiry} {
+			if timer != nil {
+				timer.Stop()
+			}
+		}
+		s.mu.Unlock()
+		_ = s.conn.CloseNow() // where it is being closed, this waits for it
+		s.running.Wait()
+	}()
+	defer s.recovered()
+	if s.conn.Subprotocol() != subprotocol {
+		s.close(closeSubprotocol, "Subprotocol not acceptable")
+		return
+	}
+	defer context.AfterFunc(stopping, func() { s.close(closeGoingAway, "Going away") })()
+	s.after(&s.initTimer, s.over.limits.InitTime, func() {
+		if !s.acknowledged.Load() {
+			s.close(closeInitTimeout, "Connection initialisation timeout")
+		}
+	})
+	for s.read() {
+	}
+}
+
+// after runs a function after some time, unless the socket has ended. Timers take no goroutine while they wait.
+func (s *socket) after(timer **time.Timer, d time.Duration, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		*timer = time.AfterFunc(d, func() {
+			defer s.recovered()
+			f()
+		})
+	}
+}
+
+// recovered ends the socket where something panics, and only the socket.
+func (s *socket) recovered() {
+	if panicked := recover(); panicked != nil {
+		s.over.log.ErrorContext(s.ctx, "socket failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", requestID(s.ctx))
+		s.close(closeInternalError, "Internal server error")
+	}
+}
+
+// close closes the socket, once: it tells the client why and waits some seconds for it to agree.
+func (s *socket) close(code websocket.StatusCode, reason string) {
+	s.closing.Do(func() {
+		s.over.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
+		s.cancel()
+		_ = s.conn.Close(code, reason) // a client that does not agree is cut
+	})
+}
+
+// cut closes the socket without a word, where nobody seems to listen.
+func (s *socket) cut(why string) {
+	s.closing.Do(func() {
+		s.over.log.DebugContext(s.ctx, "a socket is cut", "reason", why, "requestId", requestID(s.ctx))
+		s.cancel()
+		_ = s.conn.CloseNow()
+	})
+}
+
+// message is a message of the protocol.
+type message struct {
+	ID      *string         `json:"id"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// read reads a message and does what it says, and tells whether to go on.
+func (s *socket) read() bool {
+	kind, text, err := s.receive()
+	if err != nil || s.ctx.Err() != nil {
+		return false
+	}
+	s.heard.Store(true)
+	var m message
+	if kind != websocket.MessageText || values(text) > maxValues || json.Unmarshal(text, &m) != nil {
+		s.close(closeBadMessage, "Invalid message")
+		return false
+	}
+	switch m.Type {
+	case messageInit:
+		return s.begin(m)
+	case messagePing:
+		return s.send(messagePong, "", m.Payload)
+	case messagePong:
+		return true
+	case messageSubscribe:
+		return s.subscribe(m)
+	case messageComplete:
+		if m.ID == nil {
+			s.close(closeBadMessage, "Invalid message: complete needs an id")
+			return false
+		}
+		s.finish(*m.ID, nil)
+		return true
+	default:
+		s.close(closeBadMessage, "Invalid message")
+		return false
+	}
+}
+
+// receive waits for a message, and reads it as fast as bodies have to come. Errors: those of the connection, os.ErrDeadlineExceeded not among
+// them: a slow sender is cut.
+func (s *socket) receive() (websocket.MessageType, []byte, error) {
+	// Without an end of their own: where a context ends, the library cuts the connection, and close could not say why.
+	kind, from, err := s.conn.Reader(context.Background())
+	if err != nil {
+		return 0, nil, err
+	}
+	slow := time.AfterFunc(s.over.limits.BodyTime, func() { s.cut("a message did not arrive in time") })
+	defer slow.Stop()
+	// Most messages are short; only for what is longer there has to be room.
+	text, err := io.ReadAll(io.LimitReader(from, free))
+	if err == nil && len(text) == free {
+		if !s.over.arriving.take(s.over.limits.Body) {
+			s.close(closeTryAgainLater, "No room for long messages")
+			return 0, nil, errBusy
+		}
+		defer s.over.arriving.give(s.over.limits.Body)
+		var rest []byte
+		rest, err = io.ReadAll(from)
+		text = append(text, rest...)
+	}
+	return kind, text, err
+}
+
+var errBusy = errors.New("no room for long messages")
+
+// begin answers connection_init: whose token it brings decides who uses the socket.
+func (s *socket) begin(m message) bool {
+	if s.initialised.Swap(true) {
+		s.close(closeInitTwice, "Too many initialisation requests")
+		return false
+	}
+	parameters := map[string]json.RawMessage{}
+	if len(m.Payload) > 0 && json.Unmarshal(m.Payload, &parameters) != nil {
+		s.close(closeBadMessage, "Invalid message: the payload of connection_init is no object")
+		return false
+	}
+	header, ok := s.headers(parameters)
+	if !ok {
+		s.close(closeForbidden, "Forbidden")
+		return false
+	}
+	s.asking = explaining(s.asking, header)
+	if s.over.authentication.tokens != nil && !s.authenticate(header) {
+		return false
+	}
+	if s.acknowledged.Store(true); !s.send(messageAck, "", nil) {
+		return false
+	}
+	s.after(&s.pulse, s.over.limits.KeepAlive, s.beat)
+	return true
+}
+
+// authenticate finds out who uses the socket, which is closed when their token is over. It tells whether to go on.
+func (s *socket) authenticate(header http.Header) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, s.over.limits.RequestTime)
+	defer cancel()
+	identity, refused := s.over.authentication.identify(ctx, header)
+	switch {
+	case refused == nil:
+	case refused.status == http.StatusUnauthorized:
+		s.close(closeForbidden, "Forbidden")
+		return false
+	default:
+		s.close(closeTryAgainLater, "Who uses the socket cannot be found out right now")
+		return false
+	}
+	s.asking = graph.WithPrincipal(s.asking, identity.Principal)
+	s.after(&s.expiry, time.Until(identity.Expires), func() { s.close(closeForbidden, "Forbidden: the token is over") })
+	return true
+}
+
+// headers are the headers of the upgrade, with what connection_init says instead. False where it says something twice, or in another form than as a text.
+func (s *socket) headers(parameters map[string]json.RawMessage) (http.Header, bool) {
+	header := http.Header{}
+	for _, name := range parameterHeaders {
+		var given []string
+		for key, value := range parameters {
+			if !strings.EqualFold(key, name) || string(value) == "null" {
+				continue
+			}
+			var text string
+			if json.Unmarshal(value, &text) != nil {
+				if text = string(value); text != "true" && text != "false" {
+					return nil, false
+				}
+			}
+			given = append(given, text)
+		}
+		if len(given) > 1 {
+			return nil, false
+		}
+		if len(given) == 0 {
+			given = s.header[name]
+		}
+		header[name] = given
+	}
+	return header, true
+}
+
+// beat pings the client, and cuts it where nothing has come since the last time.
+func (s *socket) beat() {
+	if !s.heard.Swap(false) {
+		s.cut("the client does not answer")
+		return
+	}
+	if s.send(messagePing, "", nil) {
+		s.after(&s.pulse, s.over.limits.KeepAlive, s.beat)
+	}
+}
+
+// subscribe begins an operation.
+func (s *socket) subscribe(m message) bool {
+	switch {
+	case !s.acknowledged.Load():
+		s.close(closeUnauthorized, "Unauthorized")
+		return false
+	case m.ID == nil || *m.ID == "" || len(*m.ID) > maxOperationID || len(m.Payload) == 0 || m.Payload[0] != '{':
+		s.close(closeBadMessage, fmt.Sprintf("Invalid message: subscribe needs an id of 1 to %d bytes, and a payload", maxOperationID))
+		return false
+	}
+	o := &socketOperation{id: *m.ID}
+	s.mu.Lock()
+	_, exists := s.operations[o.id]
+	full := len(s.operations) >= s.over.limits.SocketSubscriptions
+	if !exists && !full {
+		o.ctx, o.cancel = context.WithCancel(s.asking)
+		s.operations[o.id] = o
+	}
+	s.mu.Unlock()
+	switch {
+	case exists:
+		s.close(closeDuplicate, "Subscriber for "+shortened(o.id)+" already exists")
+		return false
+	case full:
+		return s.refused(o, refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions))
+	case !s.over.subscribe():
+		s.finish(o.id, o)
+		return s.refused(o, tooManySubscriptions())
+	}
+	over := func() {
+		s.finish(o.id, o)
+		s.over.unsubscribe()
+	}
+	s.running.Go(func() {
+		following := false
+		defer s.recovered()
+		defer func() {
+			if !following {
+				over()
+			}
+		}()
+		stream := s.operate(o, m.Payload)
+		if stream == nil {
+			return
+		}
+		// What begins a subscription needs a deep stack, which the wait for events would keep.
+		following = true
+		s.running.Go(func() {
+			defer s.recovered()
+			defer over()
+			defer stream.Close()
+			s.follow(o, stream)
+		})
+	})
+	return true
+}
+
+// shortened is the beginning of an operation's id, as the reason of a close has 123 bytes.
+func shortened(id string) string {
+	const most = 60
+	if len(id) <= most {
+		return id
+	}
+	return strings.ToValidUTF8(id[:most], "") + "..."
+}
+
+// finish takes an operation off the list, and ends it: whichever has the id, where no operation is given.
+func (s *socket) finish(id string, o *socketOperation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.operations[id]
+	if found == nil || o != nil && found != o {
+		return false
+	}
+	delete(s.operations, id)
+	found.cancel()
+	return true
+}
+
+// operate executes an operation until it is complete, or returns what it is to follow.
+func (s *socket) operate(o *socketOperation, payload []byte) (stream *graph.Stream) {
+	result, refused := s.over.placed(o.ctx, func() (graph.Request, *refusal) { return readBody(payload) }, func(ctx context.Context, request graph.Request) (result graph.Result) {
+		stream, result = s.over.executor.Start(ctx, request)
+		return result
+	})
+	switch {
+	case refused != nil:
+		if refused.code == graph.CodeOverloaded {
+			s.over.shedding.one(o.ctx, refused.message)
+		}
+		s.end(o, refused.result().Errors)
+	case stream != nil:
+		return stream
+	case result.Outcome != graph.Executed:
+		s.end(o, result.Errors)
+	default:
+		s.next(o, result)
+		s.end(o, nil)
+	}
+	return nil
+}
+
+// follow tells a subscription's events.
+func (s *socket) follow(o *socketOperation, stream *graph.Stream) {
+	for {
+		result, more := stream.Next(o.ctx)
+		if !more {
+			s.end(o, result.Errors)
+			return
+		}
+		if !s.next(o, result) {
+			return
+		}
+	}
+}
+
+// next tells a result of an operation, and whether to go on.
+func (s *socket) next(o *socketOperation, result graph.Result) bool {
+	if o.ctx.Err() != nil {
+		return false
+	}
+	payload := encode(result)
+	if !s.over.unread.take(len(payload)) {
+		if result.Mutation {
+			payload = encode(mutationDropped())
+			s.over.unread.take(len(payload)) // so short that there always is room
+		} else {
+			s.end(o, busyReading().result().Errors)
+			return false
+		}
+	}
+	defer s.over.unread.give(len(payload))
+	return s.send(messageNext, o.id, payload)
+}
+
+// end tells that an operation is over, with what it failed with if it did. What has been completed by the client is told nothing more.
+func (s *socket) end(o *socketOperation, errs gqlerror.List) {
+	if !s.finish(o.id, o) {
+		return
+	}
+	if len(errs) > 0 {
+		s.send(messageError, o.id, marshal(errs))
+		return
+	}
+	s.send(messageComplete, o.id, nil)
+}
+
+// refused tells that an operation is not begun, and whether to go on.
+func (s *socket) refused(o *socketOperation, refused *refusal) bool {
+	return s.send(messageError, o.id, marshal(refused.result().Errors))
+}
+
+// send writes a message, and tells whether that went well. Where it does not within the time for answers, the socket is cut.
+func (s *socket) send(kind, id string, payload []byte) bool {
+	text := make([]byte, 0, len(payload)+len(id)+64)
+	text = append(text, `{"type":"`...)
+	text = append(text, kind...)
+	text = append(text, '"')
+	if id != "" {
+		text = append(append(text, `,"id":`...), marshal(id)...)
+	}
+	if len(payload) > 0 {
+		text = append(append(text, `,"payload":`...), payload...)
+	}
+	text = append(text, '}')
+	ctx, cancel := context.WithTimeout(context.Background(), s.over.limits.AnswerTime)
+	defer cancel()
+	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
+		s.cut("a message could not be written")
+		return false
+	}
+	return true
+}
