@@ -2,7 +2,7 @@ GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/b
 BASE_URL ?= http://127.0.0.1:8080
 UI := internal/graphiql/ui
 
-.PHONY: build test race lint generate graphiql test-browser test-http test-clients test-schema test-federation
+.PHONY: build test race lint generate graphiql test-browser test-http test-clients test-live test-schema test-federation
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o ordergraph .
@@ -42,6 +42,10 @@ test-http:
 test-clients: build
 	npm --prefix e2e/clients ci --ignore-scripts
 	ORDERGRAPH=$(CURDIR)/ordergraph BASE_URL=$(BASE_URL) npm --prefix e2e/clients test
+
+test-live: build
+	npm --prefix e2e/live ci --ignore-scripts
+	ORDERGRAPH=$(CURDIR)/ordergraph npm --prefix e2e/live test
 
 # Needs a server at BASE_URL.
 test-schema:

@@ -37,7 +37,8 @@ func TestHostile(t *testing.T) {
 		run  func(t *testing.T, binary string)
 	}{
 		{"documents", documents}, {"persisted queries", floodOfPersistedQueries}, {"requests", requests}, {"slow senders", slowSenders},
-		{"many sockets", manySockets}, {"malformed HTTP", malformedHTTP}, {"overload", overload},
+		{"many sockets", manySockets}, {"malformed HTTP", malformedHTTP}, {"overload", overload}, {"broken frames", brokenFrames}, {"silent sockets", silentSockets},
+		{"bulky subscriptions", bulkySubscriptions},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, binary) })
 	}
