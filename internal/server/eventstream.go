@@ -38,8 +38,6 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 		reply(w, typeJSON, code, encode(result))
 		return
 	}
-	// The time for reading the request is over; what is read from here on is only that the client has gone.
-	_ = control.SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if at, ok := expires(ctx); ok {
