@@ -28,10 +28,10 @@ graphiql:
 	npm --prefix $(UI) run build
 	go run ./internal/graphiql/pack $(UI)/dist $(UI).zip
 
-# Needs Chromium, and a server with the sample data at BASE_URL.
-test-browser:
+# Needs Chromium, and a server with the sample data at BASE_URL; places orders there.
+test-browser: build
 	npm --prefix e2e/browser ci --ignore-scripts
-	BASE_URL=$(BASE_URL) npm --prefix e2e/browser test
+	ORDERGRAPH=$(CURDIR)/ordergraph BASE_URL=$(BASE_URL) npm --prefix e2e/browser test
 
 # Needs a server at BASE_URL.
 test-http:

@@ -10,6 +10,8 @@ import {
   operations,
   resultPane,
   run,
+  shown,
+  stored,
   total,
 } from './session.js'
 
@@ -47,6 +49,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
       'Stock',
       'AccountRep',
       'PlaceOrder',
+      'OrderChanges',
     ])
     assert.equal(await tabs.first().getAttribute('aria-selected'), 'true')
   })
@@ -100,13 +103,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
     const sent = JSON.parse(await run(page))
     assert.ok(sent.extensions?.explain, 'the server sent an explain')
     await resultPane(page).getByText('Alice Chen').waitFor()
-    const shown = await page.evaluate(() =>
-      globalThis.__MONACO.editor
-        .getModels()
-        .find((model) => model.uri.path.endsWith('response.json'))
-        .getValue(),
-    )
-    assert.deepEqual(JSON.parse(shown), sent)
+    assert.deepEqual(JSON.parse(await shown(page)), sent)
   })
 
   test('asks for an explain only while it is switched on, and never for the schema', async () => {
@@ -191,10 +188,17 @@ describe('the query editor', { timeout: 180_000 }, () => {
     const { page } = visit
     await openEditorTool(page, 'Headers')
     await page.keyboard.type('{ "X-Secret": "xyzzy" }')
+    await run(page)
+    // The history is stored when an operation is run, tabs half a second after they last changed.
+    await page.waitForFunction(() => localStorage['graphiql:queries']?.includes('AlicesOrders'))
+    await page.getByRole('button', { name: 'Show History' }).click()
+    await page.getByRole('button', { name: 'Add favorite' }).first().click()
+    await page.waitForFunction(() => localStorage['graphiql:favorites']?.includes('AlicesOrders'))
     await page.getByRole('tab', { name: 'Stock' }).click()
     await page.getByRole('button', { name: 'Close Tab' }).click()
-    // GraphiQL stores tabs half a second after they last changed.
     await page.waitForFunction(() => !localStorage['graphiql:tabState']?.includes('query Stock'))
+    assert.ok(!(await stored(page)).includes('xyzzy'), 'the header is stored')
+
     await page.reload()
     await page.locator('.graphiql-query-editor .view-line').first().waitFor()
     assert.deepEqual(await page.getByRole('tab').allInnerTexts(), [
@@ -203,8 +207,27 @@ describe('the query editor', { timeout: 180_000 }, () => {
       'WholeOrder',
       'AccountRep',
       'PlaceOrder',
+      'OrderChanges',
     ])
-    const stored = await page.evaluate(() => JSON.stringify(localStorage))
-    assert.ok(!stored.includes('xyzzy'), 'the header is not in local storage')
+    assert.ok(!(await stored(page)).includes('xyzzy'), 'the header is stored after a reload')
+  })
+
+  test('takes away headers that an earlier version of the page has stored', async () => {
+    const { page } = visit
+    const operation = { query: '{ __typename }', variables: '{"headers": 1}', headers: '{"X-Secret": "xyzzy"}' }
+    await page.evaluate((operation) => {
+      const tab = { ...operation, id: 'a', title: 'Kept', operationName: 'Kept', response: null }
+      localStorage.clear()
+      localStorage['graphiql:headers'] = operation.headers
+      localStorage['graphiql:queries'] = JSON.stringify({ queries: [operation] })
+      localStorage['graphiql:favorites'] = JSON.stringify({ favorites: [{ ...operation, label: 'Liked' }] })
+      localStorage['graphiql:tabState'] = JSON.stringify({ activeTabIndex: 0, tabs: [tab] })
+      localStorage['another:page'] = 'xyzzy plover'
+    }, operation)
+    await page.reload()
+    await page.getByRole('tab', { name: 'Kept' }).waitFor()
+    const left = await stored(page)
+    assert.equal(left.split('xyzzy').length - 1, 1, left) // the other page's own
+    assert.ok(left.includes('Liked') && left.includes('__typename'), left)
   })
 })

@@ -29,7 +29,7 @@ export function launchBrowser() {
  * A visit by somebody new: storage is empty, and everything that the page asks
  * of the network or complains about is written down.
  */
-export async function newVisit(browser) {
+export async function newVisit(browser, at = origin) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
   const page = await context.newPage()
   const visit = { page, requests: [], foreign: [], complaints: [] }
@@ -41,7 +41,7 @@ export async function newVisit(browser) {
       return
     }
     visit.requests.push(request)
-    if (url.origin !== origin) {
+    if (url.origin !== at) {
       visit.foreign.push(url.href)
     }
   })
@@ -69,8 +69,8 @@ export async function newVisit(browser) {
 }
 
 /** Opens the query editor and waits until it can run a query. */
-export async function openEditor(page) {
-  await page.goto(`${origin}/`)
+export async function openEditor(page, at = origin) {
+  await page.goto(`${at}/`)
   await page.locator('.graphiql-query-editor .view-line').first().waitFor()
 }
 
@@ -108,4 +108,63 @@ export async function openEditorTool(page, name) {
   await page.getByRole('button', { name, exact: true }).click()
   const tools = page.getByRole('region', { name })
   await tools.locator('.graphiql-editor:not(.hidden) .view-lines').click()
+}
+
+/** The result pane's whole text; the pane itself shows only the lines that fit. */
+export function shown(page) {
+  return page.evaluate(() =>
+    globalThis.__MONACO.editor
+      .getModels()
+      .find((model) => model.uri.path.endsWith('response.json'))
+      .getValue(),
+  )
+}
+
+/** Puts a text into one of the editors at once, as pasting does. */
+function fill(page, file, text) {
+  return page.evaluate(
+    ([file, text]) =>
+      globalThis.__MONACO.editor
+        .getModels()
+        .find((model) => model.uri.path.endsWith(file))
+        .setValue(text),
+    [file, text],
+  )
+}
+
+/** Puts headers into the headers editor. */
+export function setHeaders(page, headers) {
+  return fill(page, 'request-headers.json', JSON.stringify(headers))
+}
+
+/** Puts another document into the query editor, and waits until GraphiQL knows the name of its operation. */
+export async function setQuery(page, text, name) {
+  await fill(page, 'operation.graphql', text)
+  await page.getByRole('tab', { name, selected: true }).waitFor()
+}
+
+/** What becomes of the next socket that the page opens: when the server has acknowledged it, and when it is closed. */
+export function nextSocket(page) {
+  return {
+    // Listeners have to be there before the first message is.
+    acknowledged: new Promise((resolve) => {
+      page.once('websocket', (socket) => socket.once('framereceived', resolve))
+    }),
+    closed: new Promise((resolve) => {
+      page.once('websocket', (socket) => socket.once('close', resolve))
+    }),
+  }
+}
+
+/** All that the page has stored in the browser, as a text. */
+export function stored(page) {
+  return page.evaluate(async () =>
+    JSON.stringify([
+      { ...localStorage },
+      { ...sessionStorage },
+      document.cookie,
+      await indexedDB.databases(),
+      await caches.keys(),
+    ]),
+  )
 }

@@ -2,10 +2,13 @@ import { HISTORY_PLUGIN } from '@graphiql/plugin-history'
 import { GraphiQL } from 'graphiql'
 import { useState } from 'react'
 
+import { AccessStore } from './access'
+import { AccessNotice } from './AccessNotice'
 import { exampleQueries } from './examples'
 import { createExplainPlugin } from './explain/plugin'
 import { ExplainStore } from './explain/store'
 import { createFetcher } from './fetcher'
+import { storageWithoutHeaders } from './storage'
 
 const exampleTabs = exampleQueries.map((query) => ({ query }))
 
@@ -14,8 +17,11 @@ export function App({ endpoint }: { endpoint: URL }) {
   // its panels for a new plugin list: both are made once.
   const [wiring] = useState(() => {
     const explain = new ExplainStore()
+    const access = new AccessStore()
     return {
-      fetcher: createFetcher(endpoint, explain),
+      access,
+      fetcher: createFetcher(endpoint, explain, access),
+      storage: storageWithoutHeaders(localStorage),
       plugins: [HISTORY_PLUGIN, createExplainPlugin(explain)],
     }
   })
@@ -27,9 +33,14 @@ export function App({ endpoint }: { endpoint: URL }) {
       defaultTabs={exampleTabs}
       defaultQuery=""
       // Headers can carry credentials; they live as long as the page.
+      isHeadersEditorEnabled
       shouldPersistHeaders={false}
+      storage={wiring.storage}
     >
       <GraphiQL.Logo>Ordergraph</GraphiQL.Logo>
+      <GraphiQL.Footer>
+        <AccessNotice store={wiring.access} />
+      </GraphiQL.Footer>
     </GraphiQL>
   )
 }

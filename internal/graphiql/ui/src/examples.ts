@@ -144,4 +144,27 @@ mutation PlaceOrder {
   }
 }
 `,
+  `# Orders as they change. Run it, and place an order from another window.
+subscription OrderChanges {
+  orderStatusChanged {
+    id
+    event {
+      type
+      to
+      at
+    }
+    order {
+      id
+      status
+      customer {
+        name
+      }
+      total {
+        amount
+        currencyCode
+      }
+    }
+  }
+}
+`,
 ]

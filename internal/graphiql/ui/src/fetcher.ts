@@ -1,7 +1,9 @@
-import type { Fetcher, FetcherOpts, FetcherParams } from '@graphiql/toolkit'
-import type { ExecutionResult } from 'graphql'
+import type { Fetcher, FetcherOpts, FetcherParams, Observable } from '@graphiql/toolkit'
+import { getOperationAST, OperationTypeNode, parse, type ExecutionResult } from 'graphql'
 
+import { authorizationOf, type AccessStore } from './access'
 import type { ExplainStore } from './explain/store'
+import { runSubscription } from './subscription'
 
 /** The request header that asks the server for `extensions.explain`. */
 const EXPLAIN_HEADER = 'X-Ordergraph-Explain'
@@ -10,16 +12,36 @@ const EXPLAIN_HEADER = 'X-Ordergraph-Explain'
  * The function GraphiQL sends operations with. It also hands every response to
  * the explain store; the response itself goes to GraphiQL untouched.
  */
-export function createFetcher(endpoint: URL, explain: ExplainStore): Fetcher {
+export function createFetcher(
+  endpoint: URL,
+  explain: ExplainStore,
+  access: AccessStore,
+): Fetcher {
   return (params, options) => {
     // GraphiQL's own schema query is neither explained nor anybody's last run.
     if (params.operationName === 'IntrospectionQuery') {
-      return post(endpoint, params, options, {})
+      return introspect(endpoint, params, options, access)
+    }
+    const asked = explain.snapshot().enabled
+    const extra: Record<string, string> = asked ? { [EXPLAIN_HEADER]: 'true' } : {}
+    const operation = params.operationName ?? null
+    if (isSubscription(params)) {
+      return observable((observer) =>
+        runSubscription(endpoint, params, options, extra, {
+          next: (result) => {
+            explain.responded({ operation, asked, extensions: result.extensions })
+            observer.next(result)
+          },
+          error: (reason) => {
+            observer.error(reason)
+          },
+          complete: () => {
+            observer.complete()
+          },
+        }),
+      )
     }
     return observe(async (signal) => {
-      const asked = explain.snapshot().enabled
-      const extra = asked ? { [EXPLAIN_HEADER]: 'true' } : {}
-      const operation = params.operationName ?? null
       try {
         const result = await post(endpoint, params, options, extra, signal)
         explain.responded({ operation, asked, extensions: result.extensions })
@@ -31,6 +53,37 @@ export function createFetcher(endpoint: URL, explain: ExplainStore): Fetcher {
         throw error
       }
     })
+  }
+}
+
+/**
+ * Asks for the schema, and notes whether the server told it. A refusal is
+ * thrown, because GraphiQL would ask again without the subscriptions.
+ */
+async function introspect(
+  endpoint: URL,
+  params: FetcherParams,
+  options: FetcherOpts | undefined,
+  access: AccessStore,
+): Promise<ExecutionResult> {
+  const authorization = authorizationOf(options?.headers)
+  const result = await post(endpoint, params, options, {})
+  const refusal = result.data ? null : result.errors?.[0]
+  const code = refusal?.extensions['code']
+  access.asked({ authorization, refusal: refusal && typeof code === 'string' ? code : null })
+  if (refusal) {
+    throw new Error(`The server does not tell its schema: ${refusal.message}`)
+  }
+  return result
+}
+
+function isSubscription(params: FetcherParams): boolean {
+  try {
+    // GraphiQL's own parsed document lags behind what is typed.
+    const operation = getOperationAST(parse(params.query), params.operationName)
+    return operation?.operation === OperationTypeNode.SUBSCRIPTION
+  } catch {
+    return false // the server says what is wrong with it
   }
 }
 
@@ -67,7 +120,7 @@ async function post(
   }
 }
 
-interface Observer {
+export interface Observer {
   next: (value: ExecutionResult) => void
   error: (reason: unknown) => void
   complete: () => void
@@ -79,25 +132,28 @@ interface Observer {
  * the tab) really abort the request.
  */
 function observe(run: (signal: AbortSignal) => Promise<ExecutionResult>) {
-  return {
-    subscribe(observer: Observer) {
-      const controller = new AbortController()
-      run(controller.signal).then(
-        (result) => {
-          observer.next(result)
-          observer.complete()
-        },
-        (reason: unknown) => {
-          if (!controller.signal.aborted) {
-            observer.error(reason)
-          }
-        },
-      )
-      return {
-        unsubscribe: () => {
-          controller.abort()
-        },
-      }
-    },
-  }
+  return observable((observer) => {
+    const controller = new AbortController()
+    run(controller.signal).then(
+      (result) => {
+        observer.next(result)
+        observer.complete()
+      },
+      (reason: unknown) => {
+        if (!controller.signal.aborted) {
+          observer.error(reason)
+        }
+      },
+    )
+    return () => {
+      controller.abort()
+    }
+  })
+}
+
+/** An observable of what start tells its observer, until what it returns is called. */
+function observable(start: (observer: Observer) => () => void): Observable<ExecutionResult> {
+  const subscribe = (observer: Observer) => ({ unsubscribe: start(observer) })
+  // The type also has callbacks instead of an observer, which GraphiQL never uses.
+  return { subscribe: subscribe as Observable<ExecutionResult>['subscribe'] }
 }
