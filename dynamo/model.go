@@ -224,7 +224,7 @@ func fallback(p AccessPattern, most int) AccessPattern {
 
 // The access patterns.
 var (
-	patternOrder                = get("AP1", "order by id", entityOrder, "Query.order", "OrderItem.order")
+	patternOrder                = get("AP1", "order by id", entityOrder, "Query.order", "OrderItem.order", "OrderUpdate.order")
 	patternCustomerOrders       = collection("AP2", "a customer's orders, newest first", entityCustomerOrder, "ORDER#", Descending, "Customer.orders", "Customer.orderCount")
 	patternOrdersByStatus       = index("AP3", "orders by status, newest first", entityOrder, Descending, "Query.ordersByStatus")
 	patternOrderItems           = fallback(collection("AP4", "items of an order that does not carry them", entityOrderItem, "ITEM#", Ascending, "Order.items", "Order.itemCount"), commerce.MaxLines)
@@ -248,7 +248,7 @@ var (
 	patternEmployeeOrders       = index("AP22", "orders of an account rep", entityCustomerOrder, Descending, "Employee.orders")
 	patternCustomerOrdersPlaced = collection("AP23", "a customer's orders in a time range", entityCustomerOrder, "ORDER#", Descending, "Customer.orders(placed)")
 	patternOrdersChosen         = index("AP24", "orders in chosen statuses, such as the open ones, in a time range", entityOrder, Descending, "Query.orders(statuses, placed)")
-	patternWholeOrder           = collection("AP25", "a whole order: header, items, timeline", entityOrder, "", Ascending, "Query.order { timeline }", "Order.timeline")
+	patternWholeOrder           = collection("AP25", "a whole order: header, items, timeline", entityOrder, "", Ascending, "Query.order { timeline }", "OrderUpdate.order { timeline }", "Order.timeline")
 	patternEmailClaim           = get("AP26", "customer by e-mail: the claim, then AP6's record", entityEmailClaim, "Query.customerByEmail")
 	patternTimeline             = collection("AP27", "what happened to an order", entityOrderEvent, "EVENT#", Ascending, "Order.timeline")
 	patternWarehouseInventory   = index("AP28", "products stocked in a warehouse", entityInventoryLevel, Ascending, "Warehouse.inventory")

@@ -12,7 +12,7 @@ import (
 )
 
 // Bound is the most that an operation can ask of DynamoDB, whatever its variables and the table hold, for records that this program
-// wrote and as far as dynamo.Bounds says.
+// wrote and as far as dynamo.Bounds says. A subscription's is that of each event.
 type Bound struct {
 	// Requests, RoundTrips and ReadUnits are what the explain output counts.
 	Requests, RoundTrips int
@@ -42,7 +42,7 @@ func boundOf(schema *ast.Schema, operation *ast.OperationDefinition, table dynam
 	switch operation.Operation {
 	case ast.Query:
 		root := []ast.SelectionSet{operation.SelectionSet}
-		b.findWhole(root)
+		b.findWhole(schema.Query, root)
 		return b.bound(b.selection(schema.Query, root, origin{via: none, single: true}))
 	case ast.Mutation:
 		c := newCost(b)
@@ -54,8 +54,23 @@ func boundOf(schema *ast.Schema, operation *ast.OperationDefinition, table dynam
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
-		return Bound{}
+		return b.each(operation)
 	}
+}
+
+// each is the bound of one event of a subscription: that of the update. What subscribing itself reads is the feed's, and grows with what has
+// happened since the event that it goes on behind.
+func (b *bounding) each(subscription *ast.OperationDefinition) Bound {
+	c := newCost(b)
+	for _, f := range b.collect(b.schema.Subscription, []ast.SelectionSet{subscription.SelectionSet}) {
+		update := b.schema.Types[f.Definition.Type.Name()]
+		b.findWhole(update, f.sets)
+		c.below(b.selection(update, f.sets, origin{via: none, single: true}), 1, 1)
+	}
+	bound := b.bound(c)
+	// Whether the order came along decides what is planned, so any request may wait for any other.
+	bound.RoundTrips = bound.Requests
+	return bound
 }
 
 // bounding computes a bound.
@@ -67,7 +82,8 @@ type bounding struct {
 	// routes are the ways in which fields are read, by Type.field.
 	routes map[string][]route
 	// planned tells that there is a plan, by which look-ups share requests. Without it every key may be a request of its own.
-	planned bool
+	// consistent tells that reads are consistent where they can be.
+	planned, consistent bool
 	// whole are the fields, by Type.field, that the operation has come along with some record of their type, and wholeTypes these
 	// types.
 	whole, wholeTypes map[string]bool
@@ -84,7 +100,7 @@ func newBounding(schema *ast.Schema, operation *ast.OperationDefinition, table d
 	patterns := dynamo.AccessPatterns()
 	return &bounding{
 		schema: schema, bounds: table, patterns: patterns, writes: dynamo.WritePatterns(),
-		routes: routesOf(patterns), planned: operation.Operation == ast.Query,
+		routes: routesOf(patterns), planned: operation.Operation != ast.Mutation, consistent: operation.Operation != ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[string]cost{},
 	}
 }
@@ -145,16 +161,16 @@ func (b *bounding) fields(c *cost, typ *ast.Definition, fields []*gathered, from
 	}
 }
 
-// findWhole notes which fields come along with records that the root names.
-func (b *bounding) findWhole(root []ast.SelectionSet) {
-	fields := b.collect(b.schema.Query, root)
+// findWhole notes which fields come along with records that the root, of Query or of an update, names.
+func (b *bounding) findWhole(typ *ast.Definition, root []ast.SelectionSet) {
+	fields := b.collect(typ, root)
 	for _, f := range fields {
 		if f.Name == entitiesField {
 			fields = append(fields, b.named(f)...)
 		}
 	}
 	for _, f := range fields {
-		for _, r := range b.routes["Query."+f.Name] {
+		for _, r := range b.routes[typ.Name+"."+f.Name] {
 			if may, _ := b.selects(f, r.sub); r.sub != "" && may {
 				typ := f.Definition.Type.Name()
 				b.whole[typ+"."+r.sub], b.wholeTypes[typ] = true, true
@@ -231,7 +247,7 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 	var bound dynamo.ReadBound
 	switch {
 	case p.Direction == "": // a look-up
-		a := demand{each: 100, units: b.bounds.KeyUnits(p, !b.planned)}
+		a := demand{each: 100, units: b.bounds.KeyUnits(p, b.consistent)}
 		if b.planned {
 			a.each, a.group = 1, dynamo.KeysPerRequest-1
 			if alone && shared[pattern] {
@@ -241,18 +257,18 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 		}
 		return a, 1
 	case isPage(f.Field):
-		bound = b.bounds.Page(p, dynamo.Page{Limit: pageSize(f), More: b.asksBeyond(f)}, b.values(p, f), !b.planned)
+		bound = b.bounds.Page(p, dynamo.Page{Limit: pageSize(f), More: b.asksBeyond(f)}, b.values(p, f), b.consistent)
 		if p.Fallback && slices.ContainsFunc(beside, func(other *gathered) bool { return !isPage(other.Field) && b.serves(typ, other, pattern) }) {
 			// The list may be read as a whole, as it is counted as well.
-			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, !b.planned).ReadUnits)
+			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
 	case len(f.sets) > 0:
-		bound = b.bounds.Collection(p, !b.planned)
+		bound = b.bounds.Collection(p, b.consistent)
 	default:
 		if p.Fallback && b.planned && slices.ContainsFunc(beside, func(other *gathered) bool { return isPage(other.Field) && b.serves(typ, other, pattern) }) {
 			return demand{}, 1 // one Query serves the count and the page
 		}
-		bound = b.bounds.Count(p, !b.planned)
+		bound = b.bounds.Count(p, b.consistent)
 	}
 	return demand{each: 100 * float64(bound.Requests), units: bound.ReadUnits}, bound.RoundTrips
 }

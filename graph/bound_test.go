@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -370,11 +371,12 @@ func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
 	b := newBounding(parsedSchema, &ast.OperationDefinition{Operation: ast.Query}, dynamo.NewBounds(1))
 	for _, d := range own(t) {
 		wraps := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
-		if d.Kind != ast.Object || wraps || d == parsedSchema.Mutation {
+		if d.Kind != ast.Object || wraps || d == parsedSchema.Mutation || d == parsedSchema.Subscription {
 			continue
 		}
 		for _, f := range d.Fields {
 			_, isRecord := kindOf(parsedSchema.Types[f.Type.Name()])
+			isRecord = isRecord && d.Name+"."+f.Name != "OrderUpdate.event" // it is what the feed tells
 			reads := isRecord || strings.HasSuffix(f.Type.Name(), "Connection") || f.Name == "orderCount" || f.Name == "itemCount"
 			if served := len(b.routes[d.Name+"."+f.Name]) > 0; served != reads {
 				t.Errorf("%s.%s: served by a pattern: %v, reads: %v", d.Name, f.Name, served, reads)
@@ -445,4 +447,56 @@ func TestBoundsOfEntities(t *testing.T) {
 			t.Errorf("%s: %+v, want %d requests in %d round trips", c.query, most, c.requests, c.roundTrips)
 		}
 	}
+}
+
+// A subscription is bounded for each event: the order is read, unless nobody asks for it.
+func TestBoundsOfSubscriptions(t *testing.T) {
+	for _, c := range []struct {
+		query    string
+		requests int
+		units    float64
+	}{
+		{`subscription { orderStatusChanged { id orderId event { type at note } } }`, 0, 0},
+		{`subscription($id: ID!, $after: ID) { orderUpdated(id: $id, after: $after) { order { status } } }`, 1, 3},
+		{`subscription { orderUpdated(id: "a") { order { ...F } event { at } } } fragment F on Order { status customer { name accountRep { name } } }`, 3, 0},
+		{`subscription { customerOrders(customerId: "a") { order { items(first: 100) { nodes { product { name } } } } } }`, 3, 0},
+		{`subscription { orderUpdated(id: "a") { order { timeline(first: 5) { nodes { note } } } } }`, 2, 0},
+	} {
+		most := bounded(t, c.query, 1)
+		if most.Requests != c.requests || most.RoundTrips != c.requests || c.units > 0 && most.ReadUnits != c.units || (most.ReadUnits > 0) != (c.requests > 0) {
+			t.Errorf("%s: %+v, want %d requests", c.query, most, c.requests)
+		}
+	}
+}
+
+// Events take no more than their bounds, whether the order came along or not, on the hardest world.
+func TestEventsKeepToTheirBounds(t *testing.T) {
+	w := hard("one shard", 1, 20)
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		e := w.executor(t, db)
+		for _, n := range []int{0, 3, 7} {
+			id := hardOrder(n)
+			found, err := e.resolver.store.OrdersByID(t.Context(), []commerce.OrderID{id})
+			if err != nil || found[0].Err != nil {
+				t.Fatal(err, found[0].Err)
+			}
+			for _, query := range []string{
+				`subscription { orderStatusChanged { orderId order { status customer { name orderCount accountRep { name } } } } }`,
+				`subscription { orderStatusChanged { order { itemCount items(first: 100) { nodes { product { name totalInventory } } } } } }`,
+				`subscription { orderStatusChanged { order { timeline(first: 5) { nodes { note } } } } }`,
+				`subscription { orderStatusChanged { order { timeline(last: 50) { nodes { note } pageInfo { hasPreviousPage } } items { nodes { name } } } } }`,
+				`subscription { orderStatusChanged { a: order { customer { orders(first: 100) { nodes { items { nodes { name } } } } } } b: order { status } } }`,
+			} {
+				for _, change := range []dynamo.OrderChange{{OrderID: id}, {OrderID: id, Order: found[0].Value}} {
+					s := following(t, e, query, &scripted{changes: []dynamo.OrderChange{change}})
+					got, _ := s.Next(WithExplain(t.Context()))
+					s.Close()
+					explained, ok := got.Extensions["explain"].(explanation)
+					if over := exceeded(explained, bounded(t, query, w.shards)); over != "" || !ok || len(got.Errors) > 0 {
+						t.Errorf("%s\n%s\n%s%v", over, query, requestsOf(explained), got.Errors)
+					}
+				}
+			}
+		}
+	})
 }

@@ -61,6 +61,8 @@ func TestCost(t *testing.T) {
 		{`{customer(id:"1"){id id name @skip(if:true)}}`, nil, 4},
 		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, 10 + 1 + 2 + 1 + 50*2},
 		{`mutation{...F ...F} fragment F on Mutation{confirmOrder(input:{orderId:"1"}){order{id}}}`, nil, 2 * (10 + 3)},
+		{`subscription{orderStatusChanged{id}}`, nil, 2},
+		{`subscription{orderUpdated(id:"1"){id event{type at} order{status items(first:3){nodes{name}}}}}`, nil, 1 + 1 + 3 + 2 + 1 + 10 + 1 + 3*2},
 	} {
 		if got := costOf(t, e, c.query, c.variables); got != c.want {
 			t.Errorf("%s with %v costs %d, want %d", c.query, c.variables, got, c.want)

@@ -14,7 +14,7 @@ import (
 type CheckedOperation struct {
 	// ID is the document's, Name the operation's.
 	ID, Name string
-	// Type is query or mutation; empty where the document could not be parsed.
+	// Type is query, mutation or subscription; empty where the document could not be parsed.
 	Type string
 	// Bound is the most that it can ask of DynamoDB; nothing where there are Errors.
 	Bound Bound

@@ -40,6 +40,8 @@ const (
 	Overloaded
 	// NotReadOnly requests were refused because Request.ReadOnly allows no mutations.
 	NotReadOnly
+	// RateLimited requests were refused because who makes them has asked for too much lately; see Rates.
+	RateLimited
 )
 
 // Result is the answer to a request.
@@ -48,20 +50,24 @@ type Result struct {
 	Outcome Outcome
 	// Mutation tells that the request was a mutation and executed, so that it is not to be sent again without a thought.
 	Mutation bool
+	// RetryAfter is how long it takes until a RateLimited request fits.
+	RetryAfter time.Duration
 }
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
 // A request goes through gates, and nothing is read for one that does not pass them all: the document is found, or parsed,
 // kept within limits and validated (documents.go, limits.go); its operation is chosen; the variables are checked
-// (variables.go); who makes the request may use all that it selects (access.go); the cost is counted (cost.go), and there is room for it beside what is being executed (load.go). Then scope and the
-// generated code execute it, with a budget of requests (Limits.Requests) and room for so long an answer (answer_size.go).
+// (variables.go); who makes the request may use all that it selects (access.go); the cost is counted (cost.go), whoever asks has so much left
+// (rate.go), and there is room for it beside what is being executed (load.go). Then scope and the generated code execute it, with a budget of
+// requests (Limits.Requests) and room for so long an answer (answer_size.go).
 type Executor struct {
 	resolver  *Resolver
 	schema    *executableSchema
 	scope     scope
 	limits    Limits
 	costs     costs
+	rates     *rates
 	load      *load
 	documents *documents
 	// eventTime is how long each event's execution can take, events is what they cost at once, and followed are the documents that
@@ -75,6 +81,8 @@ type Executor struct {
 type operation struct {
 	*graphql.OperationContext
 	cost int
+	// paid is what was taken for it; nil where there are no rate limits.
+	paid *payment
 }
 
 // NewExecutor returns an Executor.
@@ -89,12 +97,16 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := opts.Limits.orDefaults()
+	if opts.Rates.Burst > 0 {
+		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
+	}
 	return &Executor{
 		resolver:  r,
 		schema:    schema,
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
 		costs:     newCosts(schema.Schema(), limits),
+		rates:     newRates(opts.Rates),
 		load:      newLoad(limits.ConcurrentCost),
 		documents: newDocuments(schema.Schema(), opts),
 		eventTime: opts.EventTime,
@@ -116,13 +128,19 @@ func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 		return *refused
 	}
 	if operation.Operation.Operation == ast.Subscription {
+		operation.paid.settle(nil)
 		return Result{Response: e.refusal(ctx, refusedAt(operation.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	}
 	return e.execute(ctx, operation)
 }
 
-// admit makes an operation that can be executed of a request, or the answer that tells why it is not.
+// admit makes an operation that can be executed of a request, and takes what it can cost; or it is the answer that tells why not.
 func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
+	principal := e.resolver.principal(ctx).ID
+	if wait, ok := e.rates.take(principal, refusedCost, 0); !ok {
+		refused := e.rates.refused(principal, nil, refusedCost, 0, wait)
+		return nil, &refused
+	}
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
@@ -131,16 +149,23 @@ func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
 		}
 		return nil, &refused
 	}
+	paid, wait := e.rates.pay(principal, operation.cost, refusedCost)
+	if wait > 0 {
+		refused := e.rates.refused(principal, operation.Operation.Position, operation.cost, refusedCost, wait)
+		return nil, &refused
+	}
+	operation.paid = paid
 	return operation, nil
 }
 
 // execute executes a query or a mutation, if there is room for what it costs.
-func (e *Executor) execute(ctx context.Context, operation *operation) Result {
+func (e *Executor) execute(ctx context.Context, operation *operation) (result Result) {
+	defer func() { operation.paid.settle(result.Response) }()
 	if !e.load.begin(operation.cost) {
 		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.end(operation.cost)
-	return Result{Response: e.run(ctx, operation.OperationContext), Mutation: operation.Operation.Operation == ast.Mutation}
+	return Result{Response: e.run(withPayment(ctx, operation.paid), operation.OperationContext), Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
 // maxErrors is how many errors of one document are told; the client mends the first anyway.
@@ -183,7 +208,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &operation{&graphql.OperationContext{
+	return &operation{cost: cost, OperationContext: &graphql.OperationContext{
 		RawQuery:           document.text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
@@ -193,7 +218,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 		RecoverFunc:        recovered,
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
 		Stats:              graphql.Stats{OperationStart: start},
-	}, cost}, Executed, nil
+	}}, Executed, nil
 }
 
 // notFound tells which operations there are.
@@ -210,10 +235,11 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 
 // run executes a query or a mutation.
 func (e *Executor) run(ctx context.Context, operation *graphql.OperationContext) *graphql.Response {
-	size := &answerSize{left: e.limits.Answer}
+	size, paid := &answerSize{left: e.limits.Answer}, paymentOf(ctx)
 	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-		return size.bound(e.scope.rootField(ctx, next))
+		return size.bound(paid.rootField(e.scope.rootField(ctx, next), operation.Operation.Operation))
 	}
+	paid.watch(operation)
 	ctx = e.begun(ctx, operation)
 	return e.answered(ctx, operation.Operation, size, e.schema.Exec(ctx))
 }

@@ -39,6 +39,8 @@ type Options struct {
 	RequestID func(ctx context.Context) string
 	// Limits bound what a request can ask for; those that are zero have their default.
 	Limits Limits
+	// Rates are how much each principal may cost.
+	Rates Rates
 	// NoIntrospection tells that clients may not ask for the schema.
 	NoIntrospection bool
 	// Documents are trusted documents; see ReadManifest.

@@ -44,7 +44,11 @@ func (e *Executor) Start(ctx context.Context, r Request) (stream *Stream, result
 	case operation.Operation.Operation != ast.Subscription:
 		return nil, e.execute(ctx, operation)
 	}
-	return e.follow(ctx, operation)
+	// Beginning costs as much as an event, and nothing of it comes back.
+	if stream, result = e.follow(ctx, operation); stream == nil {
+		operation.paid.settle(nil)
+	}
+	return stream, result
 }
 
 // follow opens the source of a subscription's events.
@@ -91,10 +95,14 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	ctx = withReported(ctx)
 	change, err := s.changes.Next(ctx)
 	if err == nil {
-		var taken int64
-		if taken, err = s.executor.events.wait(ctx, s.operation.cost); err == nil {
-			defer s.executor.events.give(taken)
-			return s.tell(ctx, &change), true
+		var paid *payment
+		if paid, err = s.executor.rates.await(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
+			var taken int64
+			if taken, err = s.executor.events.wait(ctx, s.operation.cost); err == nil {
+				defer s.executor.events.give(taken)
+				return s.tell(withPayment(ctx, paid), &change), true
+			}
+			paid.settle(nil)
 		}
 	}
 	s.over = true
@@ -116,6 +124,8 @@ func (s *Stream) Close() {
 // tell executes the operation for one event: in a context of its own, with loaders, a budget and a limit of time of its own.
 func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result Result) {
 	e := s.executor
+	paid := paymentOf(ctx)
+	defer func() { paid.settle(result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked))}
@@ -127,6 +137,7 @@ func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result R
 		defer cancel()
 	}
 	operation := afresh(s.operation.OperationContext)
+	paid.watch(operation)
 	size := &answerSize{left: e.limits.Answer}
 	ctx = context.WithValue(e.begun(ctx, operation), eventKey{}, change)
 	return Result{Response: e.answered(ctx, operation.Operation, size, func(ctx context.Context) *graphql.Response {
@@ -150,6 +161,7 @@ func (e *Executor) event(ctx context.Context, operation *graphql.OperationContex
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription"})
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription", Field: field, IsMethod: true, IsResolver: true, Result: change})
 	update := generated.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, field.Selections, change)
+	paymentOf(ctx).rootField(update, ast.Subscription)
 	if update == graphql.Null {
 		return &graphql.Response{Data: []byte("null")}
 	}

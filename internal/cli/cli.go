@@ -288,7 +288,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}
+	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
 	opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
 	defer opts.Feed.Close()
 	trusted, err := trust(cfg, &opts, log)

@@ -148,6 +148,9 @@ func documents(args []string, env Environment) error {
 	return nil
 }
 
+// subscriptionType is the type of operations whose bound is that of each event.
+const subscriptionType = "subscription"
+
 // sortByBound puts those that cannot be executed first, then those that ask for most.
 func sortByBound(operations []graph.CheckedOperation) {
 	slices.SortStableFunc(operations, func(a, b graph.CheckedOperation) int {
@@ -173,11 +176,19 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 	if invalid > 0 && invalid < len(operations) {
 		fmt.Fprintln(w)
 	}
+	subscribing := false
 	for i, o := range operations[invalid:] {
 		if i == 0 {
 			fmt.Fprint(w, "requests  round trips  read units  operation\n")
 		}
-		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s\n", o.Bound.Requests, o.Bound.RoundTrips, units(o.Bound.ReadUnits), o.Type, documentName(o.ID, o.Name))
+		each := ""
+		if o.Type == subscriptionType {
+			each, subscribing = ", for each event", true
+		}
+		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, units(o.Bound.ReadUnits), o.Type, documentName(o.ID, o.Name), each)
+	}
+	if subscribing {
+		fmt.Fprint(w, "\nWhat subscribing itself reads is not in these numbers: with after, it is all that has happened since.\n")
 	}
 	for _, o := range operations[invalid:] {
 		exceeded := allowed.exceeded(o.Bound)
@@ -224,6 +235,7 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 		Column  int    `json:"column,omitempty"`
 	}
 	type bound struct {
+		Per        string    `json:"per,omitempty"`
 		Requests   int       `json:"requests"`
 		RoundTrips int       `json:"roundTrips"`
 		ReadUnits  float64   `json:"readUnits"`
@@ -254,6 +266,9 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 			line.Bound = &bound{Requests: o.Bound.Requests, RoundTrips: o.Bound.RoundTrips, ReadUnits: o.Bound.ReadUnits, Patterns: []pattern{}}
 			for _, p := range o.Bound.Patterns {
 				line.Bound.Patterns = append(line.Bound.Patterns, pattern{p.AccessPattern, p.Requests, p.ReadUnits})
+			}
+			if o.Type == subscriptionType {
+				line.Bound.Per = "event"
 			}
 			line.Over = allowed.exceeded(o.Bound)
 		}

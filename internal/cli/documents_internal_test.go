@@ -73,3 +73,23 @@ func TestDocumentsAreWrittenForPrograms(t *testing.T) {
 		t.Errorf("fine %v, said\n%s\nwant\n%s", fine, out.String(), want)
 	}
 }
+
+// What a subscription costs is told for each event, and that subscribing comes on top.
+func TestSubscriptionsAreWrittenForEachEvent(t *testing.T) {
+	operations := []graph.CheckedOperation{{ID: "a", Name: "Follow", Type: "subscription", Bound: graph.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 3}}}
+	const people = `requests  round trips  read units  operation
+       1            1           3  subscription Follow (a), for each event
+
+What subscribing itself reads is not in these numbers: with after, it is all that has happened since.
+
+1 operation: fine
+`
+	var out strings.Builder
+	if fine := writeDocuments(&out, operations, budget{1, 3}); !fine || out.String() != people {
+		t.Errorf("fine %v, said\n%s", fine, out.String())
+	}
+	out.Reset()
+	if writeDocumentsAsJSON(&out, operations, budget{1, 3}); !strings.Contains(out.String(), `"bound":{"per":"event","requests":1,`) {
+		t.Errorf("said\n%s", out.String())
+	}
+}

@@ -42,6 +42,8 @@ type Config struct {
 	Origins []string
 	// Limits bound what one request can ask for.
 	Limits graph.Limits
+	// Rates are how much each principal may cost.
+	Rates graph.Rates
 	// Serving bounds what the server takes on.
 	Serving server.Limits
 	// Introspection tells whether clients may ask for the schema.
@@ -84,6 +86,7 @@ func Variables() []Variable {
 		{"ORDERGRAPH_INTROSPECTION", "on", "`on`, or `off`: clients cannot ask for the schema; gateways still get the subgraph's"},
 		{"ORDERGRAPH_DOCUMENTS", "", "the file of a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
 		{"ORDERGRAPH_TRUSTED_ONLY", "off", "`on`: nothing but trusted documents is executed"},
+		{rateBurst, "", fmt.Sprintf("how many points of cost each caller can spend at once, `0` for no limit; without it `%d` where callers say who they are, else `0`", graph.DefaultRates().Burst)},
 	}
 	variables = append(variables, authVariables()...)
 	var c Config
@@ -119,6 +122,7 @@ func (c *Config) numbers() []number {
 		{"ORDERGRAPH_MAX_CONCURRENT_COST", &c.Limits.ConcurrentCost, asked.ConcurrentCost, "how much the operations can cost together that are executed at once; more are answered 503"},
 		{"ORDERGRAPH_MAX_REQUESTS", &c.Limits.Requests, asked.Requests, "how many requests that read one operation can make of DynamoDB"},
 		{"ORDERGRAPH_MAX_ANSWER", &c.Limits.Answer, asked.Answer, "how many bytes the data of an answer can have"},
+		{"ORDERGRAPH_RATE_RESTORE", &c.Rates.Restore, graph.DefaultRates().Restore, "how many points of cost come back to each caller in a second, where `ORDERGRAPH_RATE_BURST` is not 0"},
 		{"ORDERGRAPH_MAX_BODY", &c.Serving.Body, serving.Body, "how many bytes a request's body can have"},
 		{"ORDERGRAPH_MAX_CONCURRENT", &c.Serving.Concurrent, serving.Concurrent, "how many requests are worked on at once; more are answered 503"},
 		{"ORDERGRAPH_MAX_CONNECTIONS", &c.Serving.Connections, serving.Connections, "how many connections are open at once; more wait"},
@@ -212,6 +216,9 @@ func (c *Config) readLimits(value func(string) string) error {
 		}
 		*n.to = v
 	}
+	if err := c.readBurst(value(rateBurst)); err != nil {
+		return err
+	}
 	for _, d := range c.durations() {
 		v, err := time.ParseDuration(value(d.name))
 		if err != nil || v <= 0 {
@@ -232,6 +239,28 @@ func (c *Config) readLimits(value func(string) string) error {
 	if c.TrustedOnly && c.Documents == "" {
 		return errors.New("ORDERGRAPH_TRUSTED_ONLY is on, and there are no trusted documents: set ORDERGRAPH_DOCUMENTS to their manifest")
 	}
+	return nil
+}
+
+const rateBurst = "ORDERGRAPH_RATE_BURST"
+
+// readBurst reads how many points a bucket holds, once the other limits and who is asked are read. Where nobody is asked who they are, all share one bucket, so that a
+// limit is none but where it is asked for.
+func (c *Config) readBurst(text string) error {
+	if text == "" {
+		if c.Auth == AuthJWT {
+			c.Rates.Burst = max(graph.DefaultRates().Burst, c.Limits.Cost)
+		}
+		return nil
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 0 || v > math.MaxInt32 {
+		return fmt.Errorf("%s is %q: set it to a number from 1 to %d, or to 0 for no limit", rateBurst, text, math.MaxInt32)
+	}
+	if v > 0 && v < c.Limits.Cost {
+		return fmt.Errorf("%s is %d, and an operation can cost %d (ORDERGRAPH_MAX_COST), which would never be executed: raise the one, or lower the other", rateBurst, v, c.Limits.Cost)
+	}
+	c.Rates.Burst = v
 	return nil
 }
 

@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: ":8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: graph.DefaultLimits(), Serving: server.DefaultLimits(), Introspection: true,
+		Limits: graph.DefaultLimits(), Rates: graph.Rates{Restore: 2000}, Serving: server.DefaultLimits(), Introspection: true,
 		Auth: config.AuthNone,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -63,12 +63,13 @@ func TestEveryVariableCounts(t *testing.T) {
 		"ORDERGRAPH_MAX_TOKENS=1", "ORDERGRAPH_MAX_DEPTH=2", "ORDERGRAPH_MAX_ALIASES=3", "ORDERGRAPH_MAX_ROOT_FIELDS=4", "ORDERGRAPH_MAX_DIRECTIVES=5",
 		"ORDERGRAPH_MAX_LIST_DEPTH=6", "ORDERGRAPH_MAX_INTROSPECTION_DEPTH=7", "ORDERGRAPH_MAX_COST=8", "ORDERGRAPH_MAX_CONCURRENT_COST=16", "ORDERGRAPH_MAX_REQUESTS=19", "ORDERGRAPH_MAX_ANSWER=17", "ORDERGRAPH_MAX_WAITING=18",
 		"ORDERGRAPH_MAX_SUBSCRIPTIONS=21", "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS=22", "ORDERGRAPH_INIT_TIMEOUT=23s", "ORDERGRAPH_KEEP_ALIVE=24s",
-		"ORDERGRAPH_MAX_BODY=9", "ORDERGRAPH_MAX_CONCURRENT=10", "ORDERGRAPH_MAX_CONNECTIONS=11",
+		"ORDERGRAPH_RATE_BURST=20", "ORDERGRAPH_RATE_RESTORE=25", "ORDERGRAPH_MAX_BODY=9", "ORDERGRAPH_MAX_CONCURRENT=10", "ORDERGRAPH_MAX_CONNECTIONS=11",
 		"ORDERGRAPH_REQUEST_TIMEOUT=12s", "ORDERGRAPH_HEADER_TIMEOUT=13ms", "ORDERGRAPH_BODY_TIMEOUT=1m14s", "ORDERGRAPH_ANSWER_TIMEOUT=15h")
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, LogLevel: slog.LevelDebug,
 		Limits:    graph.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8, ConcurrentCost: 16, Requests: 19, Answer: 17},
+		Rates:     graph.Rates{Burst: 20, Restore: 25},
 		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, Subscriptions: 21, SocketSubscriptions: 22, InitTime: 23 * time.Second, KeepAlive: 24 * time.Second, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
@@ -128,6 +129,10 @@ func TestBadVariables(t *testing.T) {
 		{"ORDERGRAPH_MAX_BODY=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_BODY=2147483648", []string{`"2147483648"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_COST=none", []string{`"none"`, "1 to 2147483647"}},
+		{"ORDERGRAPH_RATE_BURST=-1", []string{`"-1"`, "1 to 2147483647", "0 for no limit"}},
+		{"ORDERGRAPH_RATE_BURST=many", []string{`"many"`, "1 to 2147483647"}},
+		{"ORDERGRAPH_RATE_BURST=99999", []string{"99999", "100000", "ORDERGRAPH_MAX_COST"}},
+		{"ORDERGRAPH_RATE_RESTORE=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_REQUEST_TIMEOUT=10", []string{`"10"`, "10s"}},
 		{"ORDERGRAPH_BODY_TIMEOUT=0s", []string{`"0s"`, "10s"}},
 		{"ORDERGRAPH_HEADER_TIMEOUT=-1s", []string{`"-1s"`, "10s"}},
@@ -208,6 +213,26 @@ func TestDocumentationListsTheVariables(t *testing.T) {
 		row := "| `" + v.Name + "` |" + preset + "| " + v.Meaning + " |"
 		if inREADME, inLimits := strings.Contains(documents[0], row), strings.Contains(documents[1], row); inREADME == inLimits {
 			t.Errorf("in README.md: %t, in docs/limits.md: %t, want one of them to have the row %s", inREADME, inLimits, row)
+		}
+	}
+}
+
+// Callers are limited where they say who they are, unless it is switched off; where they do not, only if it is asked for.
+func TestRates(t *testing.T) {
+	jwt := []string{"AUTH=jwt", "ORDERGRAPH_JWT_JWKS=keys.json", "ORDERGRAPH_JWT_ISSUER=issuer", "ORDERGRAPH_JWT_AUDIENCE=shop"}
+	for _, c := range []struct {
+		set   []string
+		burst int
+	}{
+		{nil, 0},
+		{[]string{"ORDERGRAPH_RATE_BURST=100000"}, 100_000},
+		{jwt, 200_000},
+		{append(jwt, "ORDERGRAPH_MAX_COST=300000"), 300_000},
+		{append(jwt, "ORDERGRAPH_RATE_BURST=0"), 0},
+		{[]string{"ORDERGRAPH_MAX_COST=50", "ORDERGRAPH_RATE_BURST=50"}, 50},
+	} {
+		if got := read(t, c.set...).Rates; got.Burst != c.burst || got.Restore != 2000 {
+			t.Errorf("%v: %+v, want %d", c.set, got, c.burst)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -71,6 +72,9 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if result.Outcome == graph.NotReadOnly {
 		header.Set("Allow", http.MethodPost)
+	}
+	if result.Outcome == graph.RateLimited {
+		header.Set("Retry-After", strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64))
 	}
 	body := encode(result)
 	if !h.unread.take(len(body)) {
@@ -180,6 +184,8 @@ func status(result graph.Result, t mediaType) int {
 	switch result.Outcome {
 	case graph.NotReadOnly:
 		return http.StatusMethodNotAllowed
+	case graph.RateLimited:
+		return http.StatusTooManyRequests
 	case graph.Refused:
 		if len(result.Errors) > 0 {
 			switch result.Errors[0].Extensions["code"] {

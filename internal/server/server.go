@@ -114,7 +114,7 @@ func New(opts Options) (http.Handler, error) {
 		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 	}
 	opts.Graph.RequestID = requestID
-	opts.Graph.Authenticated = opts.Auth != nil
+	opts.Graph.Authenticated = opts.Graph.Authenticated || opts.Auth != nil
 	limits := opts.Limits.orDefaults()
 	opts.Graph.EventTime = limits.RequestTime
 	compress, err := compression()

@@ -217,7 +217,7 @@ func (w *peer) closed(code websocket.StatusCode) {
 		if err == nil {
 			continue
 		}
-		if got := websocket.CloseStatus(err); got != code {
+		if got := websocket.CloseStatus(err); got != code || w.ctx.Err() != nil {
 			w.t.Errorf("closed with %d (%v, before it %s), want %d", got, err, text, code)
 		}
 		return

@@ -1,0 +1,166 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// refusedCost is what a request costs that is not executed: it was read, and its document perhaps parsed.
+const refusedCost = 1
+
+// payment is what a principal has paid for one execution, before it begins: what it can cost at most. Settled, what it did not cost is given
+// back. That is counted of the answer that was made and of nothing else, so it tells nothing that the answer does not: a record that
+// the principal may not see costs what one costs that does not exist. One that is nil is for nothing.
+type payment struct {
+	rates     *rates
+	principal string
+	requested int
+	spent     atomic.Int64
+}
+
+type paymentKey struct{}
+
+// withPayment returns the context of an execution that was paid for.
+func withPayment(ctx context.Context, p *payment) context.Context {
+	return context.WithValue(ctx, paymentKey{}, p)
+}
+
+func paymentOf(ctx context.Context) *payment {
+	p, _ := ctx.Value(paymentKey{}).(*payment)
+	return p
+}
+
+// pay takes what an operation costs. paid is what was taken for it before. Where there is not enough, nothing is taken, and wait tells how long
+// it takes until there is.
+func (r *rates) pay(principal string, cost, paid int) (p *payment, wait time.Duration) {
+	if r == nil {
+		return nil, 0
+	}
+	cost = max(cost, paid)
+	if wait, ok := r.take(principal, cost-paid, paid); !ok {
+		return nil, wait
+	}
+	return &payment{rates: r, principal: principal, requested: cost}, 0
+}
+
+// await is pay for an event of a subscription, which waits until there is enough: events are late, but none is left out.
+//
+// Errors: those of the context.
+func (r *rates) await(ctx context.Context, principal string, cost int) (*payment, error) {
+	for ctx.Err() == nil {
+		p, wait := r.pay(principal, cost, 0)
+		if wait == 0 {
+			return p, nil
+		}
+		r.Sleep(ctx, wait)
+	}
+	return nil, ctx.Err()
+}
+
+// watch counts what is spent where no field of the root tells: for each page that is asked for, before it is read, and for names of the
+// root's type.
+func (p *payment) watch(operation *graphql.OperationContext) {
+	if p == nil {
+		return
+	}
+	operation.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
+		if isPage(graphql.GetFieldContext(ctx).Field.Field) {
+			p.spent.Add(listCost)
+		}
+		return next(ctx)
+	}
+	root := operation.Operation.SelectionSet
+	for _, f := range graphql.CollectFields(operation, root, []string{rootType(operation.Operation.Operation)}) {
+		if f.Name == "__typename" {
+			p.spent.Add(1)
+		}
+	}
+}
+
+// rootType is the name of the type whose fields an operation begins with.
+func rootType(operation ast.Operation) string {
+	switch operation {
+	case ast.Mutation:
+		return "Mutation"
+	case ast.Subscription:
+		return "Subscription"
+	default:
+		return "Query"
+	}
+}
+
+// rootField counts what was made for a field of the root, and gives it back.
+func (p *payment) rootField(made graphql.Marshaler, operation ast.Operation) graphql.Marshaler {
+	if p == nil {
+		return made
+	}
+	p.spent.Add(madeValues(made))
+	if operation == ast.Mutation {
+		p.spent.Add(mutationCost)
+	}
+	return made
+}
+
+// madeValues is how many values what was made has: itself, and those in it.
+func madeValues(made graphql.Marshaler) int64 {
+	values := int64(1)
+	switch made := made.(type) {
+	case *graphql.FieldSet:
+		for _, field := range made.Values {
+			values += madeValues(field)
+		}
+	case graphql.Array:
+		for _, element := range made {
+			values += madeValues(element)
+		}
+	}
+	return values
+}
+
+// settle gives back what was not spent, and tells the client; response is nil where there is nobody to tell.
+func (p *payment) settle(response *graphql.Response) {
+	if p == nil {
+		return
+	}
+	actual := min(max(int(p.spent.Load()), refusedCost), p.requested)
+	p.rates.give(p.principal, p.requested-actual)
+	if response != nil {
+		response.Extensions = p.rates.told(response.Extensions, p.principal, p.requested, actual)
+	}
+}
+
+// costTold is what extensions.cost holds, in whole points.
+type costTold struct {
+	Requested   int `json:"requested"`
+	Actual      int `json:"actual"`
+	Available   int `json:"available"`
+	Maximum     int `json:"maximum"`
+	RestoreRate int `json:"restoreRate"`
+}
+
+// told adds extensions.cost to extensions.
+func (r *rates) told(extensions map[string]any, principal string, requested, actual int) map[string]any {
+	if extensions == nil {
+		extensions = map[string]any{}
+	}
+	extensions["cost"] = costTold{requested, actual, r.available(principal), r.Burst, r.Restore}
+	return extensions
+}
+
+// refused is the result of a request that is not executed because it does not fit now.
+func (r *rates) refused(principal string, position *ast.Position, requested, actual int, wait time.Duration) Result {
+	extensions := r.told(nil, principal, requested, actual)
+	// Rounded up, or whoever waits as long as they are told would be refused again.
+	seconds := math.Ceil(wait.Seconds()*1000) / 1000
+	err := refusedAt(position, CodeRateLimited, "the operation costs %d points, and there are %d left of the %d that can be spent at once, of which %d come back each second: try again in %s s, or ask for less",
+		requested, extensions["cost"].(costTold).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
+	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
+	return Result{Response: &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}, Outcome: RateLimited, RetryAfter: wait}
+}

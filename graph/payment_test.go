@@ -1,0 +1,229 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// rated is an executor with rate limits, and its clock.
+func rated(t *testing.T, burst, restore int, opts Options) (*Executor, *handClock) {
+	t.Helper()
+	clock := &handClock{}
+	opts.Rates = clock.rates(burst, restore)
+	return executor(t, opts), clock
+}
+
+// told is extensions.cost of a result.
+func toldOf(t rapid.TB, result Result) costTold {
+	t.Helper()
+	told, ok := result.Extensions["cost"].(costTold)
+	if !ok {
+		t.Fatalf("the answer tells no cost: %v, %v", result.Extensions, result.Errors)
+	}
+	return told
+}
+
+// An operation costs what its answer has, and the pages and mutations that made it; what it could have cost besides is given back.
+func TestActualCosts(t *testing.T) {
+	for _, c := range []struct {
+		query  string
+		actual int
+	}{
+		{`{ __typename }`, 1},
+		{`{ a: __typename ...F } fragment F on Query { b: __typename }`, 2},
+		{`{ __typename @skip(if: true) }`, refusedCost},
+		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 1},
+		{`{ customer(id: "cust_01") { name email } }`, 3},
+		{`{ customer(id: "cust_01") { name name @include(if: true) email @skip(if: true) } }`, 2},
+		{`{ customer(id: "cust_01") { phoneNumbers } }`, 2},
+		{`{ order(id: "01HVNR4Q3R0000000000000002") { availableTransitions } }`, 2 + 2},
+		{`{ customer(id: "cust_01") { orders(first: 1) { nodes { id } pageInfo { hasNextPage } } } }`, 1 + 1 + 10 + 1 + 2 + 2},
+		{`{ customers(first: 0) { nodes { id } } }`, 1 + 10},
+		{`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } userErrors { code } } }`, 10 + 1 + 2 + 1},
+		{`mutation { a: __typename confirmOrder(input: {orderId: "nothing"}) { order { status } userErrors { code } } }`, 1 + 10 + 1 + 1 + 1 + 2},
+		{`{ _entities(representations: [{__typename: "Customer", id: "cust_01"}, {__typename: "Customer", id: "x"}]) { ... on Customer { name } } }`, 1 + 2 + 1},
+		{`{ __type(name: "OrderStatus") { name enumValues { name } } }`, 1 + 1 + 1 + 5*2},
+	} {
+		e, _ := rated(t, 10_000, 1, Options{Limits: Limits{Cost: 10_000}})
+		result := e.Execute(t.Context(), Request{Query: c.query})
+		want := costTold{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
+		if got := toldOf(t, result); result.Outcome != Executed || got != want {
+			t.Errorf("%s\ncosts %+v, want %+v (%s, %v)", c.query, got, want, result.Data, result.Errors)
+		}
+	}
+}
+
+// Whatever the query, it costs no less than its answer has values, no more than was taken beforehand, and it tells what the bucket lost.
+func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
+	e, _ := rated(t, 1<<31-1, 1, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
+	largest := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		query := selectionSet(rt, parsedSchema.Query, 4)
+		if rapid.IntRange(0, 3).Draw(rt, "introspection") == 0 {
+			query = "{__schema" + selectionSet(rt, parsedSchema.Types["__Schema"], 4) + "}"
+		}
+		operation, _, errs := e.prepare(context.Background(), Request{Query: query})
+		if len(errs) > 0 {
+			return
+		}
+		before := e.rates.available("p")
+		paid, _ := e.rates.pay("p", operation.cost, 0)
+		response := e.run(withPayment(withReported(t.Context()), paid), operation.OperationContext)
+		spent := int(paid.spent.Load())
+		var data any
+		if err := json.Unmarshal(response.Data, &data); err != nil {
+			rt.Fatalf("%s: %v", query, err)
+		}
+		held := values(data) - 1
+		largest = max(largest, held)
+		if held > spent || spent > operation.cost {
+			rt.Fatalf("%s can cost %d, has %d values and cost %d", query, operation.cost, held, spent)
+		}
+		paid.settle(response)
+		if lost := before - e.rates.available("p"); lost != max(spent, refusedCost) {
+			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
+		}
+	})
+	if largest < 50 {
+		t.Errorf("the largest answer has %d values", largest)
+	}
+}
+
+// What does not fit is not executed and told when it does; then it is executed. What is refused for other reasons costs a point.
+func TestRateLimited(t *testing.T) {
+	e, clock := rated(t, 200, 20, Options{Limits: Limits{Cost: 200}})
+	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // it costs 200
+	if got := toldOf(t, e.Execute(t.Context(), large)); got.Requested != 200 || got.Actual > 100 {
+		t.Fatalf("the first time: %+v", got)
+	}
+	left := e.rates.available("anonymous")
+	refused := e.Execute(t.Context(), large)
+	if refused.Outcome != RateLimited || refused.Data != nil || len(refused.Errors) != 1 {
+		t.Fatalf("the second time: outcome %d, %v", refused.Outcome, refused.Errors)
+	}
+	missing := time.Duration(200-left+refusedCost) * time.Second / 20
+	err, told := refused.Errors[0], costTold{200, refusedCost, left - refusedCost, 200, 20}
+	if refused.RetryAfter != missing || err.Extensions["code"] != CodeRateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
+		!strings.Contains(err.Message, fmt.Sprintf("try again in %v s", missing.Seconds())) || len(err.Locations) != 1 {
+		t.Errorf("refused with %v, %v, after %v; want %v", err, err.Extensions, refused.RetryAfter, missing)
+	}
+	clock.forward(refused.RetryAfter)
+	if again := e.Execute(t.Context(), large); again.Outcome != Executed {
+		t.Errorf("after the wait: %v", again.Errors)
+	}
+	clock.forward(time.Hour)
+	for _, query := range []string{`{`, `{ nonsense }`, `query($n: Int) { customers(first: $n) { nodes { id name email phoneNumbers } } }`} {
+		e.Execute(t.Context(), Request{Query: query})
+	}
+	if left := e.rates.available("anonymous"); left != 200-3*refusedCost {
+		t.Errorf("%d points are left after three that were refused", left)
+	}
+	// When there is no point left, nothing is even parsed.
+	e.rates.take("anonymous", e.rates.available("anonymous"), 0)
+	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || toldOf(t, got) != (costTold{refusedCost, 0, 0, 200, 20}) {
+		t.Errorf("with nothing left: outcome %d, after %v, %v", got.Outcome, got.RetryAfter, got.Extensions)
+	}
+}
+
+// What never fits a bucket is not told to wait for it.
+func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
+	e, _ := rated(t, 50, 1, Options{})
+	got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id name } } }`})
+	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != CodeTooExpensive || got.Extensions != nil {
+		t.Errorf("outcome %d, %v, %v", got.Outcome, got.Errors, got.Extensions)
+	}
+}
+
+// Each principal has a bucket of their own.
+func TestPrincipalsPayForThemselves(t *testing.T) {
+	e, _ := rated(t, 20, 1, Options{Authenticated: true})
+	as := func(id string) Outcome {
+		ctx := WithPrincipal(t.Context(), commerce.Principal{ID: id, Role: commerce.RoleAdmin})
+		return e.Execute(ctx, Request{Query: `{ ` + numbered(15, "a%d: __typename ") + `}`}).Outcome
+	}
+	for i, want := range []Outcome{Executed, RateLimited, RateLimited} {
+		if got := as("ann"); got != want {
+			t.Errorf("request %d: outcome %d, want %d", i, got, want)
+		}
+	}
+	if got := as("bob"); got != Executed {
+		t.Errorf("of somebody else: outcome %d", got)
+	}
+}
+
+// What the server has no room for costs a point like all that is refused.
+func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
+	e, _ := rated(t, 100_000, 1, Options{Limits: Limits{ConcurrentCost: 5000}})
+	large := Request{Query: `{ orders(first: 100) { nodes { ` + numbered(30, "a%d: id ") + ` } } }`}
+	e.load.begin(4000)
+	if got := e.Execute(t.Context(), large); got.Outcome != Overloaded {
+		t.Errorf("outcome %d", got.Outcome)
+	}
+	e.load.end(4000)
+	if left := e.rates.available("anonymous"); left != 100_000-refusedCost {
+		t.Errorf("%d points are left", left)
+	}
+}
+
+// Where there are no limits, nothing is told of them.
+func TestNoRateLimits(t *testing.T) {
+	e := executor(t, Options{})
+	if got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id } } }`}); got.Extensions["cost"] != nil || got.Outcome != Executed {
+		t.Errorf("outcome %d, extensions %v", got.Outcome, got.Extensions)
+	}
+	if p, err := e.rates.await(t.Context(), "p", 10); p != nil || err != nil {
+		t.Errorf("an event costs %v, %v", p, err)
+	}
+}
+
+// Each event pays what it can cost and gets back what it did not; one that does not fit waits, and none is left out.
+func TestEventsArePaidFor(t *testing.T) {
+	e, clock := rated(t, 60, 10, Options{})
+	from := &scripted{}
+	for range 8 {
+		from.changes = append(from.changes, dynamo.OrderChange{OrderID: sampleOrder})
+	}
+	// 4 for the update, 12 and 20 items of 2 for its items; but there is no such order.
+	s := following(t, e, `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`, from)
+	defer s.Close()
+	begun := e.rates.available("anonymous")
+	if begun != 60-55 {
+		t.Errorf("%d points are left when it begins", begun)
+	}
+	for i := range 8 {
+		got, more := s.Next(t.Context())
+		if !more || len(got.Errors) > 0 {
+			t.Fatalf("event %d: more %v, %v", i, more, got.Errors)
+		}
+		if told := toldOf(t, got); told.Requested != 55 || told.Actual != 3 || told.Available != 60-55+50-3 && told.Available != 55-3 {
+			t.Errorf("event %d: %+v", i, told)
+		}
+	}
+	if clock.slept != 8 {
+		t.Errorf("slept %d times, want once for each", clock.slept)
+	}
+}
+
+// A subscription that does not begin costs a point, as all that is refused; one that does not fit is refused as other operations are.
+func TestSubscriptionsThatDoNotBegin(t *testing.T) {
+	e, _ := rated(t, 60, 10, Options{})
+	e.resolver.report = func(context.Context, error) {} // there is no feed
+	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
+	if stream != nil || len(got.Errors) == 0 || e.rates.available("anonymous") != 60-refusedCost {
+		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.available("anonymous"))
+	}
+	e.rates.take("anonymous", 30, 0)
+	stream, got = e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
+	if stream != nil || got.Outcome != RateLimited || toldOf(t, got).Requested != 55 {
+		t.Errorf("without points: outcome %d, %v", got.Outcome, got.Errors)
+	}
+}

@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// Rates are how much somebody may cost: a bucket of points for each principal, which what they ask for empties and time fills.
+type Rates struct {
+	// Burst is how many points a bucket holds, a full one from the start; 0 for no limit. It is at least Limits.Cost, or operations that
+	// cost more than it are refused with TOO_EXPENSIVE.
+	Burst int
+	// Restore is how many points come back each second; at least 1.
+	Restore int
+	// Now is the clock, and Sleep waits so long or until the context is done; nil for the real ones.
+	Now   func() time.Time
+	Sleep func(ctx context.Context, d time.Duration)
+}
+
+// DefaultRates are for a server that knows who asks: a page of 20 with ten fields costs some 250, so that is 800 of them at once and eight a
+// second, and a bucket that is empty is full again after 100 seconds.
+func DefaultRates() Rates { return Rates{Burst: 200_000, Restore: 2000} }
+
+// maxBuckets is how many principals are known at once, some 100 bytes each. One that is forgotten, as so many others have asked since, begins
+// with a full bucket.
+const maxBuckets = 1 << 16
+
+// point is a point in the unit that buckets count in. So what comes back in a span of nanoseconds is whole, and nothing is ever rounded.
+const point = int64(time.Second)
+
+// rates are the buckets of all principals. It is safe for concurrent use; one that is nil limits nobody.
+type rates struct {
+	Rates
+	mu      sync.Mutex
+	buckets *simplelru.LRU[string, *bucket]
+}
+
+// bucket is what a principal has left.
+type bucket struct {
+	// left is in parts of a point, never below 0 nor above the burst.
+	left int64
+	// at is when it was so much.
+	at time.Time
+}
+
+func newRates(r Rates) *rates {
+	if r.Burst <= 0 {
+		return nil
+	}
+	r.Burst, r.Restore = min(r.Burst, math.MaxInt32), min(max(r.Restore, 1), math.MaxInt32)
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	if r.Sleep == nil {
+		r.Sleep = sleep
+	}
+	buckets, _ := simplelru.NewLRU[string, *bucket](maxBuckets, nil) // it fails for sizes below 1
+	return &rates{Rates: r, buckets: buckets}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// of is a principal's bucket as it is now. The caller holds mu.
+func (r *rates) of(principal string) *bucket {
+	now := r.Now()
+	b, ok := r.buckets.Get(principal)
+	if !ok {
+		b = &bucket{left: r.full(), at: now}
+		r.buckets.Add(principal, b)
+	}
+	if since := now.Sub(b.at); since > 0 { // a clock may have been put back
+		if missing := r.full() - b.left; int64(since) > missing/int64(r.Restore) {
+			b.left = r.full()
+		} else {
+			b.left += int64(since) * int64(r.Restore)
+		}
+		b.at = now
+	}
+	return b
+}
+
+// full is what a full bucket holds, in parts of a point.
+func (r *rates) full() int64 { return int64(r.Burst) * point }
+
+// take takes points out of a principal's bucket, if it has as many. Else it tells how long it takes until it has, and so many as were
+// paid before besides: whoever asks again pays them again. More than a bucket holds are never there: what costs more was refused before.
+func (r *rates) take(principal string, points, paid int) (wait time.Duration, ok bool) {
+	if r == nil {
+		return 0, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, want := r.of(principal), int64(points)*point
+	if want > b.left {
+		missing := want + int64(paid)*point - b.left
+		return time.Duration((missing + int64(r.Restore) - 1) / int64(r.Restore)), false
+	}
+	b.left -= want
+	return 0, true
+}
+
+// give puts points back that were taken and not used.
+func (r *rates) give(principal string, points int) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.of(principal)
+	b.left = min(b.left+int64(points)*point, r.full())
+}
+
+// available is how many whole points a principal has left.
+func (r *rates) available(principal string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int(r.of(principal).left / point)
+}
