@@ -24,6 +24,9 @@ func NewReadBudget(requests int) *ReadBudget {
 	return b
 }
 
+// Left is how many requests may still be made, below 0 where more were wanted than there were.
+func (b *ReadBudget) Left() int { return int(b.left.Load()) }
+
 // On returns a context whose reads are on the budget. Writes are not counted. A nil budget has no end.
 func (b *ReadBudget) On(ctx context.Context) context.Context {
 	if b == nil {

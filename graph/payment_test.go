@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // rated is an executor with rate limits, and its clock.
@@ -225,5 +226,62 @@ func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	stream, got = e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
 	if stream != nil || got.Outcome != RateLimited || toldOf(t, got).Requested != 55 {
 		t.Errorf("without points: outcome %d, %v", got.Outcome, got.Errors)
+	}
+}
+
+// What was missed is paid for by the request, also where after is no event: each reads the orders of a customer and their timelines.
+func TestWhatWasMissedIsPaidFor(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store, clock := storetest.Sample(t, db), &handClock{}
+	e := NewExecutor(Options{
+		Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
+		Report: func(_ context.Context, err error) { t.Error(err) },
+	})
+	var of []*commerce.Order
+	for range 5 {
+		order, err := store.PlaceOrder(t.Context(), dynamo.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of = append(of, order)
+	}
+	start := func(arguments string) (begun bool, paid int) {
+		before := e.rates.available(commerce.Anonymous().ID)
+		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
+		if stream != nil {
+			stream.Close()
+		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeBadUserInput {
+			t.Fatalf("%s: %v", arguments, result.Errors)
+		}
+		return stream != nil, before - e.rates.available(commerce.Anonymous().ID)
+	}
+	timeline, err := store.Timeline(t.Context(), of[0].ID, dynamo.Page{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begins = 1 + 1 // an update and its id
+	for _, c := range []struct {
+		arguments string
+		begun     bool
+		paid      int
+	}{
+		{"", true, begins},
+		// The last event and the list of orders are in the price, the timelines of five orders are not.
+		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*listCost},
+		// Seven orders with those of the sample.
+		{`, after: "00000000000000000000000001"`, false, refusedCost + 7*listCost},
+	} {
+		if begun, paid := start(c.arguments); begun != c.begun || paid != c.paid {
+			t.Errorf("%q: begun %v for %d, want %v for %d", c.arguments, begun, paid, c.begun, c.paid)
+		}
+	}
+	for range 20 {
+		if e.rates.available(commerce.Anonymous().ID) == 0 {
+			break
+		}
+		start(`, after: "00000000000000000000000001"`)
+	}
+	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.available(commerce.Anonymous().ID) != 0 {
+		t.Errorf("there are %d points left: %v", e.rates.available(commerce.Anonymous().ID), result.Errors)
 	}
 }

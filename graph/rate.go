@@ -110,6 +110,17 @@ func (r *rates) take(principal string, points, paid int) (wait time.Duration, ok
 	return 0, true
 }
 
+// charge takes points for what was done already, or as many as are left.
+func (r *rates) charge(principal string, points int) {
+	if r == nil || points <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.of(principal)
+	b.left = max(0, b.left-int64(points)*point)
+}
+
 // give puts points back that were taken and not used.
 func (r *rates) give(principal string, points int) {
 	if r == nil {

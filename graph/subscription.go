@@ -45,18 +45,23 @@ func (e *Executor) Start(ctx context.Context, r Request) (stream *Stream, result
 		return nil, e.execute(ctx, operation)
 	}
 	// Beginning costs as much as an event, and nothing of it comes back.
-	if stream, result = e.follow(ctx, operation); stream == nil {
+	opened := &opening{}
+	if stream, result = e.follow(ctx, operation, opened); stream == nil {
 		operation.paid.settle(nil)
 	}
+	// What was missed is read for one answer or for none, so it is paid for apart, also where after turns out to be no such event.
+	e.rates.charge(e.resolver.principal(ctx).ID, listCost*(opened.reads-beginningReads))
 	return stream, result
 }
 
+// beginningReads is how many requests are in the price of beginning: the last event, and a page of what came behind.
+const beginningReads = 2
+
 // follow opens the source of a subscription's events.
-func (e *Executor) follow(ctx context.Context, operation *operation) (*Stream, Result) {
+func (e *Executor) follow(ctx context.Context, operation *operation, opened *opening) (*Stream, Result) {
 	if !e.followed.take(operation.OperationContext) {
 		return nil, Result{Response: e.refusal(ctx, refusedAt(nil, CodeTooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
 	}
-	opened := &opening{}
 	defer func() {
 		if opened.changes == nil {
 			e.followed.give(operation.OperationContext)
@@ -148,7 +153,7 @@ func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result R
 // afresh is an operation without what its execution has left in it.
 func afresh(o *graphql.OperationContext) *graphql.OperationContext {
 	return &graphql.OperationContext{
-		RawQuery: o.RawQuery, Variables: o.Variables, OperationName: o.OperationName, Doc: o.Doc, Operation: o.Operation, Extensions: o.Extensions,
+		RawQuery: o.RawQuery, Variables: o.Variables, OperationName: o.OperationName, Doc: o.Doc, Operation: o.Operation,
 		RecoverFunc: o.RecoverFunc, ResolverMiddleware: o.ResolverMiddleware, Stats: graphql.Stats{OperationStart: graphql.Now()},
 	}
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -12,7 +13,11 @@ type openingKey struct{}
 
 // opening takes up what a subscription's resolver has opened. gqlgen wants a channel of it, which would take a goroutine for each
 // subscription, and could tell no error; so the channel stays unused.
-type opening struct{ changes changes }
+type opening struct {
+	changes changes
+	// reads is how many requests it took to find out where the follower stands and what it has missed.
+	reads int
+}
 
 type eventKey struct{}
 
@@ -23,15 +28,19 @@ func eventOf(ctx context.Context) *dynamo.OrderChange {
 }
 
 // opens opens the source of a subscription's events.
-func (r *Resolver) opens(ctx context.Context, open func(*dynamo.Feed) (*dynamo.Following, error)) (<-chan *dynamo.OrderChange, error) {
+func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo.Feed) (*dynamo.Following, error)) (<-chan *dynamo.OrderChange, error) {
 	if r.feed == nil {
 		return nil, errors.Join(dynamo.ErrUnavailable, errors.New("the server has no feed"))
 	}
-	following, err := open(r.feed)
+	// It only counts: how much can be missed, the feed bounds.
+	counted := dynamo.NewReadBudget(math.MaxInt32)
+	following, err := open(counted.On(ctx), r.feed)
+	opened := ctx.Value(openingKey{}).(*opening)
+	opened.reads = math.MaxInt32 - counted.Left()
 	if err != nil {
 		return nil, err
 	}
-	ctx.Value(openingKey{}).(*opening).changes = following
+	opened.changes = following
 	return make(chan *dynamo.OrderChange), nil
 }
 
@@ -47,7 +56,9 @@ func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (
 	if err := r.mayFollowOrder(ctx, order); err != nil {
 		return nil, err
 	}
-	return r.opens(ctx, func(f *dynamo.Feed) (*dynamo.Following, error) { return f.Order(ctx, order, behind) })
+	return r.opens(ctx, func(ctx context.Context, f *dynamo.Feed) (*dynamo.Following, error) {
+		return f.Order(ctx, order, behind)
+	})
 }
 
 func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
@@ -62,7 +73,9 @@ func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *
 	if err := r.mayFollowCustomer(ctx, customer); err != nil {
 		return nil, err
 	}
-	return r.opens(ctx, func(f *dynamo.Feed) (*dynamo.Following, error) { return f.CustomerOrders(ctx, customer, behind) })
+	return r.opens(ctx, func(ctx context.Context, f *dynamo.Feed) (*dynamo.Following, error) {
+		return f.CustomerOrders(ctx, customer, behind)
+	})
 }
 
 func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error) {
@@ -70,7 +83,7 @@ func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Stat
 	if status != nil {
 		to = *status
 	}
-	return r.opens(ctx, func(f *dynamo.Feed) (*dynamo.Following, error) { return f.OrderStatus(ctx, to) })
+	return r.opens(ctx, func(ctx context.Context, f *dynamo.Feed) (*dynamo.Following, error) { return f.OrderStatus(ctx, to) })
 }
 
 // eventID reads the argument after, empty where it is not given.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // scripted are changes that are told one after another, then an error.
@@ -333,5 +334,20 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	e.followed.left = 0
 	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTooManySubscriptions {
 		t.Errorf("%s", text(t, got))
+	}
+}
+
+// What a client sends beside its document and its variables is gone when the subscription has begun: it is not counted.
+func TestSubscriptionsHoldNoExtensions(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store := storetest.Sample(t, db)
+	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: NewCursors([]byte("a key for tests"))})
+	stream, result := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, Extensions: map[string]any{"x": strings.Repeat("x", 100_000)}, Variables: map[string]any{"x": strings.Repeat("x", 100_000)}})
+	if stream == nil {
+		t.Fatal(result.Errors)
+	}
+	defer stream.Close()
+	if held := stream.operation.OperationContext; len(held.Extensions) > 0 || len(held.Variables) > 0 {
+		t.Errorf("it holds %d extensions and %d variables", len(held.Extensions), len(held.Variables))
 	}
 }

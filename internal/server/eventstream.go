@@ -31,6 +31,9 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 		if result.Outcome == graph.NotReadOnly {
 			w.Header().Set("Allow", http.MethodPost)
 		}
+		if result.Outcome == graph.RateLimited {
+			w.Header().Set("Retry-After", secondsUntil(result))
+		}
 		code := status(result, typeGraphQL)
 		if code == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", retryAfter)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -179,6 +180,22 @@ func (e *events) refused(t *testing.T, status int, code string) {
 	check(t, w, status, code, asJSON)
 	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
 		t.Error("nobody is told when to come back")
+	}
+}
+
+// Who is rate limited is told for how long, as without a stream.
+func TestRateLimitedStreams(t *testing.T) {
+	now := time.Now()
+	l := newLive(t, server.Limits{}, func(o *server.Options) {
+		o.Graph.Rates = graph.Rates{Burst: 10, Restore: 2, Now: func() time.Time { return now }}
+	})
+	if _, data, err := l.stream(`{ ` + typenames(9) + ` }`).next(); err != nil || !strings.Contains(data, `"available":1`) {
+		t.Fatalf("%s, %v", data, err)
+	}
+	e := l.request(http.MethodPost, l.url(), post(`{ `+typenames(4)+` }`))
+	e.refused(t, http.StatusTooManyRequests, "RATE_LIMITED")
+	if got := e.response.Header.Get("Retry-After"); got != "2" {
+		t.Errorf("Retry-After is %q, want 2", got)
 	}
 }
 

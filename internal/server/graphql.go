@@ -74,7 +74,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Allow", http.MethodPost)
 	}
 	if result.Outcome == graph.RateLimited {
-		header.Set("Retry-After", strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64))
+		header.Set("Retry-After", secondsUntil(result))
 	}
 	body := encode(result)
 	if !h.unread.take(len(body)) {
@@ -87,6 +87,11 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.unread.give(len(body))
 	reply(w, contentType, status(result, contentType), body)
+}
+
+// secondsUntil is in how many whole seconds a request fits that was rate limited.
+func secondsUntil(result graph.Result) string {
+	return strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64)
 }
 
 // refuse replies that a request is not executed. Only overload is logged: all else is the client's to mend, and anybody could fill the log.
