@@ -38,7 +38,13 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.pattern.Mutation, err)
 	}
-	hash := sha256.Sum256(append([]byte(c.pattern.Mutation+" "), body...))
+	asked := c.pattern.Mutation + " "
+	if c.caller.Customer != "" {
+		// Issuers may give one name to several customers, such as that of their shop's pages; and nobody is told what a request did that
+		// was made with other rights.
+		asked += string(c.caller.Customer) + " "
+	}
+	hash := sha256.Sum256(append([]byte(asked), body...))
 	b := &keyBuilder{}
 	k := keys{PK: b.key(entityIdempotency.PK, c.caller.Name, c.caller.IdempotencyKey), SK: b.key(entityIdempotency.SK)}
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.err

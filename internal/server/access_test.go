@@ -213,3 +213,18 @@ func TestRefusedRoles(t *testing.T) {
 		}
 	}
 }
+
+// One name may be that of several customers, such as their shop's pages: an idempotency key that one has used tells another nothing of it.
+func TestKeysOfCustomersWithOneName(t *testing.T) {
+	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	const place = `mutation{placeOrder(input:{customerId:"ann",items:[{sku:"mug",quantity:1}],idempotencyKey:"k"}){order{id} userErrors{code}}}`
+	first := s.says(t, "role=CUSTOMER&as=pages&customer=ann", place)
+	if again := s.says(t, "role=CUSTOMER&as=pages&customer=ann", place); again != first || !strings.Contains(first, `"userErrors":[]`) {
+		t.Errorf("ann is answered %s, then %s", first, again)
+	}
+	for _, who := range []string{"role=CUSTOMER&as=pages&customer=bob", "role=STAFF&as=pages"} {
+		if got := s.says(t, who, place); !strings.Contains(got, `"order":null`) || !strings.Contains(got, "IDEMPOTENCY_KEY_REUSED") {
+			t.Errorf("%s is answered %s", who, got)
+		}
+	}
+}
