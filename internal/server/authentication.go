@@ -33,7 +33,8 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	return r.WithContext(context.WithValue(graph.WithPrincipal(r.Context(), identity.Principal), expiresKey{}, identity.Expires)), nil
+	ctx = withCustomer(graph.WithPrincipal(r.Context(), identity.Principal), identity.Principal.Customer)
+	return r.WithContext(context.WithValue(ctx, expiresKey{}, identity.Expires)), nil
 }
 
 type expiresKey struct{}

@@ -16,7 +16,8 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	r, result, refused := h.start(w, r, &stream)
 	if stream != nil {
-		defer h.unsubscribe()
+		defer h.unsubscribe(r.Context())
+		defer h.connected.give(customerOf(r.Context()))
 		defer h.leave()
 		defer stream.Close()
 	}
@@ -80,9 +81,14 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 			return result
 		case !h.stay():
 			full = tooManyStay()
-		case !h.subscribe():
+		case !h.connected.take(customerOf(ctx)):
 			h.leave()
-			full = tooManySubscriptions()
+			full = tooManyOfCustomer(h.connected.most)
+		default:
+			if full = h.subscribe(ctx); full != nil {
+				h.connected.give(customerOf(ctx))
+				h.leave()
+			}
 		}
 		if full != nil {
 			started.Close()

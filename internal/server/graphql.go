@@ -28,7 +28,9 @@ type overHTTP struct {
 	shedding         *shedding
 	// staying has a place for each socket and stream of events that can be open at once, subscriptions one for each that can be followed.
 	staying, subscriptions chan struct{}
-	authentication         authentication
+	// connected and followed are what customers have of them.
+	connected, followed *shares
+	authentication      authentication
 }
 
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
@@ -36,6 +38,7 @@ func newOverHTTP(executor *graph.Executor, limits Limits, authentication authent
 		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
 		arriving: newRoom(limits.Waiting), unread: newRoom(limits.Waiting), shedding: &shedding{log: log, now: time.Now},
 		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
+		connected: newShares(lasting(limits.Connections)), followed: newShares(limits.Subscriptions),
 		authentication: authentication,
 	}
 }

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"net/http"
+	"sync"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
 )
 
@@ -13,9 +15,77 @@ import (
 func (h overHTTP) stay() bool { return take(h.staying) }
 func (h overHTTP) leave()     { <-h.staying }
 
-// subscribe counts a subscription, or another operation on a socket, and tells whether there is room for it; unsubscribe gives it back.
-func (h overHTTP) subscribe() bool { return take(h.subscriptions) }
-func (h overHTTP) unsubscribe()    { <-h.subscriptions }
+// subscribe counts a subscription, or another operation on a socket, for whom a context speaks for, or tells why there is no room for it;
+// unsubscribe gives it back.
+func (h overHTTP) subscribe(ctx context.Context) *refusal {
+	switch customer := customerOf(ctx); {
+	case !h.followed.take(customer):
+		return refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the customer has as many subscriptions as one can, %d: complete others", h.followed.most)
+	case !take(h.subscriptions):
+		h.followed.give(customer)
+		return tooManySubscriptions()
+	}
+	return nil
+}
+
+func (h overHTTP) unsubscribe(ctx context.Context) {
+	<-h.subscriptions
+	h.followed.give(customerOf(ctx))
+}
+
+// customerShare is the part of all that lasts which one customer can have. Others are the shop's own, of whom one may speak for many:
+// a gateway.
+const customerShare = 20
+
+// shares count what customers have of something, so that none takes it from all others. They are safe for concurrent use.
+type shares struct {
+	most int
+	mu   sync.Mutex
+	had  map[commerce.CustomerID]int
+}
+
+func newShares(of int) *shares {
+	return &shares{most: max(1, of/customerShare), had: map[commerce.CustomerID]int{}}
+}
+
+// take tells whether a customer may have one more; who is none may.
+func (s *shares) take(customer commerce.CustomerID) bool {
+	if customer == "" {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.had[customer] >= s.most {
+		return false
+	}
+	s.had[customer]++
+	return true
+}
+
+// give takes one back.
+func (s *shares) give(customer commerce.CustomerID) {
+	if customer == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.had[customer]--; s.had[customer] == 0 {
+		delete(s.had, customer)
+	}
+}
+
+type customerKey struct{}
+
+// withCustomer returns a context in which a customer asks, who may be none.
+func withCustomer(ctx context.Context, customer commerce.CustomerID) context.Context {
+	return context.WithValue(ctx, customerKey{}, customer)
+}
+
+// customerOf is the customer who asks, empty where none does.
+func customerOf(ctx context.Context) commerce.CustomerID {
+	customer, _ := ctx.Value(customerKey{}).(commerce.CustomerID)
+	return customer
+}
 
 func take(places chan struct{}) bool {
 	select {
@@ -28,6 +98,10 @@ func take(places chan struct{}) bool {
 
 func tooManyStay() *refusal {
 	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has as many sockets and streams of events as it takes on: use one socket for several subscriptions, or try again later")
+}
+
+func tooManyOfCustomer(most int) *refusal {
+	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the customer has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", most)
 }
 
 func tooManySubscriptions() *refusal {

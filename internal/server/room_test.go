@@ -137,3 +137,34 @@ func TestSheddingByCost(t *testing.T) {
 	}
 	j.checkShedding(t)
 }
+
+// What comes back with a pong takes room as answers do; where there is none, the pong comes without it.
+func TestPongsTakeRoom(t *testing.T) {
+	limits := server.Limits{Waiting: 30 << 10}
+	h, j := limited(t, sampleThrough(t, direct), limits)
+	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, strings.NewReader(post(`{ customer(id: "cust_01") { `+long("id", 17)+`} }`)))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(first, r)
+	}()
+	<-first.waiting
+	l := &live{t: t, addr: listenTCP(t, h, limits), log: j}
+	w := l.open()
+	ping := func(bytes int) int {
+		w.text(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", bytes) + `"}}`)
+		return len(w.want("pong", "").Payload)
+	}
+	if long, short := ping(20<<10), ping(10); long != 0 || short < 10 {
+		t.Errorf("a long ping brings %d bytes back, a short one %d", long, short)
+	}
+	close(first.may)
+	<-done
+	for range 3 {
+		if long := ping(20 << 10); long < 20<<10 {
+			t.Errorf("when the answer was read, a long ping brings %d bytes back", long)
+		}
+	}
+}

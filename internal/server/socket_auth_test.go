@@ -18,13 +18,14 @@ import (
 )
 
 // guardedLive is a live server that wants tokens.
-func guardedLive(t testing.TB) (*live, *guarded) {
+func guardedLive(t testing.TB, limits ...server.Limits) (*live, *guarded) {
 	t.Helper()
+	limits = append(limits, server.Limits{})
 	db := embedded.New().Client()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, dynamo.FeedOptions{})
-	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}})
-	l.addr, l.log = listenTCP(t, g, server.Limits{}), g.log
+	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}, Limits: limits[0]})
+	l.addr, l.log = listenTCP(t, g, limits[0]), g.log
 	return l, g
 }
 
@@ -149,4 +150,68 @@ func TestTheTokensEndIsTheEnd(t *testing.T) {
 	_ = stays.conn.Close(websocket.StatusNormalClosure, "")
 	l.settled()
 	g.checkLog(t, short, long)
+}
+
+// No customer takes the places of all others: neither by subscriptions, however many sockets they are on, nor by sockets and streams.
+func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
+	l, g := guardedLive(t, server.Limits{Subscriptions: 40, Connections: 54})
+	ann, bob, staff := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001")), g.token(t, authtest.Object{"role": "STAFF"})
+	const follow = `subscription { customerOrders(customerId: "cust_01") { id } }`
+	first, second := l.as(ann), l.as(ann)
+	third := l.dial()
+	third.text(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + ann + `"}}`)
+	third.closed(websocket.StatusTryAgainLater)
+	stream := func(token string) *events {
+		return l.request(http.MethodPost, l.url(), post(follow), "Authorization", "Bearer "+token)
+	}
+	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
+	first.subscribe("a", follow)
+	first.subscribe("b", follow)
+	l.following(2)
+	for _, w := range []*peer{first, second} {
+		w.subscribe("c", follow)
+		if got := codes(t, w.want("error", "c")); got != "TOO_MANY_SUBSCRIPTIONS" {
+			t.Errorf("a third subscription: %s", got)
+		}
+	}
+	if _, status, err := l.tryDial([]string{"graphql-transport-ws"}); err != nil {
+		t.Errorf("status %d: %v", status, err)
+	}
+	w := l.as(bob)
+	w.subscribe("a", `subscription { customerOrders(customerId: "cust_001") { id } }`)
+	l.following(3)
+	for range 3 {
+		l.as(staff).subscribe("a", follow)
+	}
+	l.following(6)
+	// What is over is given back, wherever it ends.
+	first.send(frame{ID: "a", Type: "complete"})
+	l.following(5)
+	_ = second.conn.CloseNow()
+	var e *events
+	for deadline := time.Now().Add(guard); e == nil || e.response.StatusCode != http.StatusOK; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is given back")
+		}
+		e = stream(ann)
+	}
+	l.following(6)
+	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
+	e.leave()
+	_ = first.conn.CloseNow()
+	l.following(4)
+}
+
+// Before a socket has said whose it is, its messages are short ones.
+func TestStrangersSendNoLongMessages(t *testing.T) {
+	l, g := guardedLive(t)
+	long := `{"type":"ping","payload":{"x":"` + strings.Repeat("x", 40<<10) + `"}}`
+	w := l.dial()
+	w.text(long)
+	w.closed(websocket.StatusMessageTooBig)
+	w = l.as(g.token(t, nil))
+	w.text(long)
+	if got := w.want("pong", ""); len(got.Payload) < 40<<10 {
+		t.Errorf("%d bytes come back", len(got.Payload))
+	}
 }

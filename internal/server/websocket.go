@@ -97,7 +97,7 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.log.DebugContext(r.Context(), "no socket", "reason", err, "requestId", requestID(r.Context()))
 		return // Accept has answered
 	}
-	conn.SetReadLimit(int64(h.limits.Body))
+	conn.SetReadLimit(min(maxHeader, int64(h.limits.Body))) // nobody knows yet whose it is, and a token is short
 	s.conn = conn
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.asking = s.ctx
@@ -147,6 +147,8 @@ type socket struct {
 	// heard tells that something has come since the last ping.
 	heard   atomic.Bool
 	running sync.WaitGroup
+	// left gives back what the socket has of its customer's share. Only the goroutine that reads has to do with it.
+	left func()
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
@@ -157,9 +159,11 @@ type socket struct {
 
 // socketOperation is one that is under way.
 type socketOperation struct {
-	id     string
-	ctx    context.Context
-	cancel context.CancelFunc
+	id string
+	// payload is what the client has sent, until it is decoded: answers may wait for a client who does not read.
+	payload []byte
+	ctx     context.Context
+	cancel  context.CancelFunc
 }
 
 // serve reads messages until the socket is closed, and leaves nothing behind.
@@ -176,6 +180,9 @@ func (s *socket) serve(stopping context.Context) {
 		s.mu.Unlock()
 		_ = s.conn.CloseNow() // where it is being closed, this waits for it
 		s.running.Wait()
+		if s.left != nil {
+			s.left()
+		}
 	}()
 	defer s.recovered()
 	if s.conn.Subprotocol() != subprotocol {
@@ -253,7 +260,7 @@ func (s *socket) read() bool {
 	case messageInit:
 		return s.begin(m)
 	case messagePing:
-		return s.send(messagePong, "", m.Payload)
+		return s.pong(m.Payload)
 	case messagePong:
 		return true
 	case messageSubscribe:
@@ -318,6 +325,8 @@ func (s *socket) begin(m message) bool {
 	if s.over.authentication.tokens != nil && !s.authenticate(header) {
 		return false
 	}
+	s.header = nil // a token is not kept for longer than it takes to look at it
+	s.conn.SetReadLimit(int64(s.over.limits.Body))
 	if s.acknowledged.Store(true); !s.send(messageAck, "", nil) {
 		return false
 	}
@@ -339,7 +348,13 @@ func (s *socket) authenticate(header http.Header) bool {
 		s.close(closeTryAgainLater, "Who uses the socket cannot be found out right now")
 		return false
 	}
-	s.asking = graph.WithPrincipal(s.asking, identity.Principal)
+	customer := identity.Principal.Customer
+	if !s.over.connected.take(customer) {
+		s.close(closeTryAgainLater, "Too many sockets of one customer")
+		return false
+	}
+	s.left = func() { s.over.connected.give(customer) }
+	s.asking = withCustomer(graph.WithPrincipal(s.asking, identity.Principal), customer)
 	s.after(&s.expiry, time.Until(identity.Expires), func() { s.close(closeForbidden, "Forbidden: the token is over") })
 	return true
 }
@@ -393,7 +408,7 @@ func (s *socket) subscribe(m message) bool {
 		s.close(closeBadMessage, fmt.Sprintf("Invalid message: subscribe needs an id of 1 to %d bytes, and a payload", maxOperationID))
 		return false
 	}
-	o := &socketOperation{id: *m.ID}
+	o := &socketOperation{id: *m.ID, payload: m.Payload}
 	s.mu.Lock()
 	_, exists := s.operations[o.id]
 	full := len(s.operations) >= s.over.limits.SocketSubscriptions
@@ -408,13 +423,14 @@ func (s *socket) subscribe(m message) bool {
 		return false
 	case full:
 		return s.refused(o, refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions))
-	case !s.over.subscribe():
+	}
+	if full := s.over.subscribe(o.ctx); full != nil {
 		s.finish(o.id, o)
-		return s.refused(o, tooManySubscriptions())
+		return s.refused(o, full)
 	}
 	over := func() {
 		s.finish(o.id, o)
-		s.over.unsubscribe()
+		s.over.unsubscribe(o.ctx)
 	}
 	s.running.Go(func() {
 		following := false
@@ -424,7 +440,7 @@ func (s *socket) subscribe(m message) bool {
 				over()
 			}
 		}()
-		stream := s.operate(o, m.Payload)
+		stream := s.operate(o)
 		if stream == nil {
 			return
 		}
@@ -463,11 +479,13 @@ func (s *socket) finish(id string, o *socketOperation) bool {
 }
 
 // operate executes an operation until it is complete, or returns what it is to follow.
-func (s *socket) operate(o *socketOperation, payload []byte) (stream *graph.Stream) {
-	result, refused := s.over.placed(o.ctx, func() (graph.Request, *refusal) { return readBody(payload) }, func(ctx context.Context, request graph.Request) (result graph.Result) {
+func (s *socket) operate(o *socketOperation) (stream *graph.Stream) {
+	decode := func() (graph.Request, *refusal) { return readBody(o.payload) }
+	result, refused := s.over.placed(o.ctx, decode, func(ctx context.Context, request graph.Request) (result graph.Result) {
 		stream, result = s.over.executor.Start(ctx, request)
 		return result
 	})
+	o.payload = nil
 	switch {
 	case refused != nil:
 		if refused.code == graph.CodeOverloaded {
@@ -516,6 +534,15 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	}
 	defer s.over.unread.give(len(payload))
 	return s.send(messageNext, o.id, payload)
+}
+
+// pong answers a ping with what came with it, as far as there is room for that until the client has read it.
+func (s *socket) pong(payload []byte) bool {
+	if !s.over.unread.take(len(payload)) {
+		return s.send(messagePong, "", nil)
+	}
+	defer s.over.unread.give(len(payload))
+	return s.send(messagePong, "", payload)
 }
 
 // end tells that an operation is over, with what it failed with if it did. What has been completed by the client is told nothing more.
