@@ -298,6 +298,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends what reads the keys of tokens
 	serving := server.Options{Graph: opts, Origins: cfg.Origins, Limits: cfg.Serving, Log: log}
+	serving.Private = cfg.Store == config.Embedded && cfg.Auth != config.AuthJWT
 	if err := authenticate(ctx, cfg, &serving); err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	Auth *auth.Authenticator
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
+	// Private refuses requests by other names than this machine's own, and those of Origins, where they come from this machine. It is for a
+	// server that somebody tries out, and not for one behind a proxy.
+	Private bool
 	// Limits bound what the server takes on.
 	Limits Limits
 	// Log is where the server logs.
@@ -137,7 +140,7 @@ func New(opts Options) (http.Handler, error) {
 	compressed := compress(uncompressed)
 
 	mux := http.NewServeMux()
-	mux.HandleFunc(PathGraphQL, func(w http.ResponseWriter, r *http.Request) {
+	serve := func(w http.ResponseWriter, r *http.Request) {
 		contentType, _ := answerType(r.Header.Values("Accept"))
 		switch {
 		case upgrades(r):
@@ -148,7 +151,11 @@ func New(opts Options) (http.Handler, error) {
 		default:
 			compressed(w, r)
 		}
-	})
+	}
+	if opts.Private {
+		serve = unrebound(opts.Origins, serve)
+	}
+	mux.HandleFunc(PathGraphQL, serve)
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)

@@ -369,6 +369,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 		"no type":                    {[]string{`{}`}, 4400},
 		"a type that is none":        {[]string{`{"type":"start"}`}, 4400},
 		"an answer's type":           {[]string{`{"type":"next","id":"a"}`}, 4400},
+		"no text":                    {append(open, "{\"type\":\"ping\",\"payload\":{\"a\":\"\xff\"}}"), 4400},
 		"a list":                     {[]string{`[]`}, 4400},
 		"init with a text":           {[]string{`{"type":"connection_init","payload":"x"}`}, 4400},
 		"an id that is no text":      {append(open, `{"id":1,"type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},

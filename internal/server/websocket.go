@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -252,7 +253,7 @@ func (s *socket) read() bool {
 	}
 	s.heard.Store(true)
 	var m message
-	if kind != websocket.MessageText || values(text) > maxValues || json.Unmarshal(text, &m) != nil {
+	if kind != websocket.MessageText || !utf8.Valid(text) || values(text) > maxValues || json.Unmarshal(text, &m) != nil {
 		s.close(closeBadMessage, "Invalid message")
 		return false
 	}
