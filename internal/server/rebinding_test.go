@@ -13,15 +13,15 @@ import (
 func TestRebinding(t *testing.T) {
 	store := sampleThrough(t, direct)
 	for _, private := range []bool{true, false} {
-		h, j := newHandler(t, store, slog.LevelInfo, server.Options{Private: private, Origins: []string{"https://Shop.example:8443"}})
-		l := &live{t: t, addr: listenTCP(t, h, server.Limits{}), log: j}
+		h, _ := newHandler(t, store, slog.LevelInfo, server.Options{Private: private, Origins: []string{"https://Shop.example:8443"}})
+		addr := listenTCP(t, h, server.Limits{})
 		for host, known := range map[string]bool{
 			"localhost": true, "LOCALHOST:8080": true, "localhost.:80": true, "a.localhost:1": true, "127.0.0.1:99": true, "192.0.2.7": true, "[::1]:8080": true,
 			"shop.example": true, "SHOP.example.:1": true,
 			"evil.example": false, "evil.example:8080": false, "localhost.evil.example": false, "127.0.0.1.evil.example:80": false, "xlocalhost": false, "shop.example.evil": false,
 		} {
 			known = known || !private
-			r, err := http.NewRequest(http.MethodGet, "http://"+l.addr+get(alice), http.NoBody)
+			r, err := http.NewRequest(http.MethodGet, "http://"+addr+get(alice), http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -98,7 +98,7 @@ func TestManySubscribers(t *testing.T) {
 		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(5000), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLive(t, server.Limits{Connections: 10_000, KeepAlive: time.Hour})
+			l := newLive(t, server.Limits{Connections: 10_000, Concurrent: 10_000, KeepAlive: time.Hour})
 			l.sit() // whatever is made once
 			before, goroutines := held(), runtime.NumGoroutine()
 			all := make([]sitting, c.sockets)
