@@ -466,7 +466,8 @@ func TestBrokenJWKS(t *testing.T) {
 	hundred := slices.Repeat([]object{ed}, 101)
 	for says, text := range map[string][]byte{
 		"there is no JWKS":      []byte("-----BEGIN PRIVATE KEY-----"),
-		"it is a JSON object":   []byte(`{"keys":[]}`),
+		"the JWKS has no keys":  []byte(`{"keys":[]}`),
+		"it is a JSON object":   []byte(`{"keys":null}`),
 		"with keys":             []byte(`{"kty":"OKP"}`),
 		"no JWKS: ":             []byte(`[]`),
 		"JSON object with":      []byte(`{"keys":[` + strings.Repeat("[", 100_000)),

@@ -333,7 +333,8 @@ func TestStartWithoutKeys(t *testing.T) {
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://other.example/", http.StatusMovedPermanently)
 		}, "redirects are not followed"},
-		"no keys": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "there is no JWKS"},
+		"no keys":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "there is no JWKS"},
+		"an empty set": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys": []}`) }, "the JWKS has no keys"},
 	} {
 		p.does(c.answer)
 		_, err := New(t.Context(), Options{JWKS: p.url, Issuer: "i", Audience: "a", RoleClaim: "r", CustomerClaim: "c", Log: slog.New(slog.DiscardHandler)})

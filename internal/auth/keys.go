@@ -73,8 +73,11 @@ func parseKeys(text []byte) (keyset, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.Unmarshal(text, &set); err != nil || len(set.Keys) == 0 {
+	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
 		return nil, errors.New(`there is no JWKS: it is a JSON object with keys, {"keys": [...]}`)
+	}
+	if len(set.Keys) == 0 {
+		return nil, errors.New("the JWKS has no keys")
 	}
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("the JWKS has %d keys: at most %d are read", len(set.Keys), maxKeys)
