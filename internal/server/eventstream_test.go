@@ -157,6 +157,7 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 	first := l.stream(follow)
 	l.following(1)
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "TOO_MANY_SUBSCRIPTIONS")
+	l.log.checkShedding(t)
 	first.leave()
 	l.settled()
 	// Without a feed there is nothing to follow now.

@@ -23,7 +23,9 @@ func (h overHTTP) subscribe(ctx context.Context) *refusal {
 		return refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the customer has as many subscriptions as one can, %d: complete others", h.followed.most)
 	case !take(h.subscriptions):
 		h.followed.give(customer)
-		return tooManySubscriptions()
+		refused := tooManySubscriptions()
+		h.shedding.one(ctx, refused.message)
+		return refused
 	}
 	return nil
 }

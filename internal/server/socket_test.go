@@ -479,6 +479,7 @@ func TestLimitsOfSockets(t *testing.T) {
 	if got := codes(t, w.want("error", "2")); got != "TOO_MANY_SUBSCRIPTIONS" {
 		t.Errorf("on one socket: %s", got)
 	}
+	l.log.checkEmpty(t) // which is the client's to mend
 	other := l.open()
 	other.subscribe("a", follow)
 	l.following(3)
@@ -486,6 +487,7 @@ func TestLimitsOfSockets(t *testing.T) {
 	if got := codes(t, other.want("error", "b")); got != "TOO_MANY_SUBSCRIPTIONS" {
 		t.Errorf("in all: %s", got)
 	}
+	l.log.checkShedding(t)
 	_ = w.conn.Close(websocket.StatusNormalClosure, "")
 	l.following(1)
 	other.subscribe("b", follow)
