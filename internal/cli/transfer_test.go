@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -159,6 +161,7 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 	}
 	var set atomic.Pointer[trap]
 	engineProxy := httputil.NewSingleHostReverseProxy(engine)
+	engineProxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that are given up
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if trap := set.Load(); trap != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), trap.at) && trap.left.Add(-1) == 0 {
 			trap.interrupt()
