@@ -196,7 +196,10 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 		}
 		told.seen[err.Error()] = true
 	}
-	r.report(ctx, fmt.Errorf("%s: %w", path, err))
+	if len(path) > 0 { // a stream that ends does so between the fields
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	r.report(ctx, err)
 }
 
 // sentence makes a sentence of what is wrong with a value; the path's end names an argument that the error does not name.

@@ -181,7 +181,11 @@ func TestNullReachesTheData(t *testing.T) {
 // A stream ends with an error that says how to go on, or with none where its context has ended.
 func TestStreamsEnd(t *testing.T) {
 	e := executor(t, Options{})
-	e.resolver.report = func(context.Context, error) {}
+	e.resolver.report = func(_ context.Context, err error) {
+		if strings.HasPrefix(err.Error(), ":") {
+			t.Errorf("reported %q, as if at a field without a name", err)
+		}
+	}
 	for name, c := range map[string]struct {
 		err  error
 		code string

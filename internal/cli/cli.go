@@ -442,11 +442,15 @@ func table(ctx context.Context, args []string, env Environment) error {
 	return onTable(cfg, err)
 }
 
-// create makes the table. One that is there already and fits is as good, so that creating twice equals once.
+// create makes the table. One that is there already and fits is as good, so that creating twice equals once; what it lacked is told.
 func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, dynamo.ErrTableExists) {
-		if err := store.Check(ctx); err != nil {
+		was, err := store.DescribeTable(ctx)
+		if err == nil {
+			err = was.Mismatch()
+		}
+		if err != nil {
 			return onTable(cfg, err)
 		}
 		if err := store.EnableExpiry(ctx); err != nil {
@@ -456,6 +460,12 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 			return onTable(cfg, err)
 		}
 		fmt.Fprintf(env.Stdout, "Table %s already exists, and fits the model.\n", cfg.Table.Table)
+		if !was.Expires {
+			fmt.Fprint(env.Stdout, "Expiry is on now: idempotency records go when they have expired.\n")
+		}
+		if was.Followable != nil {
+			fmt.Fprint(env.Stdout, "Its stream is on now: subscriptions are told what changes.\n")
+		}
 		return nil
 	}
 	if err != nil {

@@ -145,7 +145,7 @@ func TestATableWithoutAStream(t *testing.T) {
 	run(t, "table describe", variables...).checkDone(t, "stream   off", "KEYS_ONLY")
 	run(t, "table create", variables...).checkFailed(t, 1, "KEYS_ONLY", "StreamEnabled=false", table)
 	set(false, "")
-	run(t, "table create", variables...).checkDone(t, "already exists")
+	run(t, "table create", variables...).checkDone(t, "already exists", "stream is on now")
 	run(t, "table describe", variables...).checkDone(t, "stream   on")
 }
 

@@ -90,24 +90,29 @@ func TestReadmeAsksWithAToken(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "dev-key")
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(block, "\\\n", ""), "dev-key", key), "\n")
 	settings, ok := strings.CutPrefix(lines[0], "export ")
-	if !ok || len(lines) != 4 {
+	if !ok || len(lines) != 6 {
 		t.Fatalf("the README's commands are %q", lines)
 	}
 	variables := strings.Fields(settings)
-	makeKey, ok := strings.CutSuffix(lines[1], " && go run . &")
+	makeKey, ok := strings.CutPrefix(lines[1], "go run . ")
 	if !ok {
 		t.Fatalf("the command is %q", lines[1])
 	}
-	run(t, strings.TrimPrefix(makeKey, "go run . "), variables...).checkDone(t)
-	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
-	parts := regexp.MustCompile(`"Authorization: Bearer \$\(go run \. (.*)\)".* -d '(.*)'`).FindStringSubmatch(lines[2])
-	if parts == nil {
-		t.Fatalf("the command is %q", lines[2])
+	run(t, makeKey, variables...).checkDone(t)
+	makeToken := regexp.MustCompile(`^TOKEN=\$\(go run \. (.*)\)$`).FindStringSubmatch(lines[2])
+	if makeToken == nil || lines[3] != "go run . &" {
+		t.Fatalf("the commands are %q, %q", lines[2], lines[3])
 	}
-	token := run(t, parts[1], variables...)
+	token := run(t, makeToken[1], variables...)
 	token.checkDone(t)
+	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	// The server is not there at once.
+	parts := regexp.MustCompile(`--retry-connrefused .*"Authorization: Bearer \$TOKEN".* -d '(.*)'`).FindStringSubmatch(lines[4])
+	if parts == nil {
+		t.Fatalf("the command is %q", lines[4])
+	}
 	for bearer, want := range map[string]int{token.stdout.String(): http.StatusOK, "": http.StatusUnauthorized} {
-		status, answer := postAs(t, url, strings.TrimSpace(bearer), parts[2])
+		status, answer := postAs(t, url, strings.TrimSpace(bearer), parts[1])
 		if status != want || strings.HasPrefix(answer, `{"data":{"customer":{"name":"Alice Chen"}},`) != (want == http.StatusOK) {
 			t.Errorf("with the token %q: status %d, %s", bearer, status, answer)
 		}
