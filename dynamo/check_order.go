@@ -383,6 +383,25 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	}
 	v.find(driftTimeline, orderKey(b, u.id), detail, byRepair)
 	v.fixes = append(v.fixes, fix{event: event, customer: o.CustomerID})
+	u.dateWithEvent(v, o)
+}
+
+// dateWithEvent makes both records of the order tell of the event that is appended, as every change does that writes one: who comes back
+// to a customer's orders reads the timelines of those that were changed since.
+func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
+	for _, rec := range []record{u.main, u.copies[o.CustomerID]} {
+		k := keyOf(rec)
+		if rec != nil && !slices.ContainsFunc(v.fixes, func(w fix) bool { return w.key == k }) {
+			v.fixes = append(v.fixes, fix{key: k, have: rec, set: record{}})
+		}
+	}
+	own, theirs := orderKey(&keyBuilder{shards: v.s.shards}, u.id), u.copyKey(v.s, o.CustomerID)
+	for i := range v.fixes {
+		if w := &v.fixes[i]; w.key == primary(own) || w.key == primary(theirs) {
+			w.dated = true
+			w.attribute(attrVersion, num(o.Version+1))
+		}
+	}
 }
 
 // settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have

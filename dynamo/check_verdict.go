@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -58,6 +60,17 @@ type fix struct {
 	// this one.
 	event    *commerce.Event
 	customer commerce.CustomerID
+	// dated tells that updatedAt becomes the time of the event that is written with it.
+	dated bool
+}
+
+// attribute makes an attribute that of the record as the fix leaves it.
+func (w *fix) attribute(name string, v types.AttributeValue) {
+	if w.put != nil {
+		w.put[name] = v
+		return
+	}
+	w.set[name] = v
 }
 
 // clean tells whether nothing is wrong.

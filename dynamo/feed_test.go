@@ -465,6 +465,28 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 	})
 }
 
+// What a repair appends to a timeline is told like any other event, also to who comes back later: once, with its id.
+func TestARepairedTimelineIsTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		repaired, other := f.place("c1"), f.place("c1")
+		r := rawTable{t: t, db: db, name: f.table, store: f.store}
+		for _, k := range [][2]string{{"ORDER#" + string(repaired), "#METADATA"}, {"CUSTOMER#c1", "ORDER#" + string(repaired)}} {
+			r.set(k[0], k[1], item{"status": text("delivered")})
+		}
+		last := f.timeline(other)[0]
+		ofOrder, ofCustomer := f.order(repaired, ""), f.customer("c1", last)
+		if _, err := f.store.CheckRecords(f.ctx, dynamo.CheckOptions{Repair: true}); err != nil {
+			t.Fatal(err)
+		}
+		f.wants(ofOrder, "imported")
+		f.wants(ofCustomer, "imported")
+		f.move(other, commerce.Cancelled)
+		f.wants(f.customer("c1", last), "imported, cancelled")
+		f.nothing(ofOrder)
+	})
+}
+
 // A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the same.
 func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,26 +25,35 @@ func (e *refusedError) Error() string { return e.reason }
 
 // repair writes the fixes of a verdict, each transaction on condition that the record that was believed and all records that it
 // writes are as they were read. Where there are more fixes than one transaction takes, the believed record is written
-// with the last of them, so that the condition holds until then and a repair that ends half way is found again.
+// with the last of them, so that the condition holds until then and a repair that ends half way is found again. An event and
+// what it dates are written at once.
 //
 // Errors: refusedError, and those of failed.
 func (c *check) repair(ctx context.Context, v *verdict) error {
 	fixes := slices.Clone(v.fixes)
-	slices.SortStableFunc(fixes, func(a, b fix) int {
-		switch onA, onB := a.key == v.basis, b.key == v.basis; {
-		case onA == onB:
-			return 0
-		case onA:
+	rank := func(w fix) int {
+		switch {
+		case w.event == nil && w.key == v.basis:
+			return 2
+		case w.event != nil || w.dated:
 			return 1
-		default:
-			return -1
 		}
-	})
+		return 0
+	}
+	slices.SortStableFunc(fixes, func(a, b fix) int { return cmp.Compare(rank(a), rank(b)) })
 	// One action is the condition on the believed record. A unit has no more than one event, which takes two.
-	for chunk := range slices.Chunk(fixes, maxActions-2) {
-		if err := c.transact(ctx, v, chunk); err != nil {
+	const most = maxActions - 2
+	// With an event: the event and both records of its order, of which one is believed.
+	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
+	for len(fixes) > 0 {
+		n := min(len(fixes), most)
+		if n < len(fixes) && last > 0 && last < n {
+			n = last
+		}
+		if err := c.transact(ctx, v, fixes[:n]); err != nil {
 			return err
 		}
+		fixes, last = fixes[n:], last-n
 	}
 	return nil
 }
@@ -51,19 +61,29 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
 	var actions []types.TransactWriteItem
 	believedIsWritten := false
+	var at time.Time
 	for _, w := range fixes {
-		believedIsWritten = believedIsWritten || w.key == v.basis
 		if w.event == nil {
-			actions = append(actions, c.action(w))
 			continue
 		}
-		both, err := c.nextEvent(ctx, w)
+		both, happened, err := c.nextEvent(ctx, w)
 		if err != nil {
 			return err
 		}
 		for _, w := range both {
 			actions = append(actions, c.action(w))
 		}
+		at = happened
+	}
+	for _, w := range fixes {
+		if w.event != nil {
+			continue
+		}
+		believedIsWritten = believedIsWritten || w.key == v.basis
+		if w.dated {
+			w.attribute("updatedAt", str(timestamp(at)))
+		}
+		actions = append(actions, c.action(w))
 	}
 	if !believedIsWritten && v.basis.PK != "" {
 		e := &expression{}
@@ -162,18 +182,18 @@ func (s *Store) timeBehind(e commerce.Event) time.Time {
 }
 
 // nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind its customer's last one, whose
-// place it takes.
+// place it takes, and when it happened.
 //
 // Errors: refusedError where the customer's id can be in no key, and those of failed.
-func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, error) {
+func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) {
 	b := &keyBuilder{shards: c.s.shards}
 	k := lastEventKey(b, w.customer)
 	if b.err != nil {
-		return nil, &refusedError{reason: b.err.Error()}
+		return nil, time.Time{}, &refusedError{reason: b.err.Error()}
 	}
 	found, err := c.reads.get(ctx, consistent, k)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	last := found[k]
 	e := *w.event
@@ -183,16 +203,16 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, error) {
 	}
 	id, err := c.s.newULID(at)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
 	rec, next := eventRecord(b, e), lastEventRecord(b, w.customer, e)
 	if b.err != nil {
-		return nil, &refusedError{reason: b.err.Error()}
+		return nil, time.Time{}, &refusedError{reason: b.err.Error()}
 	}
 	fixes := []fix{{key: keyOf(rec), put: rec}}
 	if last == nil {
-		return append(fixes, fix{key: k, put: next}), nil
+		return append(fixes, fix{key: k, put: next}), at, nil
 	}
 	replaced := fix{key: k, have: last, set: record{}}
 	for name, v := range next {
@@ -206,7 +226,7 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, error) {
 		}
 	}
 	slices.Sort(replaced.remove)
-	return append(fixes, replaced), nil
+	return append(fixes, replaced), at, nil
 }
 
 // maxConditions is on how many attributes a condition depends. DynamoDB takes 300 operators and 4 KiB of text; records
