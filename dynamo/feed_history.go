@@ -72,21 +72,46 @@ func (h *orderHistory) unknown() error {
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// since is the first id that an event behind the beginning can have, where there was none then.
+	// since is the first id that an event behind the beginning can have, where no last event was told then.
 	since commerce.EventID
 }
 
 func (h *customerHistory) lastEvent(ctx context.Context) (commerce.EventID, error) {
+	last, err := h.told(ctx)
+	if err != nil || last != "" || h.since != "" {
+		return last, err
+	}
+	if h.since, err = h.beginning(ctx); err != nil {
+		return "", err
+	}
+	// What was committed before the orders were read is told by now.
+	return h.told(ctx)
+}
+
+// told is what the record of the last event tells.
+func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 	r, err := h.feed.store.get(ctx, &patternLastEvent, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
-		if h.since == "" {
-			first, _ := commerce.FirstULID(h.feed.store.now())
-			h.since = commerce.EventID(first)
-		}
 		return "", nil
 	}
 	at := reader{record: r}
 	return commerce.EventID(at.text("eventId")), err
+}
+
+// beginning is the first id behind all that has happened to the orders, as they tell: a clock does not, as those of the servers that
+// write next may be behind it.
+func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
+	behind := time.UnixMilli(0)
+	err := h.orders(ctx, func(r record) error {
+		at := reader{record: r}
+		updated := at.timeOr("updatedAt", behind)
+		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.err() == nil && next.After(behind) && !updated.After(h.feed.store.now().Add(maxClockSkew)) {
+			behind = next
+		}
+		return nil
+	})
+	first, _ := commerce.FirstULID(behind)
+	return commerce.EventID(first), err
 }
 
 func (h *customerHistory) unknown() error {
@@ -144,30 +169,43 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 // changed are the partitions of the customer's orders that something has happened to since then.
 func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]string, error) {
 	var orders []string
+	err := h.orders(ctx, func(r record) error {
+		at := reader{record: r}
+		// A time that cannot be read is none that is before.
+		if updated := at.timeOr("updatedAt", since); at.err() == nil && updated.Before(since) {
+			return nil
+		}
+		partition, err := entityOrderEvent.PK.Key(strings.TrimPrefix(at.text(attrSK), string(patternCustomerOrders.SK)))
+		if err != nil {
+			return nil // what no order's id can be
+		}
+		if orders = append(orders, partition); len(orders) > maxMissedOrders {
+			return tooMuchMissed()
+		}
+		return nil
+	})
+	return orders, err
+}
+
+// orders gives the customer's orders, one after the other, until see has an error.
+//
+// Errors: see's, those of failed.
+func (h *customerHistory) orders(ctx context.Context, see func(record) error) error {
+	p := &patternCustomerOrders
 	for b := (bounds{}); ; {
-		p := &patternCustomerOrders
 		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, r := range records {
 			at := reader{record: r}
-			id := strings.TrimPrefix(at.text(attrSK), string(p.SK))
-			b.to = id
-			// A time that cannot be read is none that is before.
-			if updated := at.timeOr("updatedAt", since); at.err() == nil && updated.Before(since) {
-				continue
-			}
-			partition, err := entityOrderEvent.PK.Key(id)
-			if err != nil {
-				continue // what no order's id can be
-			}
-			if orders = append(orders, partition); len(orders) > maxMissedOrders {
-				return nil, tooMuchMissed()
+			b.to = strings.TrimPrefix(at.text(attrSK), string(p.SK))
+			if err := see(r); err != nil {
+				return err
 			}
 		}
 		if !more {
-			return orders, nil
+			return nil
 		}
 	}
 }

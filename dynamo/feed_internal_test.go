@@ -56,12 +56,14 @@ type follower struct {
 
 // histories are random interleavings of writers, followers who come, go, read and do not, a stream that lags behind, and gaps in it.
 type histories struct {
-	t      *rapid.T
-	ctx    context.Context
-	store  *Store
-	feed   *Feed
-	source *lagging
-	orders []commerce.OrderID
+	t     *rapid.T
+	ctx   context.Context
+	store *Store
+	// writers write by clocks that differ; the feed has one of these.
+	writers []*Store
+	feed    *Feed
+	source  *lagging
+	orders  []commerce.OrderID
 	// of is every event of what can be followed, in the order of the commits.
 	of        map[topic][]commerce.EventID
 	owner     map[commerce.OrderID]commerce.CustomerID
@@ -76,6 +78,14 @@ func newHistories(t *rapid.T, buffer int) *histories {
 		t.Fatal(err)
 	}
 	h := &histories{t: t, ctx: context.Background(), store: store, source: &lagging{by: engine}, of: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
+	for range 3 {
+		skew := time.Duration(rapid.IntRange(-300, 300).Draw(t, "skew")) * time.Second
+		writer, err := New(engine.Client(), Options{Table: "t", Clock: func() time.Time { return time.Now().Add(skew) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.writers = append(h.writers, writer)
+	}
 	h.must(store.CreateTable(h.ctx))
 	price, err := commerce.ParseMoney("1.00", "USD")
 	h.must(err)
@@ -84,7 +94,7 @@ func newHistories(t *rapid.T, buffer int) *histories {
 		Products:  []commerce.Product{{SKU: "p", Name: "p", Category: "p", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
 	})
 	h.must(err)
-	h.feed = store.OpenFeed(h.source, FeedOptions{Buffer: buffer})
+	h.feed = h.writers[0].OpenFeed(h.source, FeedOptions{Buffer: buffer})
 	return h
 }
 
@@ -94,6 +104,9 @@ func (h *histories) must(err error) {
 		h.t.Fatal(err)
 	}
 }
+
+// writer is any of those who write.
+func (h *histories) writer() *Store { return rapid.SampledFrom(h.writers).Draw(h.t, "writer") }
 
 // happened takes note of an order's last event.
 func (h *histories) happened(id commerce.OrderID) {
@@ -107,7 +120,7 @@ func (h *histories) happened(id commerce.OrderID) {
 
 func (h *histories) place() {
 	customer := commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))
-	o, err := h.store.PlaceOrder(h.ctx, Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
+	o, err := h.writer().PlaceOrder(h.ctx, Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
 	h.must(err)
 	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
 	h.quantity = max(h.quantity, 1)
@@ -122,7 +135,7 @@ func (h *histories) change() {
 
 func (h *histories) set(id commerce.OrderID) {
 	h.quantity++
-	_, err := h.store.SetOrderItem(h.ctx, Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
+	_, err := h.writer().SetOrderItem(h.ctx, Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
 	h.must(err)
 	h.happened(id)
 }
@@ -131,7 +144,7 @@ func (h *histories) set(id commerce.OrderID) {
 func (h *histories) follow() {
 	f := &follower{what: topic{topicOrder, string(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}}
 	if rapid.Bool().Draw(h.t, "customer") {
-		f.what = topic{topicCustomer, string(h.owner[commerce.OrderID(f.what.id)])}
+		f.what = topic{topicCustomer, fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer"))} // who may have no orders yet
 	}
 	events := h.of[f.what]
 	f.from = len(events)
