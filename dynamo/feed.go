@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -34,6 +35,10 @@ const (
 	defaultBuffer = 256
 	// maxCatchingUp is how many followers read timelines at once: after a gap in the stream all of them do.
 	maxCatchingUp = 16
+	// maxBacklog is how many events that were read from timelines wait for all followers together, some 50 MB. Beyond it each follower
+	// has fewEvents at a time, and reads again when it has taken them.
+	maxBacklog = 100_000
+	fewEvents  = 32
 )
 
 // FeedOptions say how a feed treats those who follow.
@@ -65,6 +70,8 @@ type Feed struct {
 	buffer int
 	// reading has a place for each of those who catch up.
 	reading chan struct{}
+	// backlog is how many events that were read from timelines wait for followers.
+	backlog atomic.Int64
 	// runs are the goroutines that read.
 	runs sync.WaitGroup
 

@@ -14,8 +14,9 @@ import (
 type changes struct {
 	feed          *Feed
 	before, after []map[string]types.AttributeValue
-	// images are the records of orders among them by the order's id, once somebody asks for one.
+	// images are the records of orders among them by the order's id, once somebody asks for one, and orders what they tell by its time.
 	images map[string][]record
+	orders map[string]map[int64]*commerce.Order
 }
 
 // tell makes changes of orders of them, and tells those who follow. Nothing is decoded that nobody follows. The feed's lock is held.
@@ -120,7 +121,7 @@ func (c *changes) header(id string, before, after record) {
 // image is the order as the change of that time left it, nil where that did not come along. Changes of one order have different times.
 func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
-		c.images = map[string][]record{}
+		c.images, c.orders = map[string][]record{}, map[string]map[int64]*commerce.Order{}
 		for _, r := range c.after {
 			k := keyOf(r)
 			if strings.HasPrefix(k.PK, entityOrder.PK.literal()) && k.SK == string(entityOrder.SK) ||
@@ -131,12 +132,17 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 			}
 		}
 	}
-	for _, r := range c.images[order] {
-		if o, err := c.feed.store.decodeOrder(r); err == nil && o.UpdatedAt.Equal(at) {
-			return o
+	told, known := c.orders[order]
+	if !known { // each is read once, however often the order has changed
+		told = make(map[int64]*commerce.Order, len(c.images[order]))
+		for _, r := range c.images[order] {
+			if o, err := c.feed.store.decodeOrder(r); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
+				told[o.UpdatedAt.UnixNano()] = o
+			}
 		}
+		c.orders[order] = told
 	}
-	return nil
+	return told[at.UnixNano()]
 }
 
 // readEvent reads an entry of a timeline.

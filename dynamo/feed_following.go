@@ -76,11 +76,23 @@ func (w *Following) begin(ctx context.Context, after commerce.EventID) error {
 	return nil
 }
 
-// toldBy takes what the timelines told.
+// toldBy takes what the timelines told, when the last of it was given. The follower's lock is held.
 func (w *Following) toldBy(events []*commerce.Event, until commerce.EventID, more bool) {
+	if w.closed {
+		return
+	}
+	// What all followers together have no room for is read again later.
+	if room := max(fewEvents, maxBacklog-int(w.feed.backlog.Load())); len(events) > room {
+		if until == "" {
+			until = events[len(events)-1].ID
+		}
+		events, more = events[:room], true
+	}
+	w.backlog = make([]OrderChange, 0, len(events))
 	for _, e := range events {
 		w.backlog = append(w.backlog, OrderChange{OrderID: e.OrderID, Event: e})
 	}
+	w.feed.backlog.Add(int64(len(events)))
 	if w.until = ""; more {
 		w.until = until
 	}
@@ -119,6 +131,8 @@ func (w *Following) next() (OrderChange, bool, error) {
 	}
 	if len(w.backlog) > 0 {
 		change := w.backlog[0]
+		w.backlog[0] = OrderChange{} // it must not wait in memory for the last one
+		w.feed.backlog.Add(-1)
 		if w.backlog = w.backlog[1:]; len(w.backlog) == 0 {
 			w.backlog = nil
 		}
@@ -271,6 +285,7 @@ func (w *Following) Close() {
 	w.feed.detach(w)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.feed.backlog.Add(-int64(len(w.backlog)))
 	w.closed, w.queue, w.backlog = true, nil, nil
 	w.notify()
 }

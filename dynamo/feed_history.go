@@ -101,11 +101,11 @@ func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 // beginning is the first id behind all that has happened to the orders, as they tell: a clock does not, as those of the servers that
 // write next may be behind it.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
-	behind := time.UnixMilli(0)
+	behind, now := time.UnixMilli(0), h.feed.store.now()
 	err := h.orders(ctx, func(r record) error {
 		at := reader{record: r}
-		updated := at.timeOr("updatedAt", behind)
-		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.err() == nil && next.After(behind) && !updated.After(h.feed.store.now().Add(maxClockSkew)) {
+		updated := at.timeOr("updatedAt", now)
+		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.err() == nil && next.After(behind) && !updated.After(now.Add(maxClockSkew)) {
 			behind = next
 		}
 		return nil

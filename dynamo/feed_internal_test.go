@@ -302,3 +302,68 @@ func TestPausesBehindFailures(t *testing.T) {
 		}
 	}
 }
+
+// Nothing that goes wrong while changes are told ends the server, or leaves anything out.
+func TestAPanicWhileChangesAreTold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistories(t, 5)
+		defer h.feed.Close()
+		h.place()
+		h.attach(&follower{what: topic{topicOrder, string(h.orders[0])}}) // another who follows it
+		f := &follower{what: topic{topicOrder, string(h.orders[0])}, from: 1}
+		h.attach(f)
+		statuses, err := h.feed.OrderStatus(h.ctx, 0)
+		h.must(err)
+		h.set(h.orders[0])
+		h.source.waiting = nil
+		h.source.run.changed(nil, []map[string]types.AttributeValue{{}}) // has no record as it was before
+		if _, err := statuses.Next(h.ctx); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		h.set(h.orders[0])
+		h.source.letOn(len(h.source.waiting))
+		for h.take(f) {
+		}
+		if want := h.of[f.what][1:]; !slices.Equal(f.got, want) {
+			t.Fatalf("told %s, want %s", f.got, want)
+		}
+	})
+	r := &shardReader{streamReader: &streamReader{streamed: &streamed{}}, shard: &shard{}}
+	if err := r.run(context.Background()); err == nil {
+		t.Error("a reader without a client got no error")
+	}
+}
+
+// What waits for all followers together is bounded: where there is no room, they have little at a time, and miss nothing.
+func TestWhatWaitsForAllFollowersIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistories(t, 5)
+		defer h.feed.Close()
+		h.place()
+		h.orders = h.orders[:1]
+		for range 2*fewEvents + rapid.IntRange(1, 5).Draw(t, "more") {
+			h.set(h.orders[0])
+		}
+		full := int64(maxBacklog + rapid.IntRange(-fewEvents, 5).Draw(t, "room"))
+		h.feed.backlog.Store(full)
+		for _, what := range []topic{{topicOrder, string(h.orders[0])}, {topicCustomer, string(h.owner[h.orders[0]])}} {
+			f := &follower{what: what, last: h.of[what][0]}
+			h.attach(f)
+			if n := len(f.w.backlog); n > fewEvents {
+				t.Fatalf("%d events wait", n)
+			}
+			for h.take(f) {
+			}
+			if want := h.of[what][1:]; !slices.Equal(f.got, want) {
+				t.Fatalf("told %s, want %s", f.got, want)
+			}
+			left := &follower{what: what, last: h.of[what][0]}
+			h.attach(left)
+			left.w.Close()
+			left.w.Close()
+			if got := h.feed.backlog.Load(); got != full {
+				t.Fatalf("%d events are counted, want %d", got, full)
+			}
+		}
+	})
+}

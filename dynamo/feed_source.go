@@ -63,11 +63,7 @@ func (f *Feed) start() *feedRun {
 
 // watch is the source's; a panic is an error.
 func (f *Feed) watch(ctx context.Context, r *feedRun) (err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
-		}
-	}()
+	defer panicked(&err)
 	if err := f.source.watch(ctx, f.store, r); err != nil {
 		return err
 	}
@@ -106,13 +102,29 @@ func (r *feedRun) finish(err error) {
 	r.begin(err)
 }
 
-// changed tells followers of changes of records, in the order of the commits as far as one partition key goes.
+// changed tells followers of changes of records, in the order of the commits as far as one partition key goes. What panics was missed: it
+// must end neither the server nor the write that it tells of.
 func (r *feedRun) changed(before, after []map[string]types.AttributeValue) {
+	if err := r.tell(before, after); err != nil {
+		r.gap(err)
+	}
+}
+
+func (r *feedRun) tell(before, after []map[string]types.AttributeValue) (err error) {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
+	defer panicked(&err)
 	if r.feed.run == r {
 		batch := changes{feed: r.feed, before: before, after: after}
 		batch.tell()
+	}
+	return nil
+}
+
+// panicked makes a panic the error.
+func panicked(err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 	}
 }
 

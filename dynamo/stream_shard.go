@@ -49,8 +49,9 @@ func (r *shardReader) settle(ctx context.Context) (err error) {
 
 // run tells of the shard's records up to its end.
 //
-// Errors: errStreamGone, ErrAccessDenied. All else passes, and is tried again until ctx ends.
-func (r *shardReader) run(ctx context.Context) error {
+// Errors: errStreamGone, ErrAccessDenied, a panic. All else passes, and is tried again until ctx ends.
+func (r *shardReader) run(ctx context.Context) (err error) {
+	defer panicked(&err)
 	r.tell(r.first)
 	r.first = nil
 	pause := r.opts.ShortestPause
