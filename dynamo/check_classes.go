@@ -84,7 +84,7 @@ func DriftClasses() []DriftClass {
 		{Name: driftOrphanEvent, What: "an event of no order",
 			Example: "an event below an order id that nothing else has", Repair: "deletes the event"},
 		{Name: driftTimeline, What: "a timeline that does not end in the order's status",
-			Example: "the order is shipped, its last event says confirmed", Repair: "appends an event of type imported that leads to the status, by \"" + checkActor + "\""},
+			Example: "the order is shipped, its last event says confirmed", Repair: "appends an event of type imported that leads to the status, by \"" + checkActor + "\"; it raises the order's version, as every change does"},
 		{Name: driftLastEvent, What: "a customer's last order event that cannot be read, or of a customer who does not exist",
 			Example: "its type is missing", Repair: "deletes the record; the next change of an order writes it anew"},
 		{Name: driftCustomerMissing, What: "a customer who has orders or an edge, but no record",

@@ -146,8 +146,13 @@ func (r *streamReader) add(is streamtypes.Shard) *shard {
 
 // keepUp goes on with the shards that follow on others.
 func (r *streamReader) keepUp(ctx context.Context) error {
-	// A child is often not listed yet when its parent ends, so it is looked for more and more seldom.
+	// A child is often not listed yet when its parent ends, also before the beginning, so it is looked for more and more seldom.
 	wait := r.opts.ShardsEvery
+	for _, sh := range r.shards {
+		if sh.finished && !r.hasChild(sh) {
+			wait = r.opts.ShortestPause
+		}
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {

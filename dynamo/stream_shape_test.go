@@ -170,6 +170,18 @@ func (s *reshaped) split() {
 	}
 }
 
+// splitUnseen is split while nobody reads: nobody has to read what has ended, and the children are listed later.
+func (s *reshaped) splitUnseen() {
+	s.split()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sh := range s.shards {
+		if sh.read = sh.end >= 0; !sh.read {
+			sh.unlisted = 10
+		}
+	}
+}
+
 // trim forgets all records that were told so far, and all iterators, unless there is a shard that nobody reads yet: it is a day before
 // its records go.
 func (s *reshaped) trim() {
