@@ -104,7 +104,10 @@ func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, erro
 	behind, now := time.UnixMilli(0), h.feed.store.now()
 	err := h.orders(ctx, func(r record) error {
 		at := reader{record: r}
-		updated := at.timeOr("updatedAt", now)
+		updated := now
+		if at.has("updatedAt") {
+			updated = at.mustTime("updatedAt")
+		}
 		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.err() == nil && next.After(behind) && !updated.After(now.Add(maxClockSkew)) {
 			behind = next
 		}
