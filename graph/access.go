@@ -203,12 +203,15 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 	return orUnknown(err, "there is no such order")
 }
 
-// mayFollowCustomer tells whether there is such a customer for whoever makes the request; for customers, who see themselves alone,
-// nothing is read for another's id.
+// mayFollowCustomer tells whether there is such a customer for whoever makes the request, and they see the customer's orders; for
+// customers, who see their own alone, nothing is read for another's id.
 //
 // Errors: NOT_FOUND, and those of dynamo.Store.CustomersByID.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
-	_, err := of(ctx).Customer.Load(ctx, id)
+	err := commerce.ErrNotFound
+	if r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
+		_, err = of(ctx).Customer.Load(ctx, id)
+	}
 	return orUnknown(err, "there is no such customer")
 }
 

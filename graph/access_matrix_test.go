@@ -218,10 +218,10 @@ type matrix struct {
 	gateOnly bool
 }
 
-func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, store *dynamo.Store) *matrix {
+func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, book sampled) *matrix {
 	t.Helper()
 	return &matrix{rules: rules, cells: cells, e: newExecutor(Options{
-		Store: store, Cursors: NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
+		Store: book.store, Feed: book.feed, Cursors: NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
 }
@@ -294,9 +294,17 @@ func (m *matrix) gate(who commerce.Principal, c cell) string {
 // heard is what somebody is told, and what was read for it.
 type heard struct{ answer, requests string }
 
-func (m *matrix) ask(who commerce.Principal, document string) heard {
+// ask asks for a document about somebody's records. Who follows something is told the end of its beginning, and an event of the subject's
+// order, which does not come along and so is read.
+func (m *matrix) ask(who commerce.Principal, about subject, document string) heard {
 	trace := &dynamo.Trace{}
-	result := m.e.Execute(trace.Begin(WithPrincipal(context.Background(), who)), Request{Query: document})
+	ctx := trace.Begin(WithPrincipal(context.Background(), who))
+	stream, result := m.e.Start(ctx, Request{Query: about.in(document)})
+	if stream != nil {
+		defer stream.Close()
+		order := commerce.OrderID(about.order)
+		result = stream.tell(withReported(ctx), &dynamo.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
+	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
 		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Items)
@@ -306,7 +314,7 @@ func (m *matrix) ask(who commerce.Principal, document string) heard {
 
 // records tells how what is given of records differs from the docs: way leads to a type, of which all that the role may use is selected.
 func (m *matrix) records(who commerce.Principal, typ, way string) string {
-	if typ == "Query" || typ == "Mutation" {
+	if isRoot(typ) {
 		return "" // each field by itself
 	}
 	var selection []string
@@ -325,7 +333,7 @@ func (m *matrix) records(who commerce.Principal, typ, way string) string {
 // guessed compares what is told of somebody else's records with what is told of none, where the docs say that only the own ones are seen;
 // and elsewhere, that there is something to be seen.
 func (m *matrix) guessed(who commerce.Principal, way, document string) string {
-	if m.gateOnly || strings.HasPrefix(document, "subscription") {
+	if m.gateOnly {
 		return ""
 	}
 	fields, err := asked(m.e.documents, m.rules, ownSubject.in(document))
@@ -338,7 +346,7 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 		case "own":
 			own = true
 		case "–":
-			if got := m.ask(who, ownSubject.in(document)); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
+			if got := m.ask(who, ownSubject, document); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
 				return fmt.Sprintf("%s, %s: refused, and %+v", who.Role, document, got)
 			}
 			return ""
@@ -349,7 +357,7 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 		if guess.in(document) == nobody.in(document) {
 			continue
 		}
-		of, ofNobody := m.ask(who, guess.in(document)), m.ask(who, nobody.in(document))
+		of, ofNobody := m.ask(who, guess, document), m.ask(who, nobody, document)
 		of.answer, of.requests = guess.out(of.answer), guess.out(of.requests)
 		ofNobody.answer, ofNobody.requests = nobody.out(ofNobody.answer), nobody.out(ofNobody.requests)
 		switch {
@@ -360,7 +368,7 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 		}
 	}
 	if own && strings.Contains(way, "$") {
-		mine, nobodys := m.ask(who, ownSubject.in(document)), m.ask(who, unknownSubject.in(document))
+		mine, nobodys := m.ask(who, ownSubject, document), m.ask(who, unknownSubject, document)
 		if ownSubject.out(mine.answer) == unknownSubject.out(nobodys.answer) {
 			return fmt.Sprintf("%s, %s: the own records are told as nobody's: %+v", who.Role, document, mine)
 		}
@@ -371,7 +379,7 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 // entity tells how the answer to a representation differs from the docs.
 func (m *matrix) entity(who commerce.Principal, typ string) string {
 	keys := map[string]string{"Customer": `id:"cust_001"`, "Order": `id:"` + ownSubject.order + `"`, "Product": `sku:"prod_100"`, "Employee": `id:"rep_001"`, "Warehouse": `id:"wh_sea"`}
-	got := m.ask(who, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
+	got := m.ask(who, ownSubject, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
 	refused := strings.Contains(got.answer, "may not use the type")
 	if want := m.grant(who.Role, typ) == "–"; refused != want || refused && got.requests != "" || !refused && got.answer != fmt.Sprintf(`{"_entities":[{"__typename":%q}]} `, typ) && m.grant(who.Role, "Query._entities") != "–" {
 		return fmt.Sprintf("%s, entity %s: %+v", who.Role, typ, got)
@@ -385,7 +393,7 @@ func (m *matrix) talk(who commerce.Principal) string {
 	if _, explained := result.Extensions["explain"]; explained == (m.grant(who.Role, "EXPLAIN") == "–") {
 		return fmt.Sprintf("%s is told what was read: %v", who.Role, explained)
 	}
-	if got := m.ask(who, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(who.Role, "INTROSPECT") == "–") {
+	if got := m.ask(who, ownSubject, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(who.Role, "INTROSPECT") == "–") {
 		return fmt.Sprintf("%s is told of a wrong name: %s", who.Role, got.answer)
 	}
 	return ""
@@ -438,7 +446,7 @@ func (m *matrix) differences(roles []commerce.Principal, most int, passes func(f
 		}
 		for _, who := range roles {
 			add(m.gate(who, c))
-			if c.typ == "Query" || c.typ == "Mutation" {
+			if isRoot(c.typ) {
 				add(m.guessed(who, c.document, c.document))
 			}
 			if way := fmt.Sprint(who.Role, c.way); !done[way] {
@@ -458,9 +466,20 @@ func (m *matrix) differences(roles []commerce.Principal, most int, passes func(f
 	return found
 }
 
-func sampleStore(t testing.TB) *dynamo.Store {
+// isRoot tells of the types that operations begin with.
+func isRoot(typ string) bool { return typ == "Query" || typ == "Mutation" || typ == "Subscription" }
+
+// sampled is the sample book, with its feed.
+type sampled struct {
+	store *dynamo.Store
+	feed  *dynamo.Feed
+}
+
+func sampleBook(t testing.TB) sampled {
 	t.Helper()
-	return storetest.Sample(t, storetest.Engines()[0].Client(t))
+	db := storetest.Engines()[0].Client(t)
+	store := storetest.Sample(t, db)
+	return sampled{store, storetest.Feed(t, db, store, dynamo.FeedOptions{})}
 }
 
 // Every type and field with a rule is in the matrix, and the docs have it.
@@ -488,7 +507,7 @@ func TestTheMatrixIsWhole(t *testing.T) {
 
 func TestMatrix(t *testing.T) {
 	rules := documentedRules(t)
-	m := newMatrix(t, rules, allCells(t, rules), nil, newSchema(), sampleStore(t))
+	m := newMatrix(t, rules, allCells(t, rules), nil, newSchema(), sampleBook(t))
 	for _, d := range m.differences(people(), 20, func(string) bool { return true }) {
 		t.Error(d)
 	}
@@ -510,7 +529,7 @@ func withdrawn(rules map[string]rule, permission string) map[string]rule {
 
 // separately asks as an admin who is not granted one permission: roles that are granted the same of two permissions do not tell which of
 // them a field needs.
-func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, store *dynamo.Store, permission string, passes func(field string) bool) []string {
+func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, book sampled, permission string, passes func(field string) bool) []string {
 	t.Helper()
 	p, ok := commerce.ParsePermission(permission)
 	if !ok {
@@ -518,7 +537,7 @@ func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.S
 	}
 	policy := commerce.StandardPolicy().With(commerce.RoleAdmin, p, commerce.None)
 	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
-	m := newMatrix(t, withdrawn(rules, permission), cells, &policy, schema, store)
+	m := newMatrix(t, withdrawn(rules, permission), cells, &policy, schema, book)
 	// Who sees no customer is given none that a list has found.
 	m.gateOnly = true
 	return m.differences([]commerce.Principal{admin}, 1, passes)
@@ -526,19 +545,20 @@ func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.S
 
 // Each field needs the permission that the docs tell, and no other.
 func TestMatrixOfSinglePermissions(t *testing.T) {
-	rules, schema, store := documentedRules(t), newSchema(), sampleStore(t)
+	rules, schema, book := documentedRules(t), newSchema(), sampleBook(t)
 	cells := allCells(t, rules)
 	for _, p := range commerce.Permissions() {
-		for _, d := range separately(t, rules, cells, schema, store, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
+		for _, d := range separately(t, rules, cells, schema, book, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
 			t.Error(d)
 		}
 	}
 }
 
-// The matrix tells when any cell of the policy is another one.
+// The matrix tells when any cell of the policy is another one: as a whole, and at the root of each kind of operation by itself.
 func TestMatrixSeesEveryGrant(t *testing.T) {
-	rules, schema, store, standard := documentedRules(t), newSchema(), sampleStore(t), commerce.StandardPolicy()
+	rules, schema, book, standard := documentedRules(t), newSchema(), sampleBook(t), commerce.StandardPolicy()
 	cells := allCells(t, rules)
+	waysIn := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
 	for _, who := range people() {
 		for _, p := range commerce.Permissions() {
@@ -554,9 +574,12 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 				}
 				altered++
 				policy := standard.With(who.Role, p, g)
-				found := newMatrix(t, rules, cells, &policy, schema, store).differences([]commerce.Principal{who}, 1, func(field string) bool { return rules[field].permission == p.String() })
-				if len(found) == 0 {
-					t.Errorf("nobody notices that %s is granted %s of %s instead of %s", who.Role, g, p, was)
+				m := newMatrix(t, rules, cells, &policy, schema, book)
+				for _, way := range waysIn {
+					needs := func(field string) bool { return strings.HasPrefix(field, way) && rules[field].permission == p.String() }
+					if slices.ContainsFunc(slices.Collect(maps.Keys(rules)), needs) && len(m.differences([]commerce.Principal{who}, 1, needs)) == 0 {
+						t.Errorf("nobody notices that %s is granted %s of %s%s instead of %s", who.Role, g, way, p, was)
+					}
 				}
 			}
 		}
@@ -568,7 +591,7 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 
 // The matrix tells when any @access is taken out of the schema.
 func TestMatrixSeesEveryDirective(t *testing.T) {
-	rules, store := documentedRules(t), sampleStore(t)
+	rules, book := documentedRules(t), sampleBook(t)
 	cells := allCells(t, rules)
 	taken := 0
 	schema := newSchema()
@@ -577,7 +600,7 @@ func TestMatrixSeesEveryDirective(t *testing.T) {
 		was := *directives
 		*directives = slices.DeleteFunc(slices.Clone(was), func(d *ast.Directive) bool { return d.Name == "access" })
 		defer func() { *directives = was }()
-		if len(newMatrix(t, rules, cells, nil, schema, store).differences(people(), 1, passes)) == 0 && len(separately(t, rules, cells, schema, store, permission, passes)) == 0 {
+		if len(newMatrix(t, rules, cells, nil, schema, book).differences(people(), 1, passes)) == 0 && len(separately(t, rules, cells, schema, book, permission, passes)) == 0 {
 			t.Errorf("nobody notices that %s has no @access", what)
 		}
 	}

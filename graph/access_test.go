@@ -275,6 +275,21 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
+// Who sees all customers, and of orders the own ones, follows the own ones.
+func TestFollowingNeedsTheOrders(t *testing.T) {
+	policy := commerce.StandardPolicy().With(commerce.RoleCustomer, commerce.ReadCustomer, commerce.All)
+	e := guarded(t, Options{Policy: &policy})
+	ctx := WithPrincipal(t.Context(), ann)
+	ctx = context.WithValue(ctx, loadersKey{}, e.scope.loaders(ctx, e.resolver.store))
+	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
+		t.Errorf("the own: %v", err)
+	}
+	var told *gqlerror.Error
+	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &told) || told.Extensions["code"] != CodeNotFound {
+		t.Errorf("another's: %v", err)
+	}
+}
+
 // A mutation whose gate was left open is refused all the same.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
