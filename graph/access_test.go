@@ -53,6 +53,14 @@ func TestNobodyMayDoNothing(t *testing.T) {
 			}
 		}
 	}
+	// Whatever is asked for, nothing is read, neither once nor to follow it.
+	for _, c := range allCells(t, documentedRules(t)) {
+		trace := &dynamo.Trace{}
+		stream, result := e.Start(trace.Begin(t.Context()), Request{Query: ownSubject.in(c.document)})
+		if stream != nil || result.Outcome != Refused || result.Errors[0].Extensions["code"] != CodeUnauthenticated || result.Data != nil || len(trace.Requests()) > 0 {
+			t.Errorf("%s: %s %v", c.document, result.Data, result.Errors)
+		}
+	}
 	// A customer without a customer has no own records.
 	result, requests := heardBy(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
 	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != CodeForbidden || len(requests) > 0 {

@@ -29,16 +29,8 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refused, typeJSON)
 		return
 	case result.Outcome != graph.Executed:
-		if result.Outcome == graph.NotReadOnly {
-			w.Header().Set("Allow", http.MethodPost)
-		}
-		if result.Outcome == graph.RateLimited {
-			w.Header().Set("Retry-After", secondsUntil(result))
-		}
 		code := status(result, typeGraphQL)
-		if code == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", retryAfter)
-		}
+		advise(w.Header(), result, code)
 		reply(w, typeJSON, code, encode(result))
 		return
 	}

@@ -73,12 +73,8 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refused, contentType)
 		return
 	}
-	if result.Outcome == graph.NotReadOnly {
-		header.Set("Allow", http.MethodPost)
-	}
-	if result.Outcome == graph.RateLimited {
-		header.Set("Retry-After", secondsUntil(result))
-	}
+	code := status(result, contentType)
+	advise(header, result, code)
 	body := encode(result)
 	if !h.unread.take(len(body)) {
 		if !result.Mutation {
@@ -89,12 +85,19 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.unread.take(len(body)) // so short that there always is room
 	}
 	defer h.unread.give(len(body))
-	reply(w, contentType, status(result, contentType), body)
+	reply(w, contentType, code, body)
 }
 
-// secondsUntil is in how many whole seconds a request fits that was rate limited.
-func secondsUntil(result graph.Result) string {
-	return strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64)
+// advise tells in the header of an answer what clients can do about its status: by which method to ask, or when.
+func advise(header http.Header, result graph.Result, status int) {
+	switch status {
+	case http.StatusMethodNotAllowed:
+		header.Set("Allow", http.MethodPost)
+	case http.StatusTooManyRequests:
+		header.Set("Retry-After", strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64))
+	case http.StatusServiceUnavailable:
+		header.Set("Retry-After", retryAfter)
+	}
 }
 
 // refuse replies that a request is not executed. Only overload is logged: all else is the client's to mend, and anybody could fill the log.

@@ -57,13 +57,13 @@ func TestRateLimits(t *testing.T) {
 		t.Fatalf("status %d, %+v, %s", w.Code, told, w.Body)
 	}
 	left := told.Available
-	ask(h, http.MethodPost, server.PathGraphQL, post(`{ `+typenames(left-10)+` }`))
-	left = 10
+	ask(h, http.MethodPost, server.PathGraphQL, post(`{ `+typenames(left-12)+` }`))
+	left = 12
 	for _, by := range []struct{ method, target, body string }{
 		{http.MethodPost, server.PathGraphQL, post(`{ customers(first: 5) { nodes { id } } }`)}, // 22
 		{http.MethodGet, get(`{ customers(first: 5) { nodes { id } } }`), ""},
 	} {
-		for accept, contentType := range map[string]string{"": asJSON, asJSON: asJSON, asGraphQL: asGraphQL} {
+		for accept, contentType := range map[string]string{"": asJSON, asJSON: asJSON, asGraphQL: asGraphQL, "text/event-stream": asJSON} {
 			w := ask(h, by.method, by.target, by.body, "Accept", accept, "Origin", "https://shop.example", "Apollo-Require-Preflight", "true")
 			got := check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", contentType)
 			left--
