@@ -22,61 +22,18 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// gate tells clients where the server is, and lets them wait while there is none.
-type gate struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	url     string
-	closed  bool
-}
-
-func newGate() *gate {
-	g := &gate{}
-	g.changed = sync.NewCond(&g.mu)
-	return g
-}
-
-// set names the server; empty for none.
-func (g *gate) set(url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.url = url
-	g.changed.Broadcast()
-}
-
-// close tells clients to begin nothing new.
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-}
-
-// where is the server, once there is one.
-func (g *gate) where() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.url == "" {
-		g.changed.Wait()
-	}
-	return g.url
-}
-
-func (g *gate) isClosed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
-}
-
 // request is a mutation with the first answer to it.
 type request struct {
 	shoptest.Mutation
 	answer shoptest.Answer
 }
 
-// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until the gate is closed.
+// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until they are closed.
 type load struct {
-	gate   *gate
+	gate   *shoptest.Gate
 	client *shoptest.Client
+	// closed tells clients to begin nothing new.
+	closed atomic.Bool
 	// answered is told of every answer.
 	answered atomic.Int64
 	sent     atomic.Int64
@@ -88,7 +45,7 @@ type load struct {
 const attempts = 10_000
 
 func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
-	a, n, err := l.client.Insist(context.Background(), l.gate.where, m, attempts)
+	a, n, err := l.client.Insist(context.Background(), l.gate.Where, m, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", m.Field, m.Input, err)
 	}
@@ -111,7 +68,7 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 		log = append(log, request{m, a})
 		return a
 	}
-	for !l.gate.isClosed() {
+	for !l.closed.Load() {
 		var items []map[string]any
 		for range 1 + source.IntN(4) {
 			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "quantity": 1 + source.IntN(3)})
@@ -160,7 +117,7 @@ func TestKill(t *testing.T) {
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
 	}
 
-	l := &load{gate: newGate(), client: shoptest.NewClient()}
+	l := &load{gate: shoptest.NewGate(), client: shoptest.NewClient()}
 	const clients = 8
 	logs := make([][]request, clients)
 	var wg sync.WaitGroup
@@ -174,7 +131,7 @@ func TestKill(t *testing.T) {
 		p := shoptest.Start(t, binary, environment)
 		starting += time.Since(before)
 		until := l.answered.Load() + source.Int64N(30)
-		l.gate.set(p.URL)
+		l.gate.Set(p.URL)
 		for l.answered.Load() < until && !t.Failed() {
 			runtime.Gosched()
 		}
@@ -182,13 +139,13 @@ func TestKill(t *testing.T) {
 			runtime.Gosched()
 		}
 		// First the gate, so that nobody knocks at a door behind which there is nobody.
-		l.gate.set("")
+		l.gate.Set("")
 		p.Kill(t)
 	}
 	last := shoptest.Start(t, binary, environment)
 	defer last.Kill(t)
-	l.gate.close()
-	l.gate.set(last.URL)
+	l.closed.Store(true)
+	l.gate.Set(last.URL)
 	wg.Wait()
 	t.Logf("%d kills, %d requests answered, %d of them sent more than once, %d requests sent; a start takes %v",
 		kills, l.answered.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))

@@ -44,37 +44,6 @@ const (
 	attempts = 10_000
 )
 
-// gate tells clients where the server is that is killed, and lets them wait while there is none.
-type gate struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	url     string
-}
-
-func newGate() *gate {
-	g := &gate{}
-	g.changed = sync.NewCond(&g.mu)
-	return g
-}
-
-// set names the server; empty for none.
-func (g *gate) set(url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.url = url
-	g.changed.Broadcast()
-}
-
-// where is the server, once there is one.
-func (g *gate) where() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.url == "" {
-		g.changed.Wait()
-	}
-	return g.url
-}
-
 // shop is a table, and what the clients know of its orders.
 type shop struct {
 	db    *dynamodb.Client
@@ -207,9 +176,9 @@ func TestResume(t *testing.T) {
 	}
 	steady := shoptest.Start(t, binary, environment)
 	defer func() { steady.Kill(t) }()
-	mortal, door := shoptest.Start(t, binary, environment), newGate()
+	mortal, door := shoptest.Start(t, binary, environment), shoptest.NewGate()
 	defer func() { mortal.Kill(t) }()
-	door.set(mortal.URL)
+	door.Set(mortal.URL)
 	atSteady := func() string { return steady.URL }
 
 	for range ordersEach {
@@ -225,7 +194,7 @@ func TestResume(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience+time.Duration(*changes)*100*time.Millisecond)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer func() { stop(); door.set(steady.URL) }() // nobody is left waiting for a server
+	defer func() { stop(); door.Set(steady.URL) }() // nobody is left waiting for a server
 	began := map[*follower]string{}
 	var followers []*follower
 	follow := func(server, field, argument, id, after string, where func() string) {
@@ -240,14 +209,14 @@ func TestResume(t *testing.T) {
 		}
 		switch {
 		case i%3 == 0:
-			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, door.where)
+			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, door.Where)
 		case i%12 == 1:
 			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, atSteady)
 		}
 	}
 	for c, id := range first {
-		follow("killed", "customerOrders", "customerId", c, id, door.where)
-		follow("killed", "customerOrders", "customerId", c, id, door.where)
+		follow("killed", "customerOrders", "customerId", c, id, door.Where)
+		follow("killed", "customerOrders", "customerId", c, id, door.Where)
 		follow("steady", "customerOrders", "customerId", c, id, atSteady)
 	}
 
@@ -259,7 +228,7 @@ func TestResume(t *testing.T) {
 	for i := range clients {
 		where, tell := atSteady, func() {}
 		if i%2 == 1 {
-			where, tell = door.where, func() { through <- struct{}{} }
+			where, tell = door.Where, func() { through <- struct{}{} }
 		}
 		work.Go(func() { s.work(t, i, enough, where, tell) })
 	}
@@ -272,10 +241,10 @@ func TestResume(t *testing.T) {
 			continue
 		}
 		// First the gate, so that nobody knocks at a door behind which there is nobody.
-		door.set("")
+		door.Set("")
 		mortal.Kill(t)
 		mortal = shoptest.Start(t, binary, environment)
-		door.set(mortal.URL)
+		door.Set(mortal.URL)
 		kills++
 		lives = byMortal + 1 + source.IntN(20)
 	}
@@ -291,7 +260,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	for c := range first {
-		s.place(t, door.where, c)
+		s.place(t, door.Where, c)
 	}
 	events, owner := s.timelines(t)
 	told, connected := 0, 0

@@ -1,5 +1,5 @@
 // Package shoptest is a client of the GraphQL API as a careful shop writes one: it repeats a request with its idempotency key
-// until it has an answer. It is for tests that put the server under load.
+// until it has an answer, and waits for a server that is killed and comes back. It is for tests that put the server under load.
 package shoptest
 
 import (
