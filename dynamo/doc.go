@@ -9,14 +9,16 @@
 //   - An entity is a kind of record. Its keys are templates: CUSTOMER#{customerId}.
 //   - An edge is a record that exists for one list and carries the attributes which that list needs, so that no
 //     list does a second look-up: an employee's NAME edge, a customer's REP edge.
-//   - An access pattern is one way to read, with an id (AP1 to AP31). The id is its name in code, in the explain
+//   - An access pattern is one way to read, with an id (AP1 to AP33). The id is its name in code, in the explain
 //     output and in the docs.
 //   - A write pattern is one kind of change, with the records that it writes and checks, and an id (WP1 to WP18).
 //   - A change is one mutation under way: it reads what it needs, plans what becomes of each record, and is made as one
 //     transaction, or planned anew where somebody was faster.
 //   - An event is a change of an order, as its timeline tells it. A customer's last event stands in the customer's partition as well; all
 //     events of a customer are committed in the order of their ids.
-//   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3.
+//   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3. The table's stream has shards too, which
+//     are DynamoDB's.
+//   - A feed tells followers what changes, whoever changes it: by the stream, and from the timelines what was missed.
 //   - A unit is a record with all that follows from it, such as an order with its copies, items and events. A check verifies and
 //     repairs it as a whole.
 //   - A drift is a record that disagrees with another or with the model. It is of a class, which says what repairs it.
