@@ -108,26 +108,8 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 // says is the answer to somebody, without explain, which a role may lack.
 func (s guardedShop) says(t *testing.T, who, query string) string {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequest(http.MethodPost, s.url+"?"+who, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set(server.ExplainHeader, "true")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%d %s", response.StatusCode, text)
+	status, text := api{s.url + "?" + who}.send(t, query, nil)
+	return fmt.Sprintf("%d %s", status, text)
 }
 
 const (

@@ -86,8 +86,8 @@ type explained struct {
 	}
 }
 
-// ask sends a query with explain on.
-func (a api) ask(t testing.TB, query string, variables json.RawMessage) answer {
+// send sends a query with explain on, and returns the status and the answer's text.
+func (a api) send(t testing.TB, query string, variables json.RawMessage) (status int, text []byte) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
@@ -104,11 +104,18 @@ func (a api) ask(t testing.TB, query string, variables json.RawMessage) answer {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err = io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := answer{Status: response.StatusCode}
+	return response.StatusCode, text
+}
+
+// ask sends a query with explain on.
+func (a api) ask(t testing.TB, query string, variables json.RawMessage) answer {
+	t.Helper()
+	status, text := a.send(t, query, variables)
+	got := answer{Status: status}
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("the answer to %s is no JSON: %v: %s", query, err, text)
 	}
