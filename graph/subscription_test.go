@@ -355,3 +355,97 @@ func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 		t.Errorf("it holds %d extensions and %d variables", len(held.Extensions), len(held.Variables))
 	}
 }
+
+// An event holds its room until it has been told.
+func TestEventsHoldTheirRoom(t *testing.T) {
+	var e *Executor
+	var free []bool
+	look := func() time.Time {
+		if e != nil {
+			all := e.events.room.TryAcquire(e.events.most)
+			if all {
+				e.events.room.Release(e.events.most)
+			}
+			free = append(free, all)
+		}
+		return time.Unix(0, 0)
+	}
+	e = executor(t, Options{Rates: Rates{Burst: 1000, Now: look}})
+	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
+	defer s.Close()
+	free = nil
+	if got, more := s.Next(t.Context()); !more || len(got.Errors) > 0 {
+		t.Fatal(text(t, got))
+	}
+	// The points are taken before the room, and given back within it.
+	if len(free) < 2 || !free[0] || free[len(free)-1] {
+		t.Errorf("there was room for others: %v", free)
+	}
+}
+
+// Whoever goes while an event waits for room gets back what was paid for it.
+func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
+	e, _ := rated(t, 1000, 1, Options{})
+	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
+	defer s.Close()
+	s.operation.cost = 100
+	all, err := e.events.wait(t.Context(), int(e.events.most))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.events.give(all)
+	left := e.rates.available("anonymous")
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan bool)
+	go func() {
+		_, more := s.Next(ctx)
+		told <- more
+	}()
+	for e.rates.available("anonymous") == left { // until it has paid
+		runtime.Gosched()
+	}
+	cancel()
+	if <-told {
+		t.Error("an event was told without room")
+	}
+	if now := e.rates.available("anonymous"); now != left-refusedCost {
+		t.Errorf("%d points are left of %d", now, left)
+	}
+}
+
+// Each event has so much time.
+func TestEventsHaveATimeLimit(t *testing.T) {
+	e := executor(t, Options{EventTime: time.Nanosecond})
+	e.resolver.report = func(context.Context, error) {}
+	s := following(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
+	defer s.Close()
+	got, more := s.Next(t.Context())
+	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTimedOut {
+		t.Errorf("more %v: %s", more, text(t, got))
+	}
+}
+
+// What is read for an event is read consistently, or it would show what was before the change.
+func TestEventsReadConsistently(t *testing.T) {
+	e := executor(t, Options{})
+	units := func(by func(context.Context) Result) float64 {
+		trace := &dynamo.Trace{}
+		if got := by(trace.Begin(t.Context())); len(got.Errors) > 0 || len(trace.Requests()) != 1 {
+			t.Fatal(text(t, got), trace.Requests())
+		}
+		return trace.Requests()[0].ReadUnits
+	}
+	order := anyOrder(t, e)
+	s := following(t, e, `subscription { orderStatusChanged { order { status } } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}}})
+	defer s.Close()
+	event := units(func(ctx context.Context) Result {
+		got, _ := s.Next(ctx)
+		return got
+	})
+	query := units(func(ctx context.Context) Result {
+		return e.Execute(ctx, Request{Query: fmt.Sprintf(`{ order(id: %q) { status } }`, order.ID)})
+	})
+	if event != 2*query {
+		t.Errorf("an event reads %v units, a query %v", event, query)
+	}
+}

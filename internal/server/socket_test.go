@@ -498,6 +498,8 @@ func TestLimitsOfSockets(t *testing.T) {
 	if _, status, err := l.tryDial([]string{"graphql-transport-ws"}); err == nil || status != http.StatusServiceUnavailable {
 		t.Errorf("more sockets than three quarters of the connections: status %d, %v", status, err)
 	}
+	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
+	l.following(2)
 	// There is room for requests all the same.
 	response, err := http.Post(l.url(), "application/json", strings.NewReader(post(alice)))
 	if err != nil {
