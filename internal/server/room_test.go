@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
+
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -65,8 +67,29 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, `"data":null`) || !strings.Contains(body, "OVERLOADED") || !strings.Contains(body, "was done") {
 		t.Errorf("a mutation: status %d, body %.300s", w.Code, body)
 	}
+	// On sockets and streams of events it is the same room.
+	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	s := l.open()
+	text := `{ customer(id: "cust_01") { ` + long("id", 17) + `} }`
+	s.subscribe("1", text)
+	if got := codes(t, s.want("error", "1")); got != "OVERLOADED" {
+		t.Errorf("a long answer on a socket: %s", got)
+	}
+	s.subscribe("2", alice)
+	s.want("next", "2")
+	s.want("complete", "2")
+	s.subscribe("3", `mutation { updateCustomer(input: {id: "cust_new", name: "Ann"}) { customer { `+long("id", 17)+`} } }`)
+	if got := string(s.want("next", "3").Payload); !strings.Contains(got, `"data":null`) || !strings.Contains(got, "was done") {
+		t.Errorf("a mutation on a socket: %.300s", got)
+	}
+	s.want("complete", "3")
+	if name, data, err := l.stream(text).next(); err != nil || name != "next" || !strings.Contains(data, "OVERLOADED") {
+		t.Errorf("a long answer on a stream: %v, %s %.300s", err, name, data)
+	}
 	close(first.may)
 	<-done
+	s.subscribe("4", text)
+	s.want("next", "4")
 	for range 3 {
 		if w := ask(h, http.MethodPost, server.PathGraphQL, query); w.Code != http.StatusOK || w.Body.Len() < 17<<10 || w.Body.String() != first.Body.String() {
 			t.Errorf("a long answer, when the first was read: status %d, body %.300s", w.Code, w.Body)
@@ -100,6 +123,14 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 			t.Errorf("a short body of %d bytes: status %d, body %s", len(short), w.Code, w.Body)
 		}
 	}
+	// Messages on sockets are held to the same.
+	ping := `{"type":"ping","payload":"` + strings.Repeat("a", len(long)) + `"}`
+	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	s := l.open()
+	s.text(`{"type":"ping"}`)
+	s.want("pong", "")
+	s.text(ping)
+	s.closed(websocket.StatusTryAgainLater)
 	if _, err := io.WriteString(slow, post(alice)); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +138,9 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	if w := <-got; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 		t.Errorf("the slow body: status %d, body %s", w.Code, w.Body)
 	}
+	s = l.open()
+	s.text(ping)
+	s.want("pong", "")
 	for range 10 {
 		if w := ask(h, http.MethodPost, server.PathGraphQL, long+post(alice)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 			t.Errorf("a long body, when the first has arrived: status %d, body %s", w.Code, w.Body)

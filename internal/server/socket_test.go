@@ -400,6 +400,11 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 			w.closed(c.code)
 		})
 	}
+	t.Run("a message with too many values", func(t *testing.T) {
+		w := newLive(t, server.Limits{}).open()
+		w.text(`{"type":"ping","payload":[` + strings.Repeat("1,", 10_000) + `1]}`)
+		w.closed(4400)
+	})
 	t.Run("bytes", func(t *testing.T) {
 		w := l.dial()
 		if err := w.conn.Write(w.ctx, websocket.MessageBinary, []byte(`{"type":"connection_init"}`)); err != nil {
