@@ -1,10 +1,11 @@
-// Package graph is the GraphQL face of the order book: documents and their limits, resolvers, connections and cursors, entities
-// of a federated graph, look-ahead, errors, the explain output, and the most that an operation can ask of DynamoDB (bound.go). It
-// knows neither HTTP nor an AWS SDK.
+// Package graph is the GraphQL face of the order book: documents and their limits, who may use what, resolvers, connections and cursors,
+// entities of a federated graph, subscriptions, look-ahead, errors, the explain output, and the most that an operation can ask of DynamoDB
+// (bound.go). It knows neither HTTP nor an AWS SDK.
 //
 // A request runs so: Executor (executor.go) lets it through when its document is within limits and valid, its variables are of their
-// types and its cost is not too high; scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
-// resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error.
+// types, whoever makes it may use what it selects (access.go), and its cost is not too high, neither at all nor for them now (rate.go); scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
+// resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error. A subscription passes the same
+// gates once, and is then executed for each change that it is told of (subscription.go).
 package graph
 
 import (
