@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -25,9 +26,12 @@ func Streams(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dyn
 	return dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: o.BaseEndpoint, Region: o.Region, Credentials: o.Credentials, HTTPClient: o.HTTPClient}, optFns...)
 }
 
-// Feed returns the feed of a store's table, which is closed when the test ends.
+// Feed turns the stream of a store's table on, and returns its feed, which is closed when the test ends.
 func Feed(t testing.TB, db *dynamodb.Client, store *dynamo.Store, opts dynamo.FeedOptions) *dynamo.Feed {
 	t.Helper()
+	if err := store.EnableStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 	feed := store.OpenFeed(Source(t, db), opts)
 	t.Cleanup(feed.Close)
 	return feed

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -45,7 +46,8 @@ var tables atomic.Int64
 // TableName returns a name that no other table of this process has.
 func TableName() string { return fmt.Sprintf("test-%d", tables.Add(1)) }
 
-// NewTable returns an order book in a new table; where opts.Table is empty, a name is chosen here.
+// NewTable returns an order book in a new table; where opts.Table is empty, a name is chosen here. The table has no stream until Feed is asked
+// for it: DynamoDB Local looks through the streams of all tables it ever had at each write.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	if opts.Table == "" {
@@ -55,10 +57,26 @@ func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.St
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.CreateTable(context.Background()); err != nil {
+	creating, err := dynamo.New(dynamodb.New(db.Options(), dynamodb.WithAPIOptions(unstreamed)), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := creating.CreateTable(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return store
+}
+
+// unstreamed has tables made without a stream.
+func unstreamed(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Unstreamed", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		if table, ok := in.Parameters.(*dynamodb.CreateTableInput); ok {
+			plain := *table
+			plain.StreamSpecification = nil
+			in.Parameters = &plain
+		}
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
 }
 
 // Load writes a book into the store's table.
