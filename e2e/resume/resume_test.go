@@ -166,7 +166,11 @@ func TestResume(t *testing.T) {
 	binary := shoptest.Build(t, "../..")
 	s := &shop{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
 	w := shoptest.World{Customers: customers, Products: 2, Warehouses: 1, Stock: 1_000_000_000}
-	storetest.Load(t, storetest.NewTable(t, s.db, dynamo.Options{Table: s.table}), w.Book(t))
+	store := storetest.NewTable(t, s.db, dynamo.Options{Table: s.table})
+	if err := store.EnableStream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Load(t, store, w.Book(t))
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	environment := []string{
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=" + s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
