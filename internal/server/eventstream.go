@@ -34,7 +34,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 		reply(w, typeJSON, code, encode(result))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(explaining(r.Context(), r.Header))
 	defer cancel()
 	if at, ok := expires(ctx); ok {
 		over := time.AfterFunc(time.Until(at), cancel)

@@ -136,6 +136,17 @@ func TestEventStreams(t *testing.T) {
 	l.log.checkEmpty(t)
 }
 
+// Each event explains what was read for it, where the request asks for that.
+func TestEventStreamsExplain(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	order := l.place()
+	e := l.request(http.MethodPost, l.url(), post(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { customer { name } } } }`, order, l.last(order))), server.ExplainHeader, "true")
+	l.set(order, 2)
+	if name, data, err := e.next(); err != nil || name != "next" || !strings.Contains(data, `"accessPattern":"AP6"`) {
+		t.Errorf("%q %s, %v", name, data, err)
+	}
+}
+
 // What is refused before the stream begins is told with a status, in JSON.
 func TestEventStreamsThatAreRefused(t *testing.T) {
 	l := newLive(t, server.Limits{Subscriptions: 1})
