@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -53,6 +55,9 @@ const (
 // parameterHeaders are headers that connection_init can have in its payload as well, as browsers cannot send any with an upgrade.
 var parameterHeaders = [...]string{"Authorization", ExplainHeader}
 
+// closeTime is how long a client has to agree to a close, and to send what it is in the middle of.
+const closeTime = 5 * time.Second
+
 // maxOperationID is how long the id of an operation can be, in bytes: it stands in each message of the operation.
 const maxOperationID = 256
 
@@ -86,7 +91,8 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.header[name] = r.Header.Values(name)
 	}
 	s.heard.Store(true)
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	upgraded := &hijackedWriter{ResponseWriter: w}
+	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
 		// Those that the client offers come last: it is told why with code 4406, which a client whose offer is not taken up never sees.
 		Subprotocols:       append([]string{subprotocol}, offered(r.Header)...),
 		InsecureSkipVerify: true, // it was looked at above, by the same rules as CORS
@@ -99,7 +105,7 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	conn.SetReadLimit(min(maxHeader, int64(h.limits.Body))) // nobody knows yet whose it is, and a token is short
-	s.conn = conn
+	s.conn, s.beneath = conn, upgraded.conn
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.asking = s.ctx
 	stopping := stopping(r.Context())
@@ -108,6 +114,18 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer h.leave()
 		s.serve(stopping)
 	}()
+}
+
+// hijackedWriter remembers the connection that becomes a socket.
+type hijackedWriter struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack takes the connection over.
+func (w *hijackedWriter) Hijack() (conn net.Conn, buffers *bufio.ReadWriter, err error) {
+	w.conn, buffers, err = http.NewResponseController(w.ResponseWriter).Hijack()
+	return w.conn, buffers, err
 }
 
 // offered are the subprotocols that a client offers.
@@ -135,6 +153,8 @@ func sameOrigin(r *http.Request) bool {
 type socket struct {
 	over overWebSocket
 	conn *websocket.Conn
+	// beneath is what conn reads from.
+	beneath net.Conn
 	// header are those of parameterHeaders that came with the upgrade.
 	header http.Header
 	// ctx ends when the socket does.
@@ -225,6 +245,8 @@ func (s *socket) close(code websocket.StatusCode, reason string) {
 	s.closing.Do(func() {
 		s.over.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
+		// The library reads what is left of a message for as long as that takes.
+		_ = s.beneath.SetReadDeadline(time.Now().Add(closeTime))
 		_ = s.conn.Close(code, reason) // a client that does not agree is cut
 	})
 }
@@ -300,6 +322,10 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		var rest []byte
 		rest, err = io.ReadAll(from)
 		text = append(text, rest...)
+	}
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		// The library has told the client; but a client that still sends would find the connection cut, and not read why.
+		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
 }
