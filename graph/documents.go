@@ -3,6 +3,7 @@ package graph
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"runtime"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -69,6 +70,8 @@ type documents struct {
 	// trustedOnly tells that no other document is executed, nor parsed.
 	trustedOnly        bool
 	registered, recent *documentCache
+	// parsing has a place for each text that can be parsed at once.
+	parsing chan struct{}
 }
 
 func newDocuments(schema *ast.Schema, opts Options) *documents {
@@ -79,6 +82,8 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 		trustedOnly:   opts.TrustedOnly,
 		registered:    newDocumentCache(keptDocuments, keptDocumentBytes),
 		recent:        newDocumentCache(keptDocuments, keptDocumentBytes),
+		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a text, so that more at once would only take memory.
+		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	d.trusted = d.trust(opts.Documents, opts.Unfit)
 	return d
@@ -180,6 +185,8 @@ func mismatch() *gqlerror.Error {
 // parse makes a document of a text: parsed, within limits and valid, or with errors. A document without errors is the same whether
 // quiet or not, so that all share it.
 func (d *documents) parse(text string, quiet bool) *document {
+	d.parsing <- struct{}{}
+	defer func() { <-d.parsing }()
 	// Parts of the text live as long as the document, and a text can be part of something larger: of a URL, say.
 	text = strings.Clone(text)
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
@@ -364,4 +365,32 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 			t.Errorf("%s: its document was changed", text)
 		}
 	}
+}
+
+// No more texts are parsed at once than there are processors; documents that are kept do not wait for them.
+func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDocuments(newSchema(), Options{})
+		kept, err := d.find(Request{Query: "{ __typename }"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range cap(d.parsing) {
+			d.parsing <- struct{}{}
+		}
+		var found *document
+		go func() { found, _ = d.find(Request{Query: "{ a: __typename }"}, false) }()
+		synctest.Wait()
+		if found != nil {
+			t.Error("one more is parsed")
+		}
+		if again, err := d.find(Request{Query: kept.text}, false); again != kept || err != nil {
+			t.Error(again, err)
+		}
+		<-d.parsing
+		synctest.Wait()
+		if found == nil || len(found.errs) > 0 {
+			t.Errorf("what waited is %v", found)
+		}
+	})
 }

@@ -9,7 +9,7 @@ import (
 
 // followedBytes is how much memory the documents and variables of subscriptions can take together. Those of queries are gone with their
 // answers; ten thousand subscriptions, each with the longest document that there can be, would hold gigabytes for as long as they like.
-const followedBytes = 32 << 20
+const followedBytes = 16 << 20
 
 // followedDocuments counts what subscriptions hold. One document that many send is held once. It is safe for concurrent use.
 type followedDocuments struct {
