@@ -1,0 +1,175 @@
+// Package bench_test measures the whole HTTP handler, with the options of `ordergraph serve` on DynamoDB, while DynamoDB's answers are
+// replayed from memory: what is measured is what this product adds to the table. docs/performance.md tells how to read it.
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/replay"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// api is the handler, and the table below it.
+type api struct {
+	handler http.Handler
+	table   *replay.Client
+}
+
+// open returns the handler over a table with the book.
+func open(t testing.TB) *api {
+	t.Helper()
+	// What `serve` reads of an environment that says no more than it has to.
+	cfg, err := config.Read(func(name string) string {
+		return map[string]string{"ORDERGRAPH_STORE": "dynamodb", "ORDERGRAPH_AUTH": "none"}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := embedded.New()
+	db, table := replay.Between(engine.Client())
+	store := storetest.NewTable(t, db, cfg.Table)
+	storetest.Load(t, store, book(t))
+	log := slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	feed := store.OpenFeed(dynamo.Observed(engine), dynamo.FeedOptions{Log: log})
+	t.Cleanup(feed.Close)
+	handler, err := server.New(server.Options{
+		Graph: graph.Options{
+			Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
+		},
+		Origins: cfg.Origins, Limits: cfg.Serving, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &api{handler, table}
+}
+
+// operation is one of those that are measured.
+type operation struct {
+	name, document string
+	// variables are those of the n-th request.
+	variables func(n int) map[string]any
+	// requests is how many requests to DynamoDB it makes, and units how many read units they cost: its budget.
+	requests int
+	units    float64
+	// orders and items are how many every answer has.
+	orders, items int
+	// allocations is how many one may make at most: today's count, and a fifth for another release of Go or of a library. Whoever makes it
+	// cheaper lowers it.
+	allocations float64
+}
+
+// distinct is how many different requests there are of each operation.
+const distinct = 30
+
+func operations() []operation {
+	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
+	return []operation{
+		{
+			name:      "CustomerWithOrders",
+			document:  `query Customer($id: ID!, $first: Int) { customer(id: $id) { id name email orders(first: $first) { nodes { ` + order + ` } } } }`,
+			variables: func(n int) map[string]any { return map[string]any{"id": customerID(n), "first": ordersOfEach} },
+			requests:  2, units: 1.5, orders: ordersOfEach, items: ordersOfEach * itemsOfEach, allocations: 8000,
+		},
+		{
+			name:      "OrderWithCustomer",
+			document:  `query Order($id: ID!) { order(id: $id) { ` + order + ` customer { id name email } } }`,
+			variables: func(n int) map[string]any { return map[string]any{"id": orderID(n * 7)} },
+			requests:  2, units: 1, orders: 1, items: itemsOfEach, allocations: 2400,
+		},
+		{
+			name:     "OrdersOfAStatus",
+			document: `query Status($status: OrderStatus!, $first: Int) { ordersByStatus(status: $status, first: $first) { nodes { ` + order + ` customer { name } } } }`,
+			variables: func(int) map[string]any {
+				return map[string]any{"status": "PENDING", "first": pendingOrders}
+			},
+			requests: 2, units: 28.5, orders: pendingOrders, items: pendingOrders * itemsOfEach, allocations: 38500,
+		},
+	}
+}
+
+// bodies are the operation's requests.
+func (o operation) bodies(t testing.TB) [][]byte {
+	t.Helper()
+	bodies := make([][]byte, distinct)
+	for n := range bodies {
+		var err error
+		if bodies[n], err = json.Marshal(map[string]any{"query": o.document, "variables": o.variables(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bodies
+}
+
+// check tells whether an answer is the operation's, and complete.
+func (o operation) check(status int, answer []byte) error {
+	text := string(answer)
+	if status != http.StatusOK || strings.Contains(text, `"errors"`) || strings.Count(text, `"placedAt":`) != o.orders || strings.Count(text, `"productId":`) != o.items {
+		return fmt.Errorf("status %d: %d orders and %d items instead of %d and %d: %.300s", status, strings.Count(text, `"placedAt":`), strings.Count(text, `"productId":`), o.orders, o.items, text)
+	}
+	return nil
+}
+
+// client makes requests one after the other, with as little effort as it can, so that what is measured is the handler. It is for one
+// goroutine.
+type client struct {
+	handler  http.Handler
+	template *http.Request
+	body     bytes.Reader
+	answer   writer
+}
+
+func (a *api) client() *client {
+	c := &client{handler: a.handler, template: httptest.NewRequest(http.MethodPost, "http://shop.example"+server.PathGraphQL, http.NoBody)}
+	c.template.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, "User-Agent": {"bench"}}
+	c.answer.header = http.Header{}
+	return c
+}
+
+// do has one request answered, with a context that is cancelled behind it, as net/http does.
+func (c *client) do(ctx context.Context, body []byte) (int, []byte) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.body.Reset(body)
+	r := c.template.WithContext(ctx)
+	r.Body, r.ContentLength = io.NopCloser(&c.body), int64(len(body))
+	clear(c.answer.header)
+	c.answer.status = http.StatusOK
+	c.answer.body.Reset()
+	c.handler.ServeHTTP(&c.answer, r)
+	return c.answer.status, c.answer.body.Bytes()
+}
+
+// writer keeps an answer until the next one. It has deadlines, as a connection has.
+type writer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *writer) Header() http.Header { return w.header }
+
+func (w *writer) WriteHeader(status int) { w.status = status }
+
+func (w *writer) Write(b []byte) (int, error) { return w.body.Write(b) }
+
+func (w *writer) SetReadDeadline(time.Time) error { return nil }
+
+func (w *writer) SetWriteDeadline(time.Time) error { return nil }
+
+func (w *writer) Flush() {}

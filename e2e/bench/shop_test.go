@@ -1,0 +1,80 @@
+package bench_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// How large the book is: enough that no two requests in a row are for the same records, and that fifty pending orders are fifty customers'.
+const (
+	customers     = 60
+	ordersOfEach  = 10
+	itemsOfEach   = 3
+	products      = 40
+	pendingOrders = 50
+)
+
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func customerID(n int) commerce.CustomerID {
+	return commerce.CustomerID(fmt.Sprintf("customer-%03d", n%customers))
+}
+
+// orderID is the id of the n-th order.
+func orderID(n int) commerce.OrderID {
+	n %= customers * ordersOfEach
+	var id ulid.ULID
+	hash := sha256.Sum256(fmt.Append(nil, n))
+	copy(id[6:], hash[:])
+	if err := id.SetTime(uint64(began.Add(time.Duration(n) * time.Minute).UnixMilli())); err != nil {
+		panic(err)
+	}
+	return commerce.OrderID(id.String())
+}
+
+// book makes a book in which orders go to the customers in turn, and every fifth is pending.
+func book(t testing.TB) commerce.Book {
+	t.Helper()
+	b := commerce.Book{
+		Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall", Version: 1}},
+		Employees:  []commerce.Employee{{ID: "rep", Name: "Riley Price", JobTitle: "Account Representative", HireDate: "2020-01-01", WarehouseID: "hall", Version: 1}},
+	}
+	for n := range customers {
+		at := began.Add(time.Duration(n-customers) * time.Hour)
+		b.Customers = append(b.Customers, commerce.Customer{
+			ID: customerID(n), Name: fmt.Sprintf("Casey Customer %d", n), Email: fmt.Sprintf("casey.%d@example.com", n), PhoneNumbers: []string{"+1-555-0100"},
+			AccountRepID: "rep", CreatedAt: at, UpdatedAt: at, Version: 1,
+		})
+	}
+	for n := range products {
+		price, err := commerce.ParseMoney(fmt.Sprintf("%d.95", n+5), "USD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sku := commerce.SKU(fmt.Sprintf("product-%03d", n))
+		b.Products = append(b.Products, commerce.Product{SKU: sku, Name: fmt.Sprintf("A Useful Thing, No. %d", n), Category: "Things", UnitPrice: price, Version: 1})
+		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: "hall", Quantity: 10_000, Version: 1})
+	}
+	for n := range customers * ordersOfEach {
+		at := began.Add(time.Duration(n) * time.Minute)
+		order := commerce.OrderWithItems{Order: commerce.Order{
+			// One round of orders further, the next customers' are pending.
+			ID: orderID(n), CustomerID: customerID(n), Status: commerce.Statuses()[(n+n/customers)%5], PlacedAt: at, UpdatedAt: at, Version: 1,
+		}}
+		for i := range itemsOfEach {
+			p := b.Products[(n+i*7)%products]
+			order.Lines = append(order.Lines, commerce.LineItem{SKU: p.SKU, Name: p.Name, Quantity: 1 + i, UnitPrice: p.UnitPrice})
+		}
+		b.Orders = append(b.Orders, order)
+	}
+	if err := b.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

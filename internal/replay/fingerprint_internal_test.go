@@ -1,0 +1,47 @@
+package replay
+
+import "testing"
+
+func TestRequestsAreToldByWhatTheyMean(t *testing.T) {
+	const batch = `{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`
+	same := []string{
+		batch,
+		`{"RequestItems":{"t":{"Keys":[{"sk":{"S":"B"},"pk":{"S":"A"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`,
+		` { "RequestItems" : {"t":{"Keys":[{"pk":{"S":"C"},"sk":{"S":"D"}}, {"sk":{"S":"B"},"pk":{"S":"A"}}]}} } `,
+	}
+	want, ok := fingerprint("Get", []byte(batch))
+	if !ok {
+		t.Fatal("a request is not understood")
+	}
+	for _, body := range same {
+		if got, ok := fingerprint("Get", []byte(body)); !ok || got != want {
+			t.Errorf("%s is taken for another request (%v)", body, ok)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { fingerprint("Get", []byte(batch)) }); n > 1 { // the body's own
+		t.Errorf("telling a request makes %v allocations", n)
+	}
+	seen := map[uint64]string{want: batch}
+	for _, body := range []string{
+		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"B"},"sk":{"S":"A"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`, // pk and sk changed places
+		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"D"}},{"pk":{"S":"C"},"sk":{"S":"B"}}]}}}`, // sort keys did
+		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}}]}}}`,
+		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}},{"pk":{"S":"A"},"sk":{"S":"B"}}]}}}`,
+		`{"RequestItems":{"u":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`,
+		`{}`, `[]`, `""`, `{"a":[]}`, `{"a":{}}`, `{"a":[[]]}`, `{"Limit":1}`, `{"Limit":"1"}`, `{"Limit":-1}`, `true`, `{"a":"\""}`,
+	} {
+		got, ok := fingerprint("Get", []byte(body))
+		if other := seen[got]; !ok || other != "" {
+			t.Errorf("%s is taken for %s (%v)", body, other, ok)
+		}
+		seen[got] = body
+	}
+	if got, _ := fingerprint("Put", []byte(batch)); got == want {
+		t.Error("two operations are taken for one request")
+	}
+	for _, body := range []string{``, `{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{} {}`, `"`, `"\`, `{1:2}`} {
+		if _, ok := fingerprint("Get", []byte(body)); ok {
+			t.Errorf("%s is taken for JSON", body)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package replay_test
+
+import (
+	"context"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/replay"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// counting counts the requests that reach an engine.
+type counting struct {
+	next     replay.HTTP
+	requests atomic.Int64
+}
+
+func (c *counting) Do(r *http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	return c.next.Do(r)
+}
+
+// book returns the sample book behind a replaying client, and what counts the requests that come through.
+func book(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
+	t.Helper()
+	engine := &counting{}
+	db := embedded.New().Client(func(o *dynamodb.Options) { engine.next, o.HTTPClient = o.HTTPClient, engine })
+	client, replayed := replay.Between(db)
+	store := storetest.NewTable(t, client, dynamo.Options{Table: "book"})
+	sample, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Load(t, store, sample)
+	return store, replayed, engine
+}
+
+func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.Customer {
+	t.Helper()
+	found, err := store.CustomersByID(ctx, []commerce.CustomerID{"cust_01"})
+	if err != nil || found[0].Err != nil {
+		t.Errorf("no customer: %v, %+v", err, found)
+		return commerce.Customer{}
+	}
+	return *found[0].Value
+}
+
+func TestReadsReachTheEngineOnce(t *testing.T) {
+	store, replayed, engine := book(t)
+	ctx := context.Background()
+	first := customer(ctx, t, store)
+	asked, made := engine.requests.Load(), replayed.Requests()
+
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for range 25 {
+				var n atomic.Int64
+				if again := customer(replay.Counting(ctx, &n), t, store); again.Name != first.Name || n.Load() != 1 {
+					t.Errorf("%d requests say that %+v is %+v", n.Load(), first, again)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if now := engine.requests.Load(); now != asked {
+		t.Errorf("the engine was asked %d times for what it had answered", now-asked)
+	}
+	if now := replayed.Requests(); now != made+100 {
+		t.Errorf("%d requests are counted for 100", now-made)
+	}
+}
+
+func TestWritesAreSeen(t *testing.T) {
+	store, _, _ := book(t)
+	ctx := context.Background()
+	changed := customer(ctx, t, store)
+	changed.Name = "Somebody Else"
+	storetest.Load(t, store, commerce.Book{Customers: []commerce.Customer{changed}})
+	if now := customer(ctx, t, store); now.Name != changed.Name {
+		t.Errorf("after it was renamed the customer is called %q", now.Name)
+	}
+}
+
+// Over HTTP an answer is what DynamoDB's looks like: its length and its checksum are told, and right.
+func TestAnswersOverHTTP(t *testing.T) {
+	store, replayed, _ := book(t)
+	if err := store.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(replayed)
+	defer web.Close()
+	for _, one := range []struct {
+		body   string
+		status int
+	}{
+		{`{"TableName":"book","Key":{"pk":{"S":"CUSTOMER#cust_01"},"sk":{"S":"#METADATA"}}}`, http.StatusOK},
+		{`{"TableName":"book","Key":{"sk":{"S":"#METADATA"},"pk":{"S":"CUSTOMER#cust_01"}}}`, http.StatusOK},
+		{`{"TableName":"none","Key":{"pk":{"S":"CUSTOMER#cust_01"},"sk":{"S":"#METADATA"}}}`, http.StatusBadRequest},
+		{`{`, http.StatusBadRequest},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader(one.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Amz-Target", "DynamoDB_20120810.GetItem")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != one.status {
+			t.Fatalf("%s: status %d, %s", one.body, response.StatusCode, body)
+		}
+		sum := strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
+		if one.status == http.StatusOK && (response.Header.Get("X-Amz-Crc32") != sum || response.ContentLength != int64(len(body)) || !strings.Contains(string(body), "cust_01")) {
+			t.Errorf("%s: %d bytes with the checksum %s: %s, with the header %v", one.body, len(body), sum, body, response.Header)
+		}
+	}
+}
