@@ -1,0 +1,135 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/replay"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// tableRead is one way of reading the table, without GraphQL above it.
+type tableRead struct {
+	name string
+	// read reads, and returns how many records it was given.
+	read func(ctx context.Context, store *dynamo.Store) (int, error)
+	// want is how many records there are, requests how many requests it takes.
+	want, requests int
+	// allocations is as an operation's.
+	allocations float64
+}
+
+func tableReads() []tableRead {
+	batch := make([]commerce.CustomerID, 50)
+	for n := range batch {
+		batch[n] = customerID(n)
+	}
+	return []tableRead{
+		{name: "GetItem", want: 1, requests: 1, allocations: 500, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+			found, err := store.OrdersByID(ctx, []commerce.OrderID{orderID(0)})
+			return len(found), err
+		}},
+		{name: "QueryOf50", want: 50, requests: 1, allocations: 5900, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+			page, err := store.OrdersByStatus(ctx, commerce.Pending, commerce.TimeRange{}, dynamo.Page{Limit: 50})
+			return len(page.Items), err
+		}},
+		{name: "BatchOf50", want: 50, requests: 1, allocations: 3500, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+			found, err := store.CustomersByID(ctx, batch)
+			return len(found), err
+		}},
+		// Five statuses, which are equally full, are merged into one list.
+		{name: "MergeOf50", want: 50, requests: 5, allocations: 9400, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+			page, err := store.Orders(ctx, nil, commerce.TimeRange{}, dynamo.Page{Limit: 50})
+			return len(page.Items), err
+		}},
+	}
+}
+
+// table returns the book in a table whose answers are replayed, each once read.
+func table(t testing.TB) (*dynamo.Store, *replay.Client) {
+	t.Helper()
+	db, table := replay.Between(embedded.New().Client())
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	storetest.Load(t, store, book(t))
+	return store, table
+}
+
+// BenchmarkTable measures reads of the table from the call to the decoded records.
+func BenchmarkTable(b *testing.B) {
+	store, table := table(b)
+	for _, r := range tableReads() {
+		b.Run(r.name, func(b *testing.B) {
+			if n, err := r.read(b.Context(), store); err != nil || n != r.want {
+				b.Fatalf("%d records: %v", n, err)
+			}
+			before, n := table.Requests(), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.read(b.Context(), store); err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+			b.ReportMetric(float64(table.Requests()-before)/float64(n), "dynamodb-requests/op")
+		})
+	}
+}
+
+func TestTableAllocations(t *testing.T) {
+	if raced || testing.CoverMode() != "" {
+		t.Skip("more is allocated under the race detector, and where coverage is counted")
+	}
+	store, table := table(t)
+	for _, r := range tableReads() {
+		t.Run(r.name, func(t *testing.T) {
+			if n, err := r.read(t.Context(), store); err != nil || n != r.want {
+				t.Fatalf("%d records: %v", n, err)
+			}
+			const runs = 100
+			before := table.Requests()
+			made := testing.AllocsPerRun(runs, func() { _, _ = r.read(t.Context(), store) })
+			t.Logf("%.0f allocations, %.0f are allowed", made, r.allocations)
+			if made > r.allocations {
+				t.Errorf("a read makes %.0f allocations, at most %.0f are allowed", made, r.allocations)
+			}
+			if requests := table.Requests() - before; requests != (runs+1)*r.requests { // AllocsPerRun warms up with one more
+				t.Errorf("%d reads made %d requests, want %d", runs+1, requests, (runs+1)*r.requests)
+			}
+		})
+	}
+}
+
+// swallowing is an engine that takes every batch, and keeps nothing.
+type swallowing struct{}
+
+func (swallowing) Do(r *http.Request) (*http.Response, error) {
+	_, err := io.Copy(io.Discard, r.Body)
+	r.Body.Close()
+	const empty = `{"UnprocessedItems":{}}`
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(empty)), ContentLength: int64(len(empty)), Request: r}, err
+}
+
+// BenchmarkEncode measures how orders become the records and the requests of a table: each operation is of 600 orders with 3 items.
+func BenchmarkEncode(b *testing.B) {
+	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = swallowing{} })
+	store, err := dynamo.New(db, dynamo.Options{Table: "none"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	orders := commerce.Book{Orders: book(b).Orders}
+	b.ReportAllocs()
+	for b.Loop() {
+		if n, err := store.Load(b.Context(), orders); err != nil || n != len(orders.Orders)*(2+itemsOfEach) {
+			b.Fatal(fmt.Errorf("%d records: %w", n, err))
+		}
+	}
+}
