@@ -3,6 +3,9 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,6 +23,17 @@ const writeBatchSize = 25
 // Errors: commerce.InvalidError for a value that can be in no key, before anything is written; ErrUnavailable,
 // ErrNoTable, ErrAccessDenied.
 func (s *Store) Load(ctx context.Context, book commerce.Book) (int, error) {
+	records, err := s.recordsOf(book)
+	if err != nil {
+		return 0, err
+	}
+	return len(records), s.putAll(ctx, records)
+}
+
+// recordsOf are all records of a book.
+//
+// Errors: commerce.InvalidError for a value that can be in no key.
+func (s *Store) recordsOf(book commerce.Book) ([]record, error) {
 	b := &keyBuilder{shards: s.shards}
 	var records []record
 	for _, e := range book.Employees {
@@ -40,10 +54,87 @@ func (s *Store) Load(ctx context.Context, book commerce.Book) (int, error) {
 	for _, o := range book.Orders {
 		records = append(records, orderRecords(b, o.Order, o.Lines, o.Events)...)
 	}
-	if b.err != nil {
-		return 0, b.err
+	return records, b.err
+}
+
+// Loaded is how far LoadAll is.
+type Loaded struct {
+	// Orders is how many orders are in the table of those that came first: with all of their records, and with all before them.
+	Orders int
+	// Records is how many records were written, those of later orders included.
+	Records int
+}
+
+// LoadAll writes books as they come, several at once, as Load does: it holds a few of them, however many there are. It tells progress, where
+// it is set, how far it is; one call at a time. What it returns is right where it fails, too. Throttles are waited for, for about a
+// minute each.
+//
+// Errors: those of Load; the context's.
+func (s *Store) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
+	next, stop := iter.Pull(books)
+	defer stop()
+	l := loading{next: next, waiting: map[int]int{}, progress: progress}
+	err := Parallel(ctx, maxParallel, maxParallel, func(ctx context.Context, _ int) error {
+		for ctx.Err() == nil {
+			place, book, ok := l.take()
+			if !ok {
+				return nil
+			}
+			records, err := s.recordsOf(book)
+			if err != nil {
+				return err
+			}
+			for batch := range slices.Chunk(records, writeBatchSize) {
+				if err := s.putBatch(ctx, batch, s.bulk); err != nil {
+					return err
+				}
+			}
+			l.loaded(place, len(book.Orders), len(records))
+		}
+		return ctx.Err()
+	})
+	return l.done, err
+}
+
+// loading is what those share who load books.
+type loading struct {
+	mu   sync.Mutex
+	next func() (commerce.Book, bool)
+	// taken is how many books were taken, finished how many of the first of these are in the table.
+	taken, finished int
+	// waiting are the numbers of orders of books that are in the table, by their places, while one before them is not.
+	waiting  map[int]int
+	done     Loaded
+	progress func(Loaded)
+}
+
+// take returns the next book and its place.
+func (l *loading) take() (int, commerce.Book, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	book, ok := l.next()
+	l.taken++
+	return l.taken - 1, book, ok
+}
+
+// loaded notes that a book is in the table.
+func (l *loading) loaded(place, orders, records int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting[place] = orders
+	l.done.Records += records
+	for {
+		orders, ok := l.waiting[l.finished]
+		if !ok {
+			break
+		}
+		delete(l.waiting, l.finished)
+		l.finished++
+		l.done.Orders += orders
 	}
-	return len(records), s.putAll(ctx, records)
+	if l.progress != nil {
+		l.progress(l.done)
+	}
 }
 
 // putAll writes records, many at once.
@@ -58,7 +149,7 @@ func (s *Store) putAll(ctx context.Context, records []record) error {
 }
 
 // putBatch is one BatchWriteItem, repeated for the records that DynamoDB leaves unprocessed.
-func (s *Store) putBatch(ctx context.Context, records []record) error {
+func (s *Store) putBatch(ctx context.Context, records []record, optFns ...func(*dynamodb.Options)) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {
 		left[i] = types.WriteRequest{PutRequest: &types.PutRequest{Item: r}}
@@ -68,7 +159,7 @@ func (s *Store) putBatch(ctx context.Context, records []record) error {
 		if err := backOff(ctx, attempt); err != nil {
 			return failed("BatchWriteItem", subject, err)
 		}
-		out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.table: left}})
+		out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.table: left}}, optFns...)
 		if err != nil {
 			return failed("BatchWriteItem", subject, err)
 		}

@@ -2,7 +2,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -10,21 +9,18 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
-	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
 // Environment is what a command has of the world.
@@ -473,64 +469,6 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 	}
 	fmt.Fprintf(env.Stdout, "Table %s is ready. Load the sample data with `ordergraph seed`.\n", cfg.Table.Table)
 	return nil
-}
-
-func seed(ctx context.Context, args []string, env Environment) error {
-	var files []string
-	if err := flags("seed", args, 1, nil, &files); err != nil {
-		return err
-	}
-	read := sampledata.Sample
-	if len(files) == 1 {
-		read = func() (commerce.Book, error) { return readBook(files[0]) }
-	}
-	book, err := read()
-	if err != nil {
-		return err
-	}
-	store, cfg, err := open(ctx, "seed", env)
-	if err != nil {
-		return err
-	}
-	if err := store.Check(ctx); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("seed: interrupted before anything was loaded")
-		}
-		return onTable(cfg, err)
-	}
-	n, err := store.Load(ctx, book)
-	if err != nil && ctx.Err() != nil {
-		return errors.New("seed: interrupted: a part is loaded; run the same command again")
-	}
-	if err != nil {
-		return onTable(cfg, err)
-	}
-	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\n", cfg.Table.Table, len(book.Orders), len(book.Customers), len(book.Products), n)
-	return nil
-}
-
-func readBook(name string) (commerce.Book, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return commerce.Book{}, err
-	}
-	defer f.Close()
-	// What it is shows only where it is no book.
-	in := bufio.NewReader(f)
-	begins, _ := in.Peek(512)
-	book, err := sampledata.Read(in)
-	switch kind := transfer.KindOf(begins); {
-	case err == nil:
-		return book, nil
-	case len(begins) == 0 && errors.Is(err, io.EOF):
-		return book, fmt.Errorf("%s holds no order book: it is empty", name)
-	case kind == transfer.KindGzip:
-		return book, fmt.Errorf("%s is compressed: unpack it first, with gunzip", name)
-	case kind == transfer.KindExport:
-		return book, fmt.Errorf("%s is no order book but an export: put it into the table with `ordergraph import FILE`", name)
-	default:
-		return book, fmt.Errorf("%s: %w", name, err)
-	}
 }
 
 func patterns(args []string, env Environment) error {

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
 // commandHelp is what help says about a command.
@@ -29,6 +31,7 @@ func commands() []commandHelp {
 		{"table", "table create", "make the table and its index", nil},
 		{"table", "table describe", "tell whether the table fits the model, and what differs", nil},
 		{"seed", "seed [FILE]", "load an order book, the sample one without FILE", nil},
+		{"seed", "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "make up an order book of any size, and load it", generateFlags()},
 		{"export", "export [-segments N] [-overwrite] FILE", "write every record to FILE (-: standard output), a line of JSON each", map[string]string{
 			"segments":  fmt.Sprintf("in how many parts the table is read at once, 1 to %d (4 without it)", dynamo.MaxSegments),
 			"overwrite": "replace FILE where it is there, as soon as the new export is complete",
@@ -60,6 +63,21 @@ func commands() []commandHelp {
 			"markdown": "as the table in docs/data-model.md",
 		}},
 		{"help", "help [COMMAND]", "print this, or the flags of a command; so does COMMAND -h", nil},
+	}
+}
+
+// generateFlags are what the flags of seed mean.
+func generateFlags() map[string]string {
+	d := sampledata.DefaultShape()
+	return map[string]string{
+		"generate":  "make up an order book; the same flags make the same one, and another one has other ids",
+		"customers": fmt.Sprintf("how many customers (%d without it)", d.Customers),
+		"orders":    fmt.Sprintf("how many orders (%d without it)", d.Orders),
+		"items":     fmt.Sprintf("how many items an order has, such as 3, or a range (%d-%d without it), up to %d", d.FewestItems, d.MostItems, commerce.MaxLines),
+		"products":  fmt.Sprintf("how many products (%d without it)", d.Products),
+		"statuses":  fmt.Sprintf("how often each status is met (%s without it)", d.Statuses),
+		"seed":      fmt.Sprintf("a number that makes another book of the same size (%d without it)", d.Seed),
+		"from":      "how many orders are loaded already, as a run says that was interrupted",
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package sampledata reads order books from JSON files, and holds the one that the embedded store starts with.
+// Package sampledata reads order books from JSON files, holds the one that the embedded store starts with, and generates large ones.
 package sampledata
 
 import (
