@@ -136,7 +136,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
+			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
 			for _, v := range config.Variables() {
 				c.checkDone(t, v.Name)
 			}
@@ -147,7 +147,7 @@ func TestHelp(t *testing.T) {
 // A command's help says what each of its flags means.
 func TestHelpOfACommand(t *testing.T) {
 	for command, flags := range map[string][]string{
-		"serve": {"-addr"}, "table": nil, "seed": nil, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
+		"serve": {"-addr"}, "table": nil, "seed": {"-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
 		"check": {"-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
 		"token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
@@ -237,6 +237,15 @@ func TestWrongWords(t *testing.T) {
 		"token -role STAFF now":                  `takes no "now"`,
 		"token -secret x":                        "-secret",
 		"token key":                              "name a file",
+		"seed -orders 3":                         "-orders is for -generate",
+		"seed -seed 1 book.json":                 "-seed is for -generate",
+		"seed -generate book.json":               `takes no FILE: it makes up its order book, and "book.json"`,
+		"seed -generate -items 4-2":              "-items is 4-2",
+		"seed -generate -items few":              "such as 3 or 1-5",
+		"seed -generate -statuses lost=1":        `"lost=1" is no status`,
+		"seed -generate -customers 0":            "-customers is 0: give 1 to",
+		"seed -generate -products 2":             "-products is 2",
+		"seed -generate -orders 10 -from 11":     "-from is 11",
 		"token key a b":                          `takes no "b"`,
 		"token key -role STAFF /nowhere/dev-key": "takes no flags",
 		"token key /nowhere/dev-key -ttl 1h":     "takes no flags",

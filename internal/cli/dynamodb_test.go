@@ -278,7 +278,7 @@ func TestSeedFile(t *testing.T) {
 }
 
 // allCommands are those that talk to DynamoDB first thing.
-var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed", "export /nowhere/shop.jsonl", "import /nowhere/shop.jsonl"}
+var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed", "seed -generate", "export /nowhere/shop.jsonl", "import /nowhere/shop.jsonl"}
 
 func TestNoRegion(t *testing.T) {
 	awsEnvironment(t)

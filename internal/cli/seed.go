@@ -152,8 +152,7 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 		return fmt.Errorf("seed: interrupted: a part is loaded; %s", goOn)
 	}
 	if err != nil {
-		fmt.Fprintf(env.Stderr, "ordergraph: a part is loaded; when this is mended, %s\n", goOn)
-		return onTable(cfg, err)
+		return fmt.Errorf("%s; a part is loaded: when that is mended, %s", explainFailure(onTable(cfg, err), env.Getenv), goOn)
 	}
 	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\nThe first customer is %s", cfg.Table.Table,
 		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, book.Customer(0))

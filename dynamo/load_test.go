@@ -1,0 +1,135 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// generated makes a book of so many orders.
+func generated(t testing.TB, orders int) *sampledata.Generator {
+	t.Helper()
+	shape := sampledata.DefaultShape()
+	shape.Customers, shape.Products, shape.Orders = 20, 20, orders
+	book, err := sampledata.NewGenerator(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Book]) dynamo.Loaded {
+	t.Helper()
+	done, err := store.LoadAll(t.Context(), books, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// However many books come, only a few have been taken and are not in the table yet.
+func TestLoadingHoldsAFewBooks(t *testing.T) {
+	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
+	const books = 300
+	taken, most := 0, 0
+	loaded := dynamo.Loaded{}
+	// Books are taken and told of by one goroutine at a time.
+	all := func(yield func(commerce.Book) bool) {
+		for n := range books {
+			taken++
+			most = max(most, taken-loaded.Records)
+			at := time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
+			if !yield(commerce.Book{Warehouses: []commerce.Warehouse{{ID: commerce.WarehouseID(at.Format("150405")), Name: "Hall", Version: 1}}}) {
+				return
+			}
+		}
+	}
+	done, err := store.LoadAll(t.Context(), all, func(l dynamo.Loaded) { loaded = l })
+	if err != nil || done != (dynamo.Loaded{Records: books}) || loaded != done {
+		t.Errorf("%+v are loaded, %+v were told, of %d books: %v", done, loaded, books, err)
+	}
+	if most > 32 {
+		t.Errorf("up to %d books were held at once", most)
+	}
+}
+
+// Where a book in the middle fails, those before it count, and those behind it do not, though they are in the table. Going on from
+// there completes the book.
+func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
+	const parts, perPart, broken = 8, 25, 3
+	book := generated(t, parts*perPart)
+	poisoned := "ORDER#" + string(book.Order(broken*perPart))
+	others := make(chan struct{})
+	refuse := errors.New("no more of this")
+	db := embedded.New().Client()
+	store := storetest.NewTable(t, db, dynamo.Options{Table: "generated"})
+	loadAll(t, store, book.Stock())
+
+	failing := through(t, store, watched(db, func(_ context.Context, in any) error {
+		batch, ok := in.(*dynamodb.BatchWriteItemInput)
+		if !ok {
+			return nil
+		}
+		for _, request := range batch.RequestItems["generated"] {
+			if request.PutRequest.Item["pk"].(*types.AttributeValueMemberS).Value == poisoned {
+				<-others
+				return refuse
+			}
+		}
+		return nil
+	}), dynamo.Options{})
+	told := 0
+	done, err := failing.LoadAll(t.Context(), book.Orders(0), func(dynamo.Loaded) {
+		if told++; told == parts-1 {
+			close(others)
+		}
+	})
+	if !errors.Is(err, refuse) || done.Orders != broken*perPart {
+		t.Fatalf("%+v are loaded, want %d orders: %v", done, broken*perPart, err)
+	}
+	if rest := loadAll(t, store, book.Orders(done.Orders)); rest.Orders != (parts-broken)*perPart {
+		t.Errorf("%d orders came behind %d", rest.Orders, done.Orders)
+	}
+	storetest.Clean(t, db, "generated", 1)
+}
+
+// Generated books are consistent, also beside each other, and whatever the number of shards.
+func TestGeneratedBooksInTables(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		const shards = 3
+		table := storetest.TableName()
+		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
+		for _, orders := range []int{40, 41} {
+			book := generated(t, orders)
+			loadAll(t, store, book.Stock())
+			loadAll(t, store, book.Orders(0))
+			loadAll(t, store, book.Orders(30)) // a second time changes nothing
+		}
+		storetest.Clean(t, db, table, shards)
+		page, err := store.Orders(t.Context(), nil, commerce.TimeRange{}, dynamo.Page{Limit: 100})
+		if err != nil || len(page.Items) != 81 {
+			t.Errorf("%d orders of 81 are listed: %v", len(page.Items), err)
+		}
+	})
+}
+
+// A context that has ended loads nothing, and says so.
+func TestLoadingWithoutTime(t *testing.T) {
+	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if done, err := store.LoadAll(ctx, generated(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (dynamo.Loaded{}) {
+		t.Errorf("%+v are loaded: %v", done, err)
+	}
+}

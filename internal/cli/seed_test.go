@@ -1,0 +1,68 @@
+package cli_test
+
+import (
+	"reflect"
+	"regexp"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// A generated book is consistent, is the same each time, and stands beside others and the sample one.
+func TestSeedGenerate(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	const generate = "seed -generate -customers 12 -orders 60 -products 10 -items 1-4"
+	c := run(t, generate, variables...)
+	c.checkDone(t, table, "60 orders, 12 customers, 10 products", "The first customer is customer-")
+	once := contents(t, db, table)
+	run(t, generate, variables...).checkDone(t)
+	if twice := contents(t, db, table); !reflect.DeepEqual(once, twice) {
+		t.Error("generating twice gives another table than generating once")
+	}
+	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkDone(t)
+	storetest.Clean(t, db, table, 1)
+	run(t, "seed", variables...).checkDone(t)
+	if both := contents(t, db, table); len(both) < len(once)+101+60*4 {
+		t.Errorf("%d records became %d", len(once), len(both))
+	}
+	run(t, "check", variables...).checkDone(t, "129 orders", "clean")
+
+	// What it says can be asked for.
+	ids := regexp.MustCompile(`The first customer is (\S+), the first order (\S+)\.\n`).FindStringSubmatch(c.stdout.String())
+	if ids == nil {
+		t.Fatalf("no ids in %q", c.stdout.String())
+	}
+	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	query := `{"query":"{ customer(id: \"` + ids[1] + `\") { id } order(id: \"` + ids[2] + `\") { id } }"}`
+	if status, answer := post(t, url, query); status != 200 || answer != `{"data":{"customer":{"id":"`+ids[1]+`"},"order":{"id":"`+ids[2]+`"}}}` {
+		t.Errorf("status %d, %s", status, answer)
+	}
+}
+
+// One that was interrupted says how to go on, and then is as if it had not been.
+func TestInterruptedSeedGenerate(t *testing.T) {
+	db, table, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	const generate = "seed -generate -customers 5 -orders 1000 -products 10 -items 1 -statuses pending=1"
+	interrupted := interruptible(t, variables)
+	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
+	c := interrupted(generate, ".BatchWriteItem", 150)
+	c.checkFailed(t, 1, "seed: interrupted: a part is loaded; ")
+	// Which orders are done by then nobody can tell: seldom, the first ones are not.
+	line := generate
+	if from := regexp.MustCompile(`go on with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {
+		line += from[1]
+	}
+	run(t, line, variables...).checkDone(t, "1000 orders")
+	if records := contents(t, db, table); len(records) != 4*1000+3*5+10*4+3+4 {
+		t.Errorf("the table has %d records", len(records))
+	}
+	storetest.Clean(t, db, table, 1)
+}
+
+// Where the table cannot be written, it says why, and how to go on, in one sentence.
+func TestSeedGenerateThatFails(t *testing.T) {
+	_, table, variables := local(t)
+	run(t, "seed -generate", variables...).checkFailed(t, 1, table, "does not exist", "ordergraph table create")
+}
