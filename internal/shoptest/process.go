@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -62,6 +63,17 @@ func Start(t testing.TB, binary string, environment []string) *Process {
 
 // PID is the process's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Quit ends the server so that it tells what each of its goroutines does (SIGQUIT), waits until it is gone, and returns what it logged, that included.
+func (p *Process) Quit(t testing.TB) string {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Error(err)
+	}
+	<-p.said
+	_ = p.cmd.Wait() // it says that the server was ended
+	return p.stderr.String()
+}
 
 // Kill ends the server as a power cut would, waits until it is gone, and returns what it logged.
 func (p *Process) Kill(t testing.TB) string {
