@@ -49,6 +49,7 @@ func BenchmarkHandlerParallel(b *testing.B) {
 			}
 			b.SetParallelism(16)
 			b.ReportAllocs()
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				c, n := shop.client(), 0
 				for ; pb.Next(); n++ {
