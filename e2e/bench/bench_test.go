@@ -100,6 +100,16 @@ func TestBudgetsUnderLoad(t *testing.T) {
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)
+			// Whatever is read once is replayed from then on, however many ask at once.
+			first := shop.client()
+			for _, explained := range []string{"false", "true"} {
+				first.template.Header.Set(server.ExplainHeader, explained)
+				for _, body := range bodies {
+					if err := o.check(first.do(t.Context(), body)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
 			before := shop.table.Requests()
 			var running sync.WaitGroup
 			for i := range clients {

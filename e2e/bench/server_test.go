@@ -75,7 +75,7 @@ type operation struct {
 }
 
 // distinct is how many different requests there are of each operation.
-const distinct = 30
+const distinct = 12
 
 func operations() []operation {
 	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
