@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,7 +29,7 @@ import (
 
 // orders is how many the larger of two books has; the smaller one has a hundredth. How long a million takes, and how much memory,
 // docs/performance.md tells.
-var orders = flag.Int("orders", 5000, "how many orders the larger book has; the smaller one has a hundredth")
+var orders = flag.Int("orders", 3000, "how many orders the larger book has; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -42,28 +43,33 @@ const pageSize = 100
 type list struct {
 	name string
 	// document asks for a page behind $after, and path leads to it. Variables are the others that it has.
-	document  string
-	path      []string
-	variables map[string]any
+	// end asks where the last 100 records begin.
+	document, end string
+	path          []string
+	variables     map[string]any
 	// requests is how many requests a page takes at most.
 	requests int
 }
 
 func lists(book *sampledata.Generator) []list {
 	const page = `{ nodes { id status total { amount } items { nodes { productId quantity } } } pageInfo { endCursor hasNextPage } }`
+	const end = `(last: 100) { pageInfo { startCursor } }`
 	return []list{
 		{
 			name: "ordersByStatus", path: []string{"ordersByStatus"}, requests: 1,
 			document: `query ($n: Int, $after: String) { ordersByStatus(status: PENDING, first: $n, after: $after) ` + page + ` }`,
+			end:      `{ ordersByStatus(status: PENDING, last: 100) { pageInfo { startCursor } } }`,
 		},
 		{
-			// Two rounds over five statuses; of these one or two still have orders in the second one, and then maybe in a third.
+			// A round over five statuses, of which two have orders, and up to two rounds over those.
 			name: "orders", path: []string{"orders"}, requests: 5 + 2 + 2,
 			document: `query ($n: Int, $after: String) { orders(first: $n, after: $after) ` + page + ` }`,
+			end:      `{ orders` + end + ` }`,
 		},
 		{
 			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": book.Customer(0)},
 			document: `query ($n: Int, $after: String, $id: ID!) { customer(id: $id) { name orders(first: $n, after: $after) ` + page + ` } }`,
+			end:      `query ($id: ID!) { customer(id: $id) { orders` + end + ` } }`,
 		},
 	}
 }
@@ -73,66 +79,79 @@ type walked struct {
 	pages, found int
 	requests     []int
 	units        []float64
-	times        []time.Duration
 }
 
 func TestPagesCostTheSameHoweverDeep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills two tables")
 	}
-	sizes := []int{*orders / 100, *orders}
-	walks := map[string][]walked{}
-	var names []string
-	for _, n := range sizes {
-		shape := sampledata.DefaultShape()
-		// One item and few events make few records. Few customers, so that each has long lists.
-		shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = n, 10, 1, 1
-		shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
-		book, err := sampledata.NewGenerator(shape)
-		if err != nil {
-			t.Fatal(err)
+	smaller, larger := fill(t, *orders/100), fill(t, *orders)
+	for i, inLarger := range lists(larger.book) {
+		inSmaller := lists(smaller.book)[i]
+		small, large := smaller.walk(t, inSmaller), larger.walk(t, inLarger)
+		t.Logf("%-15s of %7d orders: %s", inSmaller.name, smaller.orders, small)
+		t.Logf("%-15s of %7d orders: %s", inLarger.name, larger.orders, large)
+		if inLarger.name == "orders" && (small.found != smaller.orders || large.found != larger.orders) {
+			t.Errorf("the lists of %d and %d orders have %d and %d", smaller.orders, larger.orders, small.found, large.found)
 		}
-		api := fill(t, book, n)
-		for _, l := range lists(book) {
-			w := api.walk(t, l)
-			t.Logf("%7d orders, %-16s %s", n, l.name, w)
-			if walks[l.name] == nil {
-				names = append(names, l.name)
-			}
-			walks[l.name] = append(walks[l.name], w)
-			if l.name == "orders" && w.found != n {
-				t.Errorf("the list of %d orders has %d", n, w.found)
-			}
-			if most := slices.Max(w.requests); most > l.requests {
-				t.Errorf("%s: a page took %d requests, at most %d are allowed", l.name, most, l.requests)
-			}
+		if most := max(slices.Max(small.requests), slices.Max(large.requests)); most > inLarger.requests {
+			t.Errorf("%s: a page took %d requests, at most %d are allowed", inLarger.name, most, inLarger.requests)
 		}
-	}
-	for _, name := range names {
-		small, large := walks[name][0], walks[name][1]
 		// A page's records are of slightly different sizes, and half a unit is for each 4 KB.
 		if a, b := median(small.units), median(large.units); small.found >= pageSize && (a-b > 1 || b-a > 1) {
-			t.Errorf("%s: a page takes %v read units in the smaller book, %v in the larger one", name, a, b)
+			t.Errorf("%s: a page takes %v read units in the smaller book, %v in the larger one", inLarger.name, a, b)
 		}
 		first, last := large.ends()
 		if a, b := median(large.units[:first]), median(large.units[last:]); a-b > 1 || b-a > 1 {
-			t.Errorf("%s: a page takes %v read units at the beginning, %v at the end", name, a, b)
+			t.Errorf("%s: a page takes %v read units at the beginning, %v at the end", inLarger.name, a, b)
+		}
+		compareTimes(t, smaller, larger, inSmaller, inLarger)
+	}
+}
+
+// compareTimes asks for the first page and for the last one of both books in turn, so that whatever else the machine does is the same for all,
+// and tells how long they take, as ratios.
+func compareTimes(t *testing.T, smaller, larger *shop, inSmaller, inLarger list) {
+	t.Helper()
+	const rounds = 60
+	asked := []struct {
+		shop  *shop
+		list  list
+		after string
+		took  []time.Duration
+	}{
+		{shop: smaller, list: inSmaller}, {shop: larger, list: inLarger},
+		{shop: smaller, list: inSmaller, after: smaller.lastPage(t, inSmaller)}, {shop: larger, list: inLarger, after: larger.lastPage(t, inLarger)},
+	}
+	for range rounds {
+		for i := range asked {
+			a := &asked[i]
+			_, _, took := a.shop.ask(t, a.list, a.list.document, pageSize-1, a.after)
+			a.took = append(a.took, took)
 		}
 	}
+	base := median(asked[0].took)
+	ratio := func(i int) float64 { return float64(median(asked[i].took)) / float64(base) }
+	t.Logf("%-15s time of a page, median of %d: the first one of %d orders %v, of %d orders %.2f times that; the last one of %d orders %.2f times, of %d orders %.2f times",
+		inLarger.name, rounds, smaller.orders, base.Round(10*time.Microsecond), larger.orders, ratio(1), smaller.orders, ratio(2), larger.orders, ratio(3))
+}
+
+// lastPage is the cursor behind which the last page of a list stands, but one record; empty where there is only one page.
+func (s *shop) lastPage(t *testing.T, l list) string {
+	t.Helper()
+	_, p, _ := s.ask(t, l, l.end, 0, "")
+	return p.PageInfo.StartCursor
 }
 
 // ends are where the first tenth of the pages ends, and where the last one begins.
 func (w walked) ends() (int, int) {
-	tenth := max(1, len(w.times)/10)
-	return tenth, len(w.times) - tenth
+	tenth := max(1, len(w.units)/10)
+	return tenth, len(w.units) - tenth
 }
 
 func (w walked) String() string {
-	first, last := w.ends()
-	a, b := median(w.times[:first]), median(w.times[last:])
-	return fmt.Sprintf("%6d orders on %5d pages; requests %d to %d; read units %v to %v, median %v; time of a page, median: first tenth %v, last tenth %v, ratio %.2f",
-		w.found, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units),
-		a.Round(time.Microsecond), b.Round(time.Microsecond), float64(b)/float64(a))
+	return fmt.Sprintf("%d orders on %d pages; requests for each %d to %d; read units %v to %v, median %v",
+		w.found, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units))
 }
 
 func median[T int | float64 | time.Duration](of []T) T {
@@ -140,12 +159,24 @@ func median[T int | float64 | time.Duration](of []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// shop is the handler over a table.
-type shop struct{ handler http.Handler }
+// shop is a book of so many orders in a table, and the handler over it.
+type shop struct {
+	book    *sampledata.Generator
+	orders  int
+	handler http.Handler
+}
 
 // fill loads a book into a new table.
-func fill(t *testing.T, book *sampledata.Generator, orders int) shop {
+func fill(t *testing.T, orders int) *shop {
 	t.Helper()
+	shape := sampledata.DefaultShape()
+	// One item and few events make few records. Few customers, so that each has long lists.
+	shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = orders, 10, 1, 1
+	shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
+	book, err := sampledata.NewGenerator(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
 	store := storetest.NewTable(t, dynamolocal.Shared(t).Client(), dynamo.Options{})
 	began, told := time.Now(), time.Now()
 	if _, err := store.LoadAll(t.Context(), book.Stock(), nil); err != nil {
@@ -168,7 +199,7 @@ func fill(t *testing.T, book *sampledata.Generator, orders int) shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shop{handler}
+	return &shop{book, orders, handler}
 }
 
 // answered is an answer with what it cost.
@@ -192,37 +223,19 @@ type page struct {
 		Items struct{ Nodes []struct{ ProductID string } }
 	}
 	PageInfo struct {
+		StartCursor string
 		EndCursor   string
 		HasNextPage bool
 	}
 }
 
 // walk reads a list from its beginning to its end. The last page, which may be short, does not count for the cost unless it is the only one.
-func (s shop) walk(t *testing.T, l list) walked {
+func (s *shop) walk(t *testing.T, l list) walked {
 	t.Helper()
 	var w walked
-	variables := map[string]any{"n": pageSize}
-	for name, value := range l.variables {
-		variables[name] = value
-	}
-	last := "~" // behind all ids
+	last, after := "~", "" // behind all ids
 	for {
-		body, err := json.Marshal(map[string]any{"query": l.document, "variables": variables})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, bytes.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set(server.ExplainHeader, "true")
-		recorder := httptest.NewRecorder()
-		began := time.Now()
-		s.handler.ServeHTTP(recorder, r)
-		took := time.Since(began)
-		var a answered
-		if err := json.Unmarshal(recorder.Body.Bytes(), &a); err != nil || len(a.Errors) > 0 {
-			t.Fatalf("%s: %v, %.300s", l.name, err, recorder.Body)
-		}
-		p := a.page(t, l.path)
+		a, p, _ := s.ask(t, l, l.document, pageSize, after)
 		w.pages, w.found = w.pages+1, w.found+len(p.Nodes)
 		for _, node := range p.Nodes {
 			if node.ID >= last || len(node.Items.Nodes) != 1 {
@@ -233,13 +246,43 @@ func (s shop) walk(t *testing.T, l list) walked {
 		if p.PageInfo.HasNextPage || w.pages == 1 {
 			w.requests = append(w.requests, a.Extensions.Explain.Totals.Requests)
 			w.units = append(w.units, a.Extensions.Explain.Totals.ReadUnits)
-			w.times = append(w.times, took)
 		}
 		if !p.PageInfo.HasNextPage {
 			return w
 		}
-		variables["after"] = p.PageInfo.EndCursor
+		after = p.PageInfo.EndCursor
 	}
+}
+
+// ask asks for a page of n records behind a cursor, and tells how long that took.
+func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (answered, page, time.Duration) {
+	t.Helper()
+	variables := maps.Clone(l.variables)
+	if variables == nil {
+		variables = map[string]any{}
+	}
+	if n > 0 {
+		variables["n"] = n
+	}
+	if after != "" {
+		variables["after"] = after
+	}
+	body, err := json.Marshal(map[string]any{"query": document, "variables": variables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(server.ExplainHeader, "true")
+	recorder := httptest.NewRecorder()
+	began := time.Now()
+	s.handler.ServeHTTP(recorder, r)
+	took := time.Since(began)
+	var a answered
+	if err := json.Unmarshal(recorder.Body.Bytes(), &a); err != nil || len(a.Errors) > 0 {
+		t.Fatalf("%s: %v, %.300s", l.name, err, recorder.Body)
+	}
+	return a, a.page(t, l.path), took
 }
 
 // page is the page that path leads to.
