@@ -77,8 +77,10 @@ func lists(book *sampledata.Generator) []list {
 // walked is what the full pages of a list cost.
 type walked struct {
 	pages, found int
-	requests     []int
-	units        []float64
+	// middle is the cursor behind which the middle page stands.
+	middle   string
+	requests []int
+	units    []float64
 }
 
 func TestPagesCostTheSameHoweverDeep(t *testing.T) {
@@ -105,35 +107,41 @@ func TestPagesCostTheSameHoweverDeep(t *testing.T) {
 		if a, b := median(large.units[:first]), median(large.units[last:]); a-b > 1 || b-a > 1 {
 			t.Errorf("%s: a page takes %v read units at the beginning, %v at the end", inLarger.name, a, b)
 		}
-		compareTimes(t, smaller, larger, inSmaller, inLarger)
+		compareTimes(t, inLarger.name, []*timed{
+			{shop: smaller, list: inSmaller, what: fmt.Sprintf("first page of %d orders", smaller.orders)},
+			{shop: larger, list: inLarger, what: fmt.Sprintf("first page of %d", larger.orders)},
+			{shop: larger, list: inLarger, what: "middle page", after: large.middle},
+			{shop: larger, list: inLarger, what: "last page", after: larger.lastPage(t, inLarger)},
+		})
 	}
 }
 
-// compareTimes asks for the first page and for the last one of both books in turn, so that whatever else the machine does is the same for all,
-// and tells how long they take, as ratios.
-func compareTimes(t *testing.T, smaller, larger *shop, inSmaller, inLarger list) {
+// timed is a page whose time is taken.
+type timed struct {
+	what  string
+	shop  *shop
+	list  list
+	after string
+	took  []time.Duration
+}
+
+// compareTimes asks for pages in turn, so that whatever else the machine does is the same for all, and tells how long they take, as ratios
+// to the first of them.
+func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Helper()
 	const rounds = 60
-	asked := []struct {
-		shop  *shop
-		list  list
-		after string
-		took  []time.Duration
-	}{
-		{shop: smaller, list: inSmaller}, {shop: larger, list: inLarger},
-		{shop: smaller, list: inSmaller, after: smaller.lastPage(t, inSmaller)}, {shop: larger, list: inLarger, after: larger.lastPage(t, inLarger)},
-	}
 	for range rounds {
-		for i := range asked {
-			a := &asked[i]
-			_, _, took := a.shop.ask(t, a.list, a.list.document, pageSize-1, a.after)
-			a.took = append(a.took, took)
+		for _, p := range pages {
+			_, _, took := p.shop.ask(t, p.list, p.list.document, pageSize-1, p.after)
+			p.took = append(p.took, took)
 		}
 	}
-	base := median(asked[0].took)
-	ratio := func(i int) float64 { return float64(median(asked[i].took)) / float64(base) }
-	t.Logf("%-15s time of a page, median of %d: the first one of %d orders %v, of %d orders %.2f times that; the last one of %d orders %.2f times, of %d orders %.2f times",
-		inLarger.name, rounds, smaller.orders, base.Round(10*time.Microsecond), larger.orders, ratio(1), smaller.orders, ratio(2), larger.orders, ratio(3))
+	base := median(pages[0].took)
+	said := fmt.Sprintf("%s %v", pages[0].what, base.Round(10*time.Microsecond))
+	for _, p := range pages[1:] {
+		said += fmt.Sprintf(", %s %.2f times that", p.what, float64(median(p.took))/float64(base))
+	}
+	t.Logf("%-15s median time of %d: %s", list, rounds, said)
 }
 
 // lastPage is the cursor behind which the last page of a list stands, but one record; empty where there is only one page.
@@ -234,6 +242,7 @@ func (s *shop) walk(t *testing.T, l list) walked {
 	t.Helper()
 	var w walked
 	last, after := "~", "" // behind all ids
+	var cursors []string
 	for {
 		a, p, _ := s.ask(t, l, l.document, pageSize, after)
 		w.pages, w.found = w.pages+1, w.found+len(p.Nodes)
@@ -247,7 +256,9 @@ func (s *shop) walk(t *testing.T, l list) walked {
 			w.requests = append(w.requests, a.Extensions.Explain.Totals.Requests)
 			w.units = append(w.units, a.Extensions.Explain.Totals.ReadUnits)
 		}
+		cursors = append(cursors, after)
 		if !p.PageInfo.HasNextPage {
+			w.middle = cursors[len(cursors)/2]
 			return w
 		}
 		after = p.PageInfo.EndCursor
