@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -22,8 +23,8 @@ type HTTP interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that replays the answers to reads. Anything but a read goes to the engine, and empties what is kept. It is safe
-// for concurrent use.
+// Client is an HTTP client that replays the answers to reads. All else goes to the engine, and what changes something empties what is kept. It
+// is safe for concurrent use, but who reads while somebody writes may get for ever what was before.
 type Client struct {
 	engine   HTTP
 	mu       sync.RWMutex
@@ -86,7 +87,9 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	}
 	target := r.Header.Get("X-Amz-Target")
 	if !reads(target) {
-		c.forget()
+		if changes(target) {
+			defer c.forget()
+		}
 		return c.forward(r, asked.Bytes())
 	}
 	key, ok := fingerprint(target, asked.Bytes())
@@ -117,6 +120,17 @@ func reads(target string) bool {
 		return true
 	}
 	return false
+}
+
+// changes tells of an operation after which answers may be others.
+func changes(target string) bool {
+	_, operation, _ := strings.Cut(target, ".")
+	for _, looking := range []string{"Describe", "List", "Scan", "Get", "TransactGet"} {
+		if strings.HasPrefix(operation, looking) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *Client) forget() {
