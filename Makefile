@@ -20,6 +20,7 @@ lint:
 # After a change of *.graphqls or gqlgen.yml.
 generate:
 	go tool gqlgen generate
+	go run ./internal/walkgen
 
 # After a change below internal/graphiql/ui; the result is committed.
 graphiql:

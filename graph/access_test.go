@@ -307,7 +307,7 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	response := e.run(ctx, operation.OperationContext)
+	response := e.run(ctx, operation)
 	if text, err := json.Marshal(response); err != nil || !strings.Contains(string(text), CodeForbidden) || !strings.Contains(string(response.Data), `"createWarehouse":null`) {
 		t.Errorf("%s %v", text, err)
 	}

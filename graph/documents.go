@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -26,6 +27,8 @@ type document struct {
 	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs tell the same to those who are
 	// not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
+	// walkTrees are its operations made ready for the walker: *walkTree by *ast.OperationDefinition.
+	walkTrees sync.Map
 }
 
 // told are the errors as somebody may see them.

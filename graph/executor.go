@@ -64,6 +64,7 @@ type Result struct {
 type Executor struct {
 	resolver  *Resolver
 	schema    *executableSchema
+	walkers   *walkResolvers
 	scope     scope
 	limits    Limits
 	costs     costs
@@ -80,7 +81,8 @@ type Executor struct {
 // operation is one that can be executed.
 type operation struct {
 	*graphql.OperationContext
-	cost int
+	cost     int
+	document *document
 	// paid is what was taken for it; nil where there are no rate limits.
 	paid *payment
 }
@@ -103,6 +105,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	return &Executor{
 		resolver:  r,
 		schema:    schema,
+		walkers:   newWalkResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil)),
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
 		costs:     newCosts(schema.Schema(), limits),
@@ -165,7 +168,7 @@ func (e *Executor) execute(ctx context.Context, operation *operation) (result Re
 		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.end(operation.cost)
-	return Result{Response: e.run(withPayment(ctx, operation.paid), operation.OperationContext), Mutation: operation.Operation.Operation == ast.Mutation}
+	return Result{Response: e.run(withPayment(ctx, operation.paid), operation), Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
 // maxErrors is how many errors of one document are told; the client mends the first anyway.
@@ -208,7 +211,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &operation{cost: cost, OperationContext: &graphql.OperationContext{
+	return &operation{cost: cost, document: document, OperationContext: &graphql.OperationContext{
 		RawQuery:           document.text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
@@ -232,14 +235,19 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 	return err
 }
 
-// run executes a query or a mutation.
-func (e *Executor) run(ctx context.Context, operation *graphql.OperationContext) *graphql.Response {
+// run executes a query or a mutation: by a walk (walk.go) where it can, else by gqlgen's generated code.
+func (e *Executor) run(ctx context.Context, operation *operation) *graphql.Response {
 	size, paid := &answerSize{left: e.limits.Answer}, paymentOf(ctx)
+	if tree := e.walkTree(operation); tree != nil {
+		return e.answered(e.begun(ctx, operation.OperationContext), operation.Operation, size, func(ctx context.Context) *graphql.Response {
+			return e.walk(ctx, operation.OperationContext, tree, size)
+		})
+	}
 	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		return size.bound(paid.rootField(e.scope.rootField(ctx, next), operation.Operation.Operation))
 	}
-	paid.watch(operation)
-	ctx = e.begun(ctx, operation)
+	paid.watch(operation.OperationContext)
+	ctx = e.begun(ctx, operation.OperationContext)
 	return e.answered(ctx, operation.Operation, size, e.schema.Exec(ctx))
 }
 

@@ -38,13 +38,19 @@ type paging struct {
 	after  *string
 	last   *int32
 	before *string
-	// beyond tells, for reading from the start and from the end, whether pageInfo is asked for what lies beyond.
-	beyond struct{ next, previous bool }
+	beyond beyond
 }
+
+// beyond tells, for reading from the start and from the end, whether pageInfo is asked for what lies beyond.
+type beyond struct{ next, previous bool }
 
 // askedPage is the paging of the field that is being resolved.
 func askedPage(ctx context.Context, first *int32, after *string, last *int32, before *string) paging {
 	p := paging{first: first, after: after, last: last, before: before}
+	if w := walkOf(ctx); w != nil {
+		p.beyond = w.resolving.beyond
+		return p
+	}
 	p.beyond.next, p.beyond.previous = asksBeyond(graphql.GetOperationContext(ctx), graphql.GetFieldContext(ctx).Field)
 	return p
 }

@@ -84,6 +84,13 @@ func (p *payment) watch(operation *graphql.OperationContext) {
 	}
 }
 
+// walked counts what a walk has made.
+func (p *payment) walked(w *walker) {
+	if p != nil {
+		p.spent.Add(int64(w.values + w.pages*listCost))
+	}
+}
+
 // rootType is the name of the type whose fields an operation begins with.
 func rootType(operation ast.Operation) string {
 	switch operation {

@@ -78,7 +78,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		}
 		before := e.rates.available("p")
 		paid, _ := e.rates.pay("p", operation.cost, 0)
-		response := e.run(withPayment(withReported(t.Context()), paid), operation.OperationContext)
+		response := e.run(withPayment(withReported(t.Context()), paid), operation)
 		spent := int(paid.spent.Load())
 		var data any
 		if err := json.Unmarshal(response.Data, &data); err != nil {

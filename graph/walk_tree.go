@@ -1,0 +1,247 @@
+package graph
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// walkTree is what an operation selects, made ready to be walked: fields collected from their fragments, @skip and @include decided, and the
+// arguments read that have no variables. Where no variable decides what is selected, it is kept with its document, and requests share it.
+type walkTree struct {
+	root *walkedSet
+	// arguments is how many fields have arguments with variables.
+	arguments int
+	// fields is how many there are.
+	fields int
+	// length is about how long the last answers were.
+	length atomic.Int64
+}
+
+// walkedSet is what is selected of one type at one place.
+type walkedSet struct {
+	fields []walkedField
+	// again is how many fields stand there twice for gqlgen, which counts them twice and writes them once: __typename of a union and of its
+	// member.
+	again int
+}
+
+// walkedField is a field that is selected.
+type walkedField struct {
+	// number is the field's in its type; see walk_generated.go.
+	number int
+	// key is what stands before its value: its name in the answer, quoted, and what separates it from the field before.
+	key        string
+	field      *ast.Field
+	selections ast.SelectionSet
+	// set is what is selected of its objects, and members the same for each type of a union.
+	set     *walkedSet
+	members []*walkedSet
+	// read reads its arguments; nil where it has none. given are those that have no variables, argument is the place of others in walk.arguments.
+	read     argumentsReader
+	given    any
+	argument int
+	// beyond tells of a page what asksBeyond does.
+	beyond beyond
+}
+
+// typenameNumber is the number of __typename, which all types have.
+const typenameNumber = -1
+
+// walkType is what is known of a type of the schema.
+type walkType struct {
+	// implementors are the types whose fragments apply; nil for a union, which has members.
+	implementors, members []string
+	// field is the number of a field, and what reads its arguments; 0 where there is none that is walked.
+	field func(name string) (number int, read argumentsReader)
+}
+
+// walkTree is the tree of what an operation selects of a type; nil where it has fields that are not walked.
+func (d *document) walkTree(typ string, resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
+	if kept, ok := d.walkTrees.Load(operation.Operation); ok {
+		return kept.(*walkTree)
+	}
+	tree := newWalkTree(typ, resolvers, operation)
+	if d.keepsTree(tree) {
+		d.walkTrees.Store(operation.Operation, tree)
+	}
+	return tree
+}
+
+// keepsTree tells whether a tree is kept with its document: it is the same for all requests, and not much larger than what is kept of the
+// document anyway, as one can be whose fragments are spread within each other.
+func (d *document) keepsTree(tree *walkTree) bool {
+	return (tree == nil || tree.fields <= max(len(d.text)/4, 1)) && !varies(d.parsed)
+}
+
+// varies tells whether a variable decides what a document selects.
+func varies(d *ast.QueryDocument) bool {
+	for _, o := range d.Operations {
+		if setVaries(o.SelectionSet) {
+			return true
+		}
+	}
+	for _, f := range d.Fragments {
+		if setVaries(f.SelectionSet) {
+			return true
+		}
+	}
+	return false
+}
+
+func setVaries(set ast.SelectionSet) bool {
+	for _, s := range set {
+		var directives ast.DirectiveList
+		var below ast.SelectionSet
+		switch s := s.(type) {
+		case *ast.Field:
+			directives, below = s.Directives, s.SelectionSet
+		case *ast.InlineFragment:
+			directives, below = s.Directives, s.SelectionSet
+		case *ast.FragmentSpread:
+			directives = s.Directives
+		}
+		for _, d := range directives {
+			if anyVariable(d.Arguments) {
+				return true
+			}
+		}
+		if setVaries(below) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyVariable tells whether the value of an argument has a variable in it.
+func anyVariable(arguments ast.ArgumentList) bool {
+	for _, a := range arguments {
+		if hasVariable(a.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasVariable(v *ast.Value) bool {
+	if v == nil {
+		return false
+	}
+	if v.Kind == ast.Variable {
+		return true
+	}
+	for _, child := range v.Children {
+		if hasVariable(child.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// newWalkTree makes the tree of what an operation selects of a type. It is no larger than the operation's cost, which was within its limit.
+func newWalkTree(typ string, resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
+	b := treeBuilder{tree: &walkTree{}, resolvers: resolvers, operation: operation}
+	b.tree.root = b.set(typ, operation.Operation.SelectionSet)
+	if b.unknown {
+		return nil
+	}
+	return b.tree
+}
+
+type treeBuilder struct {
+	tree      *walkTree
+	resolvers *walkResolvers
+	operation *graphql.OperationContext
+	// unknown tells that there is a field which is not walked.
+	unknown bool
+}
+
+// set makes what is selected of a type.
+func (b *treeBuilder) set(typ string, selections ast.SelectionSet) *walkedSet {
+	t := walkTypeOf(typ)
+	if t.field == nil {
+		b.unknown = true
+		return nil
+	}
+	collected := graphql.CollectFields(b.operation, selections, t.implementors)
+	set := &walkedSet{fields: make([]walkedField, 0, len(collected))}
+	written := make(map[string]bool, len(collected))
+	for _, c := range collected {
+		if written[c.Alias] {
+			// Other fields of one name are one field, or validation has refused them.
+			set.again++
+			b.unknown = b.unknown || c.Name != "__typename"
+			continue
+		}
+		written[c.Alias] = true
+		set.fields = append(set.fields, b.field(t, c, len(set.fields) == 0))
+	}
+	b.tree.fields += len(set.fields)
+	return set
+}
+
+// field makes what is walked of a field.
+func (b *treeBuilder) field(t walkType, c graphql.CollectedField, first bool) walkedField {
+	f := walkedField{field: c.Field, selections: c.Selections}
+	// A name has no characters that JSON would escape.
+	if f.key = strconv.Quote(c.Alias) + ":"; !first {
+		f.key = "," + f.key
+	}
+	if f.number, f.read = t.field(c.Name); f.number == 0 {
+		b.unknown = true
+		return f
+	}
+	if f.read != nil {
+		b.arguments(&f)
+	}
+	if isPage(c.Field) {
+		f.beyond.next, f.beyond.previous = asksBeyond(b.operation, c)
+	}
+	if len(c.Selections) == 0 {
+		return f
+	}
+	typ := c.Definition.Type.Name()
+	members := walkTypeOf(typ).members
+	if members == nil {
+		f.set = b.set(typ, c.Selections)
+		return f
+	}
+	f.members = make([]*walkedSet, len(members))
+	for i, member := range members {
+		f.members[i] = b.set(member, c.Selections)
+	}
+	return f
+}
+
+// arguments reads a field's arguments where they have no variables. Those that cannot be read are read again for each object, which has an
+// error then.
+func (b *treeBuilder) arguments(f *walkedField) {
+	if !anyVariable(f.field.Arguments) {
+		if given, err := f.read(context.Background(), b.resolvers.generated, f.field.ArgumentMap(nil)); err == nil {
+			f.given = given
+			return
+		}
+	}
+	f.argument = b.tree.arguments
+	b.tree.arguments++
+}
+
+// answer is an empty one with room for as much as the last answers took. What it keeps is more than the limit by what does not count: the names of the root's fields, and
+// values of theirs that are null or __typename. So an answer that something was dropped of, and that is not null after all, is too long.
+func (t *walkTree) answer(limit int) boundedAnswer {
+	uncounted := len(`{}`)
+	for i := range t.root.fields {
+		uncounted += len(t.root.fields[i].key) + len(`"Subscription"`)
+	}
+	length := t.length.Load()
+	return boundedAnswer{out: make([]byte, 0, min(int(length+length/8)+1<<10, limit)), most: limit + uncounted}
+}
+
+// wrote remembers how long an answer was.
+func (t *walkTree) wrote(length int) {
+	const most = 1 << 20 // one long answer must not make all others take its room
+	t.length.Store(int64(min(length, most)))
+}

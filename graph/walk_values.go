@@ -1,0 +1,65 @@
+package graph
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Each of these appends a scalar to JSON: the bytes that the Marshal function of its name writes.
+
+func appendID(b []byte, s string) []byte { return appendString(b, s) }
+
+func appendDecimal(b []byte, s string) []byte { return appendString(b, s) }
+
+func appendDate(b []byte, d commerce.Date) []byte { return appendString(b, string(d)) }
+
+func appendDateTime(b []byte, t time.Time) []byte {
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, dateTimeLayout)
+	return append(b, '"')
+}
+
+func appendInt(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i), 10) }
+
+func appendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i), 10) }
+
+func appendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
+
+// appendText appends what another function appends, as a string; that must not write what JSON escapes.
+func appendText(b []byte, text func([]byte) []byte) []byte {
+	b = append(b, '"')
+	b = text(b)
+	return append(b, '"')
+}
+
+// appendString escapes what gqlgen escapes, which is what JSON demands and no more, and in its spelling: upper-case digits. Bytes that are no UTF-8 stay as they are.
+func appendString(b []byte, s string) []byte {
+	const digits = "0123456789ABCDEF"
+	b = append(b, '"')
+	start := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '\\' && c != '"' {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '\t':
+			b = append(b, `\t`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\\', '"':
+			b = append(b, '\\', c)
+		default:
+			b = append(b, `\u00`...)
+			b = append(b, digits[c>>4], digits[c&0xf])
+		}
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
