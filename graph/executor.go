@@ -62,8 +62,9 @@ type Result struct {
 // (rate.go), and there is room for it beside what is being executed (load.go). Then scope and the generated code execute it, with a budget of
 // requests (Limits.Requests) and room for so long an answer (answer_size.go).
 type Executor struct {
-	resolver  *Resolver
-	schema    *executableSchema
+	resolver *Resolver
+	schema   *executableSchema
+	// walkers are nil where gqlgen's code executes everything.
 	walkers   *walkResolvers
 	scope     scope
 	limits    Limits
@@ -105,7 +106,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	return &Executor{
 		resolver:  r,
 		schema:    schema,
-		walkers:   newWalkResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil)),
+		walkers:   newWalkers(r, schema),
 		scope:     scope{resolver: r, plans: true},
 		limits:    limits,
 		costs:     newCosts(schema.Schema(), limits),
@@ -238,9 +239,9 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 // run executes a query or a mutation: by a walk (walk.go) where it can, else by gqlgen's generated code.
 func (e *Executor) run(ctx context.Context, operation *operation) *graphql.Response {
 	size, paid := &answerSize{left: e.limits.Answer}, paymentOf(ctx)
-	if tree := e.walkTree(operation); tree != nil {
+	if tree := e.walkTree(operation.document, operation.OperationContext); tree != nil {
 		return e.answered(e.begun(ctx, operation.OperationContext), operation.Operation, size, func(ctx context.Context) *graphql.Response {
-			return e.walk(ctx, operation.OperationContext, tree, size)
+			return e.walk(ctx, operation.OperationContext, tree, func(w *walker) []byte { return w.query(tree.root, size) })
 		})
 	}
 	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {

@@ -142,10 +142,16 @@ func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result R
 		defer cancel()
 	}
 	operation := afresh(s.operation.OperationContext)
-	paid.watch(operation)
+	tree := e.walkTree(s.operation.document, operation)
+	if tree == nil {
+		paid.watch(operation)
+	}
 	size := &answerSize{left: e.limits.Answer}
 	ctx = context.WithValue(e.begun(ctx, operation), eventKey{}, change)
 	return Result{Response: e.answered(ctx, operation.Operation, size, func(ctx context.Context) *graphql.Response {
+		if tree != nil {
+			return e.walk(ctx, operation, tree, func(w *walker) []byte { return w.event(tree.root, size, change) })
+		}
 		return e.event(ctx, operation, size, change)
 	})}
 }
@@ -158,7 +164,7 @@ func afresh(o *graphql.OperationContext) *graphql.OperationContext {
 	}
 }
 
-// event executes an operation for an event. All fields of Subscription are an OrderUpdate!, so it is the whole answer that is null where
+// event executes an operation for an event by gqlgen's code. All fields of Subscription are an OrderUpdate!, so it is the whole answer that is null where
 // the update cannot be (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (e *Executor) event(ctx context.Context, operation *graphql.OperationContext, size *answerSize, change *dynamo.OrderChange) *graphql.Response {
 	generated := e.generated(operation)

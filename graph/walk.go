@@ -5,6 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // walker executes one query, or the operation of a subscription for one event: it goes through the selected fields in their order, calls the
@@ -205,19 +207,40 @@ func (w *walker) argumentsOf(f *walkedField) (any, bool) {
 	return read, true
 }
 
-// walkTree is the tree by which an operation is walked. Nil means that it is for gqlgen's code: it is no query, or asks for the schema.
-func (e *Executor) walkTree(operation *operation) *walkTree {
-	if operation.Operation.Operation != ast.Query || !e.scope.plans {
+// event executes the operation of a subscription for an event, and returns its data. All fields of Subscription are an OrderUpdate!, so they are
+// null as a whole where the update cannot be.
+func (w *walker) event(set *walkedSet, size *answerSize, change *dynamo.OrderChange) []byte {
+	f := &set.fields[0]
+	w.out = append(w.out, '{')
+	w.begin(f)
+	w.enter(f)
+	if !w.walkOrderUpdate(f.set, change) {
+		return []byte("null")
+	}
+	w.out = append(w.out, '}')
+	size.take(w.offset())
+	return w.out
+}
+
+// newWalkers returns what walks need that call resolvers.
+func newWalkers(resolvers ResolverRoot, schema *executableSchema) *walkResolvers {
+	return newWalkResolvers(resolvers, newExecutionContext(&graphql.OperationContext{}, schema, nil))
+}
+
+// walkTree is the tree by which an operation is walked. Nil means that it is for gqlgen's code: it is a mutation, whose payloads read what nobody
+// could plan, or asks for the schema.
+func (e *Executor) walkTree(document *document, operation *graphql.OperationContext) *walkTree {
+	if operation.Operation.Operation == ast.Mutation || !e.scope.plans || e.walkers == nil {
 		// Without a plan, it is the goroutines of gqlgen's code that make many reads one request.
 		return nil
 	}
-	return operation.document.walkTree("Query", e.walkers, operation.OperationContext)
+	return document.walkTree(e.walkers, operation)
 }
 
-// walk executes a query.
-func (e *Executor) walk(ctx context.Context, operation *graphql.OperationContext, tree *walkTree, size *answerSize) *graphql.Response {
+// walk executes an operation by its tree.
+func (e *Executor) walk(ctx context.Context, operation *graphql.OperationContext, tree *walkTree, execute func(*walker) []byte) *graphql.Response {
 	w := newWalk(ctx, e.walkers, operation, tree, e.limits.Answer)
-	data := w.query(tree.root, size)
+	data := execute(w)
 	tree.wrote(len(data))
 	paymentOf(ctx).walked(w)
 	return &graphql.Response{Data: data}

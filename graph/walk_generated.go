@@ -1140,11 +1140,7 @@ func (w *walker) fieldMoney(f *walkedField, obj *commerce.Money) bool {
 		w.out = append(w.out, `"Money"`...)
 		return true
 	case 1: // amount
-		v, ok := w.resolveMoneyAmount(f, obj)
-		if !ok {
-			return false
-		}
-		w.out = appendDecimal(w.out, v)
+		w.out = appendText(w.out, obj.AppendDecimal)
 		return true
 	case 2: // currencyCode
 		w.out = appendString(w.out, string(obj.Currency))

@@ -59,12 +59,12 @@ type walkType struct {
 	field func(name string) (number int, read argumentsReader)
 }
 
-// walkTree is the tree of what an operation selects of a type; nil where it has fields that are not walked.
-func (d *document) walkTree(typ string, resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
+// walkTree is the tree of what an operation selects; nil where it has fields that are not walked.
+func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
 	if kept, ok := d.walkTrees.Load(operation.Operation); ok {
 		return kept.(*walkTree)
 	}
-	tree := newWalkTree(typ, resolvers, operation)
+	tree := newWalkTree(resolvers, operation)
 	if d.keepsTree(tree) {
 		d.walkTrees.Store(operation.Operation, tree)
 	}
@@ -141,10 +141,15 @@ func hasVariable(v *ast.Value) bool {
 	return false
 }
 
-// newWalkTree makes the tree of what an operation selects of a type. It is no larger than the operation's cost, which was within its limit.
-func newWalkTree(typ string, resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
+// newWalkTree makes the tree of what a query or a subscription selects. It is no larger than the operation's cost, which was within its limit.
+func newWalkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
 	b := treeBuilder{tree: &walkTree{}, resolvers: resolvers, operation: operation}
-	b.tree.root = b.set(typ, operation.Operation.SelectionSet)
+	root := walkTypeOf(rootType(operation.Operation.Operation))
+	if operation.Operation.Operation == ast.Subscription {
+		// Its fields are no values of an object: an event is given to the first, which is the only one, and its arguments are done with.
+		root = walkType{implementors: subscriptionImplementors, field: func(string) (int, argumentsReader) { return 1, nil }}
+	}
+	b.tree.root = b.set(root, operation.Operation.SelectionSet)
 	if b.unknown {
 		return nil
 	}
@@ -160,8 +165,7 @@ type treeBuilder struct {
 }
 
 // set makes what is selected of a type.
-func (b *treeBuilder) set(typ string, selections ast.SelectionSet) *walkedSet {
-	t := walkTypeOf(typ)
+func (b *treeBuilder) set(t walkType, selections ast.SelectionSet) *walkedSet {
 	if t.field == nil {
 		b.unknown = true
 		return nil
@@ -203,15 +207,14 @@ func (b *treeBuilder) field(t walkType, c graphql.CollectedField, first bool) wa
 	if len(c.Selections) == 0 {
 		return f
 	}
-	typ := c.Definition.Type.Name()
-	members := walkTypeOf(typ).members
-	if members == nil {
-		f.set = b.set(typ, c.Selections)
+	of := walkTypeOf(c.Definition.Type.Name())
+	if of.members == nil {
+		f.set = b.set(of, c.Selections)
 		return f
 	}
-	f.members = make([]*walkedSet, len(members))
-	for i, member := range members {
-		f.members[i] = b.set(member, c.Selections)
+	f.members = make([]*walkedSet, len(of.members))
+	for i, member := range of.members {
+		f.members[i] = b.set(walkTypeOf(member), c.Selections)
 	}
 	return f
 }
