@@ -15,14 +15,14 @@ type Connection[T any] struct {
 type Edge[T any] struct {
 	node     T
 	position string
-	list     cursorScope
+	list     *cursorScope
 }
 
 // PageInfo is where a page stands in its list.
 type PageInfo struct {
 	HasNextPage, HasPreviousPage bool
 	positions                    []string
-	list                         cursorScope
+	list                         *cursorScope
 }
 
 // The connections of the schema.
@@ -51,16 +51,17 @@ func (c *Connection[T]) Nodes() []T { return c.slice.Items }
 
 // Edges are the records of the page with their cursors.
 func (c *Connection[T]) Edges() []*Edge[T] {
-	edges := make([]*Edge[T], len(c.slice.Items))
+	edges, of := make([]*Edge[T], len(c.slice.Items)), make([]Edge[T], len(c.slice.Items))
 	for i, node := range c.slice.Items {
-		edges[i] = &Edge[T]{node: node, position: c.slice.Positions[i], list: c.list}
+		of[i] = Edge[T]{node: node, position: c.slice.Positions[i], list: &c.list}
+		edges[i] = &of[i]
 	}
 	return edges
 }
 
 // PageInfo tells where the page stands in the list.
 func (c *Connection[T]) PageInfo() *PageInfo {
-	return &PageInfo{HasNextPage: c.slice.HasNext, HasPreviousPage: c.slice.HasPrevious, positions: c.slice.Positions, list: c.list}
+	return &PageInfo{HasNextPage: c.slice.HasNext, HasPreviousPage: c.slice.HasPrevious, positions: c.slice.Positions, list: &c.list}
 }
 
 // Node is the record.

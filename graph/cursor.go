@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -30,24 +29,32 @@ func NewCursors(key []byte) Cursors { return Cursors{key: key} }
 // cursorScope is the list that a cursor belongs to: its field and its arguments, but those that choose the page.
 type cursorScope struct {
 	cursors Cursors
-	list    string
+	field   string
+	// arguments are as many as given; no list has more. Most pages are asked for without cursors, so nothing is made of them before there is one.
+	arguments [maxListArguments]string
+	given     int
 }
+
+// maxListArguments is how many arguments choose a list at most.
+const maxListArguments = 2
 
 // of returns the list of a field with arguments, each of them as text.
 func (c Cursors) of(field string, arguments ...string) cursorScope {
-	var list strings.Builder
-	list.WriteString(field)
-	for _, argument := range arguments {
-		list.WriteByte(0)
-		list.WriteString(argument)
+	s := cursorScope{cursors: c, field: field, given: len(arguments)}
+	for i, argument := range arguments {
+		s.arguments[i] = argument
 	}
-	return cursorScope{cursors: c, list: list.String()}
+	return s
 }
 
 func (s cursorScope) sign(position string) []byte {
 	mac := hmac.New(sha256.New, s.cursors.key)
 	mac.Write([]byte{cursorVersion})
-	mac.Write([]byte(s.list))
+	mac.Write([]byte(s.field))
+	for _, argument := range s.arguments[:s.given] {
+		mac.Write([]byte{0})
+		mac.Write([]byte(argument))
+	}
 	mac.Write([]byte{0, 0})
 	mac.Write([]byte(position))
 	return mac.Sum(nil)[:signatureSize]

@@ -75,19 +75,16 @@ func (p paging) page(list cursorScope) (dynamo.Page, error) {
 		}
 		page.Limit = int(*size)
 	}
-	for _, end := range []struct {
-		argument string
-		cursor   *string
-		position *string
-	}{{"after", p.after, &page.After}, {"before", p.before, &page.Before}} {
-		if end.cursor == nil {
-			continue
+	var err error
+	if p.after != nil {
+		if page.After, err = list.open(*p.after); err != nil {
+			return page, commerce.For("after", err)
 		}
-		position, err := list.open(*end.cursor)
-		if err != nil {
-			return page, commerce.For(end.argument, err)
+	}
+	if p.before != nil {
+		if page.Before, err = list.open(*p.before); err != nil {
+			return page, commerce.For("before", err)
 		}
-		*end.position = position
 	}
 	return page, nil
 }

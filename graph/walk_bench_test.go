@@ -1,0 +1,117 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// walkedOrders is a page of orders as a client shows it: with what they cost, when and by whom they were placed, and their items.
+const walkedOrders = `query($n: Int) { ordersByStatus(status: PENDING, first: $n) { nodes { id status total { amount } placedAt customer { name } items { nodes { productId name quantity unitPrice { amount } } } } } }`
+
+// inMemory gives its orders to whoever asks, without reading any: what is measured is the execution alone.
+type inMemory struct {
+	*Resolver
+	orders   []*commerce.Order
+	customer *commerce.Customer
+	items    []*commerce.LineItem
+}
+
+type (
+	inMemoryQuery struct {
+		QueryResolver
+		of *inMemory
+	}
+	inMemoryOrder struct {
+		OrderResolver
+		of *inMemory
+	}
+)
+
+func (m *inMemory) Query() QueryResolver { return inMemoryQuery{m.Resolver.Query(), m} }
+func (m *inMemory) Order() OrderResolver { return inMemoryOrder{m.Resolver.Order(), m} }
+
+func (q inMemoryQuery) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*OrderConnection, error) {
+	asked := q.of.Resolver.ordersByStatus(status, placed, askedPage(ctx, first, after, last, before))
+	return connected(asked.scope, dynamo.Slice[*commerce.Order]{Items: q.of.orders}, asked.err)
+}
+
+func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Customer, error) {
+	return o.of.customer, nil
+}
+
+func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int32, after *string, last *int32, before *string) (*OrderItemConnection, error) {
+	asked := o.of.Resolver.orderItems(of.ID, askedPage(ctx, first, after, last, before))
+	return connected(asked.scope, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.err)
+}
+
+// executing answers walkedOrders for 50 orders of three items each, by a walk or by gqlgen's code. What it returns is run again and again.
+func executing(t testing.TB, walks bool) func() int {
+	price, err := commerce.ParseMoney("29.99", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := inMemory{customer: &commerce.Customer{ID: "cust_01", Name: "Ann Arbor"}}
+	for i := range 50 {
+		of.orders = append(of.orders, &commerce.Order{ID: commerce.OrderID(fmt.Sprintf("01HVMK3P2Q00000000000000%02d", i)), CustomerID: "cust_01", Status: commerce.Pending, Total: price, PlacedAt: time.Unix(1_700_000_000+int64(i), 0)})
+	}
+	for i := range 3 {
+		of.items = append(of.items, &commerce.LineItem{SKU: commerce.SKU(fmt.Sprintf("prod_%d", i)), Name: "A chair of wood", Quantity: 2, UnitPrice: price})
+	}
+	tw := newTwins(t, Options{Store: &dynamo.Store{}}, func(r *Resolver) ResolverRoot {
+		of.Resolver = r
+		return &of
+	})
+	e := tw.walks
+	if !walks {
+		e = tw.generates
+	}
+	prepared, _, errs := e.prepare(t.Context(), Request{Query: walkedOrders, Variables: map[string]any{"n": json.Number("50")}})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	ctx := e.begun(context.WithValue(withReported(t.Context()), twinKey{}, e), prepared.OperationContext)
+	return func() int {
+		operation := afresh(prepared.OperationContext)
+		ctx := context.WithValue(e.begun(ctx, operation), twinKey{}, e)
+		if tree := e.walkTree(prepared.document, operation); tree != nil {
+			return len(e.walk(ctx, operation, tree, func(w *walker) []byte { return w.query(tree.root, &answerSize{left: e.limits.Answer}) }).Data)
+		}
+		operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
+		return len(e.schema.Exec(ctx)(ctx).Data)
+	}
+}
+
+// BenchmarkExecution is what it takes to execute an operation whose records are all in memory: 50 orders and 150 items.
+func BenchmarkExecution(b *testing.B) {
+	for _, by := range []string{"walker", "gqlgen"} {
+		b.Run(by, func(b *testing.B) {
+			execute := executing(b, by == "walker")
+			b.ReportAllocs()
+			for b.Loop() {
+				b.SetBytes(int64(execute()))
+			}
+		})
+	}
+}
+
+// What a walk allocates grows by less than two things an order: the connection of its items, and what the answer takes. A field or an element
+// that allocated would show.
+func TestWalksAllocateLittle(t *testing.T) {
+	if detectsRaces || testing.CoverMode() != "" {
+		t.Skip("these allocate themselves")
+	}
+	execute := executing(t, true)
+	execute()
+	const most = 94 // 78 when this was written
+	if got := testing.AllocsPerRun(20, func() { execute() }); got > most {
+		t.Errorf("%v allocations for 50 orders of 3 items, want at most %d", got, most)
+	}
+}
