@@ -17,7 +17,7 @@ lint:
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 
-# After a change of *.graphqls or gqlgen.yml.
+# After a change of *.graphqls or gqlgen.yml. The walker's code is made from the same data as gqlgen's, once that is there.
 generate:
 	go tool gqlgen generate
 	go run ./internal/walkgen

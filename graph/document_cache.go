@@ -61,15 +61,22 @@ func (c *documentCache) add(hash documentHash, d *document) {
 }
 
 // What a document takes beside its text, measured (TestDocumentsTakeWhatTheyAreSaidTo): each node has its members, the token
-// that its position stands in, and its place in a list that may have grown too large.
+// that its position stands in, and its place in a list that may have grown too large; and as many fields ready to be walked.
 const (
 	documentBytes = 1 << 10
-	nodeBytes     = 384
+	nodeBytes     = 384 + 96
 	commentBytes  = 192
 )
 
 // bytes is what a document takes in memory, about; rather too much than too little.
 func (d *document) bytes() int {
+	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of up to twice its size. What looks
+	// like a comment and is in a string counts as one; that errs on the safe side.
+	return documentBytes + 3*len(d.text) + d.nodes()*nodeBytes + strings.Count(d.text, "#")*commentBytes
+}
+
+// nodes is of how many parts the syntax tree of a document is made.
+func (d *document) nodes() int {
 	nodes := 0
 	for _, o := range d.parsed.Operations {
 		nodes += 1 + countDirectives(o.Directives) + countSelections(o.SelectionSet)
@@ -80,9 +87,7 @@ func (d *document) bytes() int {
 	for _, f := range d.parsed.Fragments {
 		nodes += 1 + countDirectives(f.Directives) + countSelections(f.SelectionSet)
 	}
-	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of up to twice its size. What looks
-	// like a comment and is in a string counts as one; that errs on the safe side.
-	return documentBytes + 3*len(d.text) + nodes*nodeBytes + strings.Count(d.text, "#")*commentBytes
+	return nodes
 }
 
 // countSelections counts what stands in the text: a fragment's selections only where it is defined.

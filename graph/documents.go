@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -27,8 +26,7 @@ type document struct {
 	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs tell the same to those who are
 	// not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
-	// walkTrees are its operations made ready for the walker: *walkTree by *ast.OperationDefinition.
-	walkTrees sync.Map
+	walkTrees       walkTrees
 }
 
 // told are the errors as somebody may see them.

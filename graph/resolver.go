@@ -4,6 +4,7 @@
 //
 // A request runs so: Executor (executor.go) lets it through when its document is within limits and valid, its variables are of their
 // types, whoever makes it may use what it selects (access.go), and its cost is not too high, neither at all nor for them now (rate.go); scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
+// a walker (walk.go) goes through what is selected, or gqlgen's code does;
 // resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error. A subscription passes the same
 // gates once, and is then executed for each change that it is told of (subscription.go).
 package graph

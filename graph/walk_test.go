@@ -232,11 +232,17 @@ type (
 	}
 )
 
-func (r faultyRoot) Query() QueryResolver           { return faultyQuery{r.Resolver.Query(), r.faults} }
-func (r faultyRoot) Customer() CustomerResolver     { return faultyCustomer{r.Resolver.Customer(), r.faults} }
-func (r faultyRoot) Order() OrderResolver           { return faultyOrder{r.Resolver.Order(), r.faults} }
-func (r faultyRoot) OrderItem() OrderItemResolver   { return faultyItem{r.Resolver.OrderItem(), r.faults} }
-func (r faultyRoot) OrderEvent() OrderEventResolver { return faultyEvent{r.Resolver.OrderEvent(), r.faults} }
+func (r faultyRoot) Query() QueryResolver { return faultyQuery{r.Resolver.Query(), r.faults} }
+func (r faultyRoot) Customer() CustomerResolver {
+	return faultyCustomer{r.Resolver.Customer(), r.faults}
+}
+func (r faultyRoot) Order() OrderResolver { return faultyOrder{r.Resolver.Order(), r.faults} }
+func (r faultyRoot) OrderItem() OrderItemResolver {
+	return faultyItem{r.Resolver.OrderItem(), r.faults}
+}
+func (r faultyRoot) OrderEvent() OrderEventResolver {
+	return faultyEvent{r.Resolver.OrderEvent(), r.faults}
+}
 
 func (q faultyQuery) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*CustomerConnection, error) {
 	return faultyPage(q.faults, "customers", nil, func() (*CustomerConnection, error) { return q.QueryResolver.Customers(ctx, first, after, last, before) })
@@ -247,7 +253,9 @@ func (q faultyQuery) Order(ctx context.Context, id string) (*commerce.Order, err
 }
 
 func (c faultyCustomer) Orders(ctx context.Context, of *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*OrderConnection, error) {
-	return faultyPage(c.faults, "orders", of.ID, func() (*OrderConnection, error) { return c.CustomerResolver.Orders(ctx, of, placed, first, after, last, before) })
+	return faultyPage(c.faults, "orders", of.ID, func() (*OrderConnection, error) {
+		return c.CustomerResolver.Orders(ctx, of, placed, first, after, last, before)
+	})
 }
 
 func (c faultyCustomer) OrderCount(ctx context.Context, of *commerce.Customer) (int32, error) {
@@ -259,7 +267,9 @@ func (o faultyOrder) Customer(ctx context.Context, of *commerce.Order) (*commerc
 }
 
 func (o faultyOrder) Items(ctx context.Context, of *commerce.Order, first *int32, after *string, last *int32, before *string) (*OrderItemConnection, error) {
-	return faultyPage(o.faults, "items", of.ID, func() (*OrderItemConnection, error) { return o.OrderResolver.Items(ctx, of, first, after, last, before) })
+	return faultyPage(o.faults, "items", of.ID, func() (*OrderItemConnection, error) {
+		return o.OrderResolver.Items(ctx, of, first, after, last, before)
+	})
 }
 
 func (o faultyOrder) ItemCount(ctx context.Context, of *commerce.Order) (int32, error) {

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -16,7 +17,7 @@ type walkTree struct {
 	// arguments is how many fields have arguments with variables.
 	arguments int
 	// fields is how many there are.
-	fields int
+	fields int64
 	// length is about how long the last answers were.
 	length atomic.Int64
 }
@@ -59,22 +60,40 @@ type walkType struct {
 	field func(name string) (number int, read argumentsReader)
 }
 
-// walkTree is the tree of what an operation selects; nil where it has fields that are not walked.
-func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
-	if kept, ok := d.walkTrees.Load(operation.Operation); ok {
-		return kept.(*walkTree)
-	}
-	tree := newWalkTree(resolvers, operation)
-	if d.keepsTree(tree) {
-		d.walkTrees.Store(operation.Operation, tree)
-	}
-	return tree
+// walkTrees are the trees of a document's operations. They are made when they are first needed, and kept where they are the same for all
+// requests. It is safe for concurrent use.
+type walkTrees struct {
+	kept sync.Map // of *walkTree, nil where gqlgen's code has to execute it, by *ast.OperationDefinition
+	// room is for how many fields there is room: as many as the document has nodes, so that what it takes can be told from its text. Where fragments are spread within
+	// each other, the trees are larger than that, and made for each request.
+	room  atomic.Int64
+	begin sync.Once
 }
 
-// keepsTree tells whether a tree is kept with its document: it is the same for all requests, and not much larger than what is kept of the
-// document anyway, as one can be whose fragments are spread within each other.
-func (d *document) keepsTree(tree *walkTree) bool {
-	return (tree == nil || tree.fields <= max(len(d.text)/4, 1)) && !varies(d.parsed)
+// walkTree is the tree of what an operation selects; nil where it has fields that are not walked.
+func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
+	if kept, ok := d.walkTrees.kept.Load(operation.Operation); ok {
+		return kept.(*walkTree)
+	}
+	d.walkTrees.begin.Do(func() {
+		if !varies(d.parsed) {
+			d.walkTrees.room.Store(int64(d.nodes()))
+		}
+	})
+	tree := newWalkTree(resolvers, operation)
+	if tree == nil {
+		d.walkTrees.kept.Store(operation.Operation, tree)
+		return nil
+	}
+	if d.walkTrees.room.Add(-tree.fields) >= 0 {
+		kept, other := d.walkTrees.kept.LoadOrStore(operation.Operation, tree)
+		if !other {
+			return tree
+		}
+		tree = kept.(*walkTree) // another request was first
+	}
+	d.walkTrees.room.Add(tree.fields)
+	return tree
 }
 
 // varies tells whether a variable decides what a document selects.
@@ -183,7 +202,7 @@ func (b *treeBuilder) set(t walkType, selections ast.SelectionSet) *walkedSet {
 		written[c.Alias] = true
 		set.fields = append(set.fields, b.field(t, c, len(set.fields) == 0))
 	}
-	b.tree.fields += len(set.fields)
+	b.tree.fields += int64(len(set.fields))
 	return set
 }
 
