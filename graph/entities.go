@@ -77,23 +77,30 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), maxRepresentations))
 	}
 	found := make([]Entity, len(representations))
-	var looking sync.WaitGroup
-	for i, representation := range representations {
-		looking.Go(func() {
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-			// A panic in a goroutine of its own would end the server.
-			defer func() {
-				if panicked := recover(); panicked != nil {
-					graphql.AddError(ctx, recovered(ctx, panicked))
-				}
-			}()
-			entity, err := r.entityOf(ctx, representation)
-			if err != nil {
-				graphql.AddError(ctx, err)
-				return
+	look := func(i int) {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		// One panic is not to take the others away, and in a goroutine of its own would end the server.
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				graphql.AddError(ctx, recovered(ctx, panicked))
 			}
-			found[i] = entity
-		})
+		}()
+		entity, err := r.entityOf(ctx, representations[i])
+		if err != nil {
+			graphql.AddError(ctx, err)
+			return
+		}
+		found[i] = entity
+	}
+	if walkOf(ctx) != nil { // the plan has read them
+		for i := range representations {
+			look(i)
+		}
+		return found, nil
+	}
+	var looking sync.WaitGroup
+	for i := range representations {
+		looking.Go(func() { look(i) })
 	}
 	looking.Wait()
 	return found, nil

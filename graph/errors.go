@@ -179,7 +179,7 @@ type reported struct {
 }
 
 func withReported(ctx context.Context) context.Context {
-	return context.WithValue(ctx, reportedKey{}, &reported{seen: map[string]bool{}})
+	return context.WithValue(ctx, reportedKey{}, &reported{})
 }
 
 // reportOnce tells an error to report, with the field that it happened at, unless the request told the same before.
@@ -193,6 +193,9 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 		defer told.mu.Unlock()
 		if told.seen[err.Error()] {
 			return
+		}
+		if told.seen == nil {
+			told.seen = map[string]bool{}
 		}
 		told.seen[err.Error()] = true
 	}

@@ -268,7 +268,6 @@ func (e *Executor) answered(ctx context.Context, operation *ast.OperationDefinit
 			response.Errors = gqlerror.List{size.refused(operation, e.limits.Answer)}
 		}
 		response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
-		response.Extensions = graphql.GetExtensions(ctx)
 		return response
 	})
 }

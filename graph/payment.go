@@ -29,6 +29,9 @@ type paymentKey struct{}
 
 // withPayment returns the context of an execution that was paid for.
 func withPayment(ctx context.Context, p *payment) context.Context {
+	if p == nil {
+		return ctx
+	}
 	return context.WithValue(ctx, paymentKey{}, p)
 }
 

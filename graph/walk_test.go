@@ -163,6 +163,39 @@ func TestWalkedOperations(t *testing.T) {
 	}
 }
 
+// Trees are made once for all requests that select the same, and no more of them are kept than their document has room for.
+func TestTreesAreKeptWithTheirDocument(t *testing.T) {
+	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
+	tree := func(query, operation string, variables map[string]any) (*walkTree, *document) {
+		o, _, errs := e.prepare(t.Context(), Request{Query: query, OperationName: operation, Variables: variables})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return e.walkTree(o.document, o.OperationContext), o.document
+	}
+	query := `query A($c: Boolean!, $n: Int) { customers(first: $n) { nodes { id name @include(if: $c) } } } query B { customer(id: "cust_01") { id } }`
+	with, _ := tree(query, "A", map[string]any{"c": true, "n": json.Number("1")})
+	without, _ := tree(query, "A", map[string]any{"c": false})
+	again, _ := tree(query, "A", map[string]any{"c": true})
+	if with == nil || with != again || with == without || with.fields != without.fields+1 {
+		t.Errorf("with the field %p, again %p, without %p", with, again, without)
+	}
+	fragments := `query A { ...F0 } query B { ...F0 }`
+	for i := range 6 {
+		fragments += fmt.Sprintf(" fragment F%d on Query { a%d: customer(id: 1) { orders { nodes { customer { ...G%d } } } } }", i, i, i)
+		fragments += fmt.Sprintf(" fragment G%d on Customer { name a: order(id: 1) { customer { ...G%d } } b: order(id: 1) { customer { ...G%d } } }", i, i+1, i+1)
+	}
+	fragments += ` fragment G6 on Customer { name }`
+	fragments = strings.Replace(fragments, "{ ...F0 }", "{ ...F0 ...F1 ...F2 ...F3 ...F4 ...F5 }", 2)
+	large, document := tree(fragments, "A", nil)
+	if other, _ := tree(fragments, "A", nil); other == large || large.fields <= int64(document.nodes()) {
+		t.Errorf("a tree of %d fields is kept with a document of %d nodes", large.fields, document.nodes())
+	}
+	if room := document.walkTrees.room.Load(); room != int64(document.nodes()) {
+		t.Errorf("there is room for %d fields, of %d", room, document.nodes())
+	}
+}
+
 // faults makes resolvers fail: which, of which objects and how depends on the salt alone, so that both ways of executing meet the same.
 type faults struct {
 	salt uint32

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,7 @@ import (
 )
 
 // walkTree is what an operation selects, made ready to be walked: fields collected from their fragments, @skip and @include decided, and the
-// arguments read that have no variables. Where no variable decides what is selected, it is kept with its document, and requests share it.
+// arguments read that have no variables. It is kept with its document, and requests share it that decide alike.
 type walkTree struct {
 	root *walkedSet
 	// arguments is how many fields have arguments with variables.
@@ -60,58 +61,85 @@ type walkType struct {
 	field func(name string) (number int, read argumentsReader)
 }
 
-// walkTrees are the trees of a document's operations. They are made when they are first needed, and kept where they are the same for all
-// requests. It is safe for concurrent use.
+// walkTrees are the trees of a document's operations. They are made when they are first needed, and kept while there is room. It is safe for concurrent use.
 type walkTrees struct {
-	kept sync.Map // of *walkTree, nil where gqlgen's code has to execute it, by *ast.OperationDefinition
+	kept sync.Map // of *walkTree, nil where gqlgen's code has to execute it, by walkTreeKey
 	// room is for how many fields there is room: as many as the document has nodes, so that what it takes can be told from its text. Where fragments are spread within
-	// each other, the trees are larger than that, and made for each request.
-	room  atomic.Int64
-	begin sync.Once
+	// each other, trees are larger than that, and made for each request.
+	room atomic.Int64
+	// conditions are the variables that decide what is selected.
+	conditions []string
+	begin      sync.Once
+}
+
+// walkTreeKey is an operation, and the values of the variables that decide what it selects: a bit for each.
+type walkTreeKey struct {
+	operation  *ast.OperationDefinition
+	conditions uint64
 }
 
 // walkTree is the tree of what an operation selects; nil where it has fields that are not walked.
 func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
-	if kept, ok := d.walkTrees.kept.Load(operation.Operation); ok {
+	t := &d.walkTrees
+	t.begin.Do(func() {
+		t.conditions = conditionsOf(d.parsed)
+		t.room.Store(int64(d.nodes()))
+	})
+	key, told := t.key(operation)
+	if !told {
+		return newWalkTree(resolvers, operation)
+	}
+	if kept, ok := t.kept.Load(key); ok {
 		return kept.(*walkTree)
 	}
-	d.walkTrees.begin.Do(func() {
-		if !varies(d.parsed) {
-			d.walkTrees.room.Store(int64(d.nodes()))
-		}
-	})
 	tree := newWalkTree(resolvers, operation)
-	if tree == nil {
-		d.walkTrees.kept.Store(operation.Operation, tree)
-		return nil
+	fields := int64(1)
+	if tree != nil {
+		fields += tree.fields
 	}
-	if d.walkTrees.room.Add(-tree.fields) >= 0 {
-		kept, other := d.walkTrees.kept.LoadOrStore(operation.Operation, tree)
+	if t.room.Add(-fields) >= 0 {
+		kept, other := t.kept.LoadOrStore(key, tree)
 		if !other {
 			return tree
 		}
 		tree = kept.(*walkTree) // another request was first
 	}
-	d.walkTrees.room.Add(tree.fields)
+	t.room.Add(fields)
 	return tree
 }
 
-// varies tells whether a variable decides what a document selects.
-func varies(d *ast.QueryDocument) bool {
-	for _, o := range d.Operations {
-		if setVaries(o.SelectionSet) {
-			return true
+// key is what the tree of an operation is kept by; false where there is no telling, as a condition is of another operation, or there are too many.
+func (t *walkTrees) key(operation *graphql.OperationContext) (key walkTreeKey, told bool) {
+	if len(t.conditions) > 64 {
+		return key, false
+	}
+	key.operation = operation.Operation
+	for i, name := range t.conditions {
+		value, isBoolean := operation.Variables[name].(bool)
+		if !isBoolean {
+			return key, false
+		}
+		if value {
+			key.conditions |= 1 << i
 		}
 	}
-	for _, f := range d.Fragments {
-		if setVaries(f.SelectionSet) {
-			return true
-		}
-	}
-	return false
+	return key, true
 }
 
-func setVaries(set ast.SelectionSet) bool {
+// conditionsOf are the variables that decide what the operations of a document select.
+func conditionsOf(d *ast.QueryDocument) []string {
+	var names []string
+	for _, o := range d.Operations {
+		names = appendConditions(names, o.SelectionSet)
+	}
+	for _, f := range d.Fragments {
+		names = appendConditions(names, f.SelectionSet)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func appendConditions(names []string, set ast.SelectionSet) []string {
 	for _, s := range set {
 		var directives ast.DirectiveList
 		var below ast.SelectionSet
@@ -124,15 +152,13 @@ func setVaries(set ast.SelectionSet) bool {
 			directives = s.Directives
 		}
 		for _, d := range directives {
-			if anyVariable(d.Arguments) {
-				return true
+			if given := d.Arguments.ForName("if"); given != nil && given.Value.Kind == ast.Variable {
+				names = append(names, given.Value.Raw)
 			}
 		}
-		if setVaries(below) {
-			return true
-		}
+		names = appendConditions(names, below)
 	}
-	return false
+	return names
 }
 
 // anyVariable tells whether the value of an argument has a variable in it.
