@@ -41,9 +41,7 @@ const maxListArguments = 2
 // of returns the list of a field with arguments, each of them as text.
 func (c Cursors) of(field string, arguments ...string) cursorScope {
 	s := cursorScope{cursors: c, field: field, given: len(arguments)}
-	for i, argument := range arguments {
-		s.arguments[i] = argument
-	}
+	copy(s.arguments[:], arguments)
 	return s
 }
 

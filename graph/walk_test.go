@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -402,7 +403,7 @@ func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
 			if a.offset() != len(whole) || len(a.out) > a.most+answerSlack {
 				rt.Fatalf("%d bytes measured, %d kept, of %d", a.offset(), len(a.out), len(whole))
 			}
-			if len(whole) <= a.most && (a.dropped > 0 || string(a.out) != string(whole)) {
+			if len(whole) <= a.most && (a.dropped > 0 || !bytes.Equal(a.out, whole)) {
 				rt.Fatalf("an answer of %d bytes is not whole", len(whole))
 			}
 		}

@@ -11,8 +11,6 @@ import (
 
 func appendID(b []byte, s string) []byte { return appendString(b, s) }
 
-func appendDecimal(b []byte, s string) []byte { return appendString(b, s) }
-
 func appendDate(b []byte, d commerce.Date) []byte { return appendString(b, string(d)) }
 
 func appendDateTime(b []byte, t time.Time) []byte {

@@ -43,7 +43,7 @@ func generate(data *codegen.Data) ([]byte, error) {
 	if data.SubscriptionRoot != nil {
 		for _, f := range data.SubscriptionRoot.Fields {
 			if err := g.reachType(f.TypeReference); err != nil {
-				return nil, fmt.Errorf("Subscription.%s: %w", f.Name, err)
+				return nil, fmt.Errorf("%s.%s: %w", data.SubscriptionRoot.Name, f.Name, err)
 			}
 		}
 	}
