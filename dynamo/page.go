@@ -30,12 +30,26 @@ func (p Page) want() int {
 // Slice is one page of a list.
 type Slice[T any] struct {
 	Items []T
-	// Positions are the items' places in the list.
+	// Positions are the items' places in the list, where reading them told; see Places.
 	Positions []string
 	// HasNext and HasPrevious tell whether more records stand behind and before the page. Towards the side that was not
 	// read it is true where the page was asked for from there; towards the side that was read it is known
 	// only where Page.More asked for it.
 	HasNext, HasPrevious bool
+	// position tells an item's place where Positions are not there.
+	position func(T) string
+}
+
+// Places are the items' places in the list. For a page of a list that was at hand they are made here, as few ask for them.
+func (s Slice[T]) Places() []string {
+	if s.position == nil {
+		return s.Positions
+	}
+	places := make([]string, len(s.Items))
+	for i, item := range s.Items {
+		places[i] = s.position(item)
+	}
+	return places
 }
 
 // slice makes a page of what was read for it, in reading order.
@@ -54,24 +68,41 @@ func slice[T any](page Page, items []T, positions []string) Slice[T] {
 }
 
 // PageOf takes a page out of a whole list that is at hand, in ascending order of the positions that position tells. It
-// gives what a Query for that page would.
+// gives what a Query for that page would. The page's items are a part of all, not a copy.
 func PageOf[T any](all []T, position func(T) string, page Page) Slice[T] {
-	items := make([]T, 0, min(len(all), page.want()))
-	positions := make([]string, 0, cap(items))
-	read := slices.All(all)
+	part, s := cut[T](all, func(item *T) string { return position(*item) }, page)
+	s.Items, s.position = part, position
+	return s
+}
+
+// PageOfValues is PageOf for a list of values: the page's items point to them.
+func PageOfValues[T any](all []T, position func(*T) string, page Page) Slice[*T] {
+	part, s := cut[*T](all, position, page)
+	s.Items, s.position = make([]*T, len(part)), position
+	for i := range part {
+		s.Items[i] = &part[i]
+	}
+	return s
+}
+
+// cut finds the part of a list that a page is, and what the page says of what lies beyond it.
+func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I]) {
+	if page.After != "" {
+		for len(all) > 0 && position(&all[0]) <= page.After {
+			all = all[1:]
+		}
+	}
+	if page.Before != "" {
+		for len(all) > 0 && position(&all[len(all)-1]) >= page.Before {
+			all = all[:len(all)-1]
+		}
+	}
+	more := page.More && len(all) > page.Limit
+	size := min(len(all), page.Limit)
 	if page.FromEnd {
-		read = slices.Backward(all)
+		return all[len(all)-size:], Slice[I]{HasNext: page.Before != "", HasPrevious: more}
 	}
-	for _, item := range read {
-		at := position(item)
-		if page.After != "" && at <= page.After || page.Before != "" && at >= page.Before {
-			continue
-		}
-		if items, positions = append(items, item), append(positions, at); len(items) == page.want() {
-			break
-		}
-	}
-	return slice(page, items, positions)
+	return all[:size:size], Slice[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
 // bounds are the positions of a Query, from inclusive to exclusive, in ascending order whatever the list's; empty for

@@ -66,8 +66,12 @@ func TestPageOfReadsLikeAQuery(t *testing.T) {
 			want = within[max(0, len(within)-page.Limit):]
 		}
 		got := PageOf(all, func(s string) string { return s }, page)
-		if !slices.Equal(got.Items, want) || !slices.Equal(got.Positions, want) {
-			t.Fatalf("PageOf(%q, %+v) = %q, want %q", all, page, got.Items, want)
+		if !slices.Equal(got.Items, want) || !slices.Equal(got.Places(), want) {
+			t.Fatalf("PageOf(%q, %+v) = %q at %q, want %q", all, page, got.Items, got.Places(), want)
+		}
+		values := PageOfValues(all, func(s *string) string { return *s }, page)
+		if !slices.Equal(values.Places(), want) || values.HasNext != got.HasNext || values.HasPrevious != got.HasPrevious {
+			t.Fatalf("PageOfValues(%q, %+v) = %q, want %q", all, page, values.Places(), want)
 		}
 		if more := len(within) > page.Limit; page.More && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
 			t.Fatalf("PageOf(%q, %+v) says next %v, previous %v", all, page, got.HasNext, got.HasPrevious)

@@ -4,75 +4,97 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// raw is the value of an argument as the parser or the variables give it, nil where there is none.
-func (f *selected) raw(name string) any {
-	f.argumentsOnce.Do(func() { f.arguments = f.ArgumentMap(f.plan.operation.Variables) })
-	return f.arguments[name]
+// pageArguments are the arguments of a page of a list.
+type pageArguments struct {
+	paging   paging
+	placed   *commerce.TimeRange
+	hired    *commerce.DateRange
+	status   commerce.Status
+	statuses []commerce.Status
+	// refused tells that one of them cannot be read: the field is not planned then, and its resolver refuses it.
+	refused bool
 }
 
-// text is an argument of type ID or String, empty where it is not of that type.
-func (f *selected) text(name string) string {
-	s, err := graphql.UnmarshalID(f.raw(name))
-	if err != nil {
-		return ""
+// raw is the value of an argument as the parser or the variables give it, nil where there is none.
+func (f *selected) raw(variables map[string]any, name string) (any, error) {
+	if given := f.Arguments.ForName(name); given != nil {
+		if given.Value.Kind != ast.Variable {
+			return given.Value.Value(variables)
+		}
+		if v, ok := variables[given.Value.Raw]; ok {
+			return v, nil
+		}
 	}
-	return s
+	return f.Definition.Arguments.ForName(name).DefaultValue.Value(variables)
+}
+
+// read reads the arguments of a page by what the schema's generator made, so that a plan sees the same values as a resolver.
+func (f *selected) read(ctx context.Context, variables map[string]any) *pageArguments {
+	a := &pageArguments{}
+	a.paging.beyond = f.beyond
+	var generated executionContext
+	for _, argument := range f.Definition.Arguments {
+		raw, err := f.raw(variables, argument.Name)
+		if err != nil {
+			a.refused = true
+			continue
+		}
+		switch argument.Name {
+		case "first":
+			a.paging.first, err = optional(raw, graphql.UnmarshalInt32)
+		case "last":
+			a.paging.last, err = optional(raw, graphql.UnmarshalInt32)
+		case "after":
+			a.paging.after, err = optional(raw, graphql.UnmarshalString)
+		case "before":
+			a.paging.before, err = optional(raw, graphql.UnmarshalString)
+		case "placed":
+			a.placed, err = generated.unmarshalOTimeRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐTimeRange(ctx, raw)
+		case "hired":
+			a.hired, err = generated.unmarshalODateRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDateRange(ctx, raw)
+		case "status":
+			a.status, err = generated.unmarshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx, raw)
+		case "statuses":
+			a.statuses, err = generated.unmarshalOOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx, raw)
+		}
+		a.refused = a.refused || err != nil
+	}
+	return a
+}
+
+func optional[T any](raw any, read func(any) (T, error)) (*T, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	v, err := read(raw)
+	return &v, err
+}
+
+// arguments are those of a page's field.
+func (p plan) arguments(f *selected) *pageArguments {
+	if f.arguments != nil {
+		return f.arguments
+	}
+	return p.asked[f.slot]
 }
 
 // paging are the arguments that choose a page.
-func (f *selected) paging() paging {
-	var p paging
-	p.first, p.last = optional(f, "first", graphql.UnmarshalInt32), optional(f, "last", graphql.UnmarshalInt32)
-	p.after, p.before = optional(f, "after", graphql.UnmarshalString), optional(f, "before", graphql.UnmarshalString)
-	p.beyond.next, p.beyond.previous = asksBeyond(f.plan.operation, f.CollectedField)
-	return p
-}
+func (p plan) paging(f *selected) paging { return p.arguments(f).paging }
 
-func optional[T any](f *selected, name string, read func(any) (T, error)) *T {
-	raw := f.raw(name)
-	if raw == nil {
-		return nil
-	}
-	v, err := read(raw)
-	v = checked(f, v, err)
-	return &v
-}
-
-// The arguments below are read by what the schema's generator made, so that a plan sees the same values as a resolver.
-
-func (f *selected) placed(ctx context.Context) *commerce.TimeRange {
-	v, err := f.plan.generated.unmarshalOTimeRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐTimeRange(ctx, f.raw("placed"))
-	return checked(f, v, err)
-}
-
-func (f *selected) hired(ctx context.Context) *commerce.DateRange {
-	v, err := f.plan.generated.unmarshalODateRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDateRange(ctx, f.raw("hired"))
-	return checked(f, v, err)
-}
-
-func (f *selected) status(ctx context.Context) commerce.Status {
-	v, err := f.plan.generated.unmarshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx, f.raw("status"))
-	return checked(f, v, err)
-}
-
-func (f *selected) statuses(ctx context.Context) []commerce.Status {
-	v, err := f.plan.generated.unmarshalOOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx, f.raw("statuses"))
-	return checked(f, v, err)
-}
-
-func (f *selected) representations(ctx context.Context) []any {
-	v, err := f.plan.generated.unmarshalN_Any2ᚕinterfaceᚄ(ctx, f.raw("representations"))
-	return checked(f, v, err)
-}
-
-// checked remembers that an argument cannot be read: the field is not planned then, and its resolver refuses it.
-func checked[T any](f *selected, v T, err error) T {
+// text is an argument of type ID or String, empty where it is not of that type.
+func (p plan) text(f *selected, name string) string {
+	raw, err := f.raw(p.variables, name)
 	if err != nil {
-		f.refused.Store(true)
+		return ""
 	}
-	return v
+	text, err := graphql.UnmarshalID(raw)
+	if err != nil {
+		return ""
+	}
+	return text
 }

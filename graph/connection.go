@@ -51,9 +51,9 @@ func (c *Connection[T]) Nodes() []T { return c.slice.Items }
 
 // Edges are the records of the page with their cursors.
 func (c *Connection[T]) Edges() []*Edge[T] {
-	edges, of := make([]*Edge[T], len(c.slice.Items)), make([]Edge[T], len(c.slice.Items))
+	edges, of, positions := make([]*Edge[T], len(c.slice.Items)), make([]Edge[T], len(c.slice.Items)), c.slice.Places()
 	for i, node := range c.slice.Items {
-		of[i] = Edge[T]{node: node, position: c.slice.Positions[i], list: &c.list}
+		of[i] = Edge[T]{node: node, position: positions[i], list: &c.list}
 		edges[i] = &of[i]
 	}
 	return edges
@@ -61,7 +61,7 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 
 // PageInfo tells where the page stands in the list.
 func (c *Connection[T]) PageInfo() *PageInfo {
-	return &PageInfo{HasNextPage: c.slice.HasNext, HasPreviousPage: c.slice.HasPrevious, positions: c.slice.Positions, list: &c.list}
+	return &PageInfo{HasNextPage: c.slice.HasNext, HasPreviousPage: c.slice.HasPrevious, positions: c.slice.Places(), list: &c.list}
 }
 
 // Node is the record.

@@ -18,8 +18,8 @@ const (
 	keptDocumentBytes = 16 << 20
 )
 
-// document is a text that was parsed, kept within limits and validated. Requests share it, and nothing writes to it:
-// validation has filled in what execution reads.
+// document is a text that was parsed, kept within limits and validated. Requests share it, and nothing writes to it but what it keeps for
+// them: validation has filled in what execution reads.
 type document struct {
 	text   string
 	parsed *ast.QueryDocument
@@ -27,6 +27,8 @@ type document struct {
 	// not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
 	walkTrees       walkTrees
+	// outlooks keeps what plans see of it.
+	outlooks outlooks
 }
 
 // told are the errors as somebody may see them.

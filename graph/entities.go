@@ -160,13 +160,17 @@ func entity[T any](v *T, err error) (Entity, error) {
 }
 
 // entities adds what _entities asks for to what its root field's level looks up.
-func (p *plan) entities(ctx context.Context, f *selected, named *refs, wholeOrders *wanted[commerce.OrderID], wholeProducts *wanted[commerce.SKU]) {
-	representations := f.representations(ctx)
-	if f.refused.Load() || len(representations) > maxRepresentations {
+func (p plan) entities(ctx context.Context, f *selected, named *refs, wholeOrders *wanted[commerce.OrderID], wholeProducts *wanted[commerce.SKU]) {
+	raw, err := f.raw(p.variables, "representations")
+	if err != nil {
 		return
 	}
-	of := func(typ string) []*selection { return []*selection{p.selection(typ, f.Selections, f.path)} }
-	customers, orders, products, employees, warehouses := of("Customer"), of("Order"), of("Product"), of("Employee"), of("Warehouse")
+	var generated executionContext
+	representations, err := generated.unmarshalN_Any2ᚕinterfaceᚄ(ctx, raw)
+	if err != nil || len(representations) > maxRepresentations {
+		return
+	}
+	customers, orders, products, employees, warehouses := f.entities["Customer"], f.entities["Order"], f.entities["Product"], f.entities["Employee"], f.entities["Warehouse"]
 	timelines, inventories := selects(orders, "timeline"), selects(products, "inventory")
 	for _, representation := range representations {
 		id, err := entityID(representation)

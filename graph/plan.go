@@ -5,25 +5,42 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan looks ahead in a query, so that reads whose keys are known start together, and look-ups of one kind share a request
+// plan looks ahead in a query, so that reads whose keys are known run side by side, and look-ups of one kind share a request
 // however deep they stand. It works level by level: when the records of a level are there, the plan gives the loaders all
-// keys of the next level at once, before any resolver sees the records. Resolvers then only pick up what was planned.
+// keys of the next level at once. It is complete before the operation is executed; resolvers then only pick up what was planned.
 //
 // A plan saves requests and time; it decides nothing. What it does not know of, or refuses because an argument is wrong,
 // the resolver reads or refuses by itself.
 type plan struct {
+	*planning
+	// level takes what is known to be read.
+	level *loaders.Level
+}
+
+// planning is what all levels of a plan share.
+type planning struct {
 	resolver  *Resolver
 	loaders   *loaders.Loaders
-	operation *graphql.OperationContext
-	// generated has the generated readers of arguments.
-	generated *executionContext
+	variables map[string]any
+	// asked are the arguments that hold variables, of pages.
+	asked []*pageArguments
+}
+
+// newPlan returns the plan of an operation with such an outlook, at its first level.
+func newPlan(ctx context.Context, r *Resolver, l *loaders.Loaders, o *outlook, variables map[string]any, first *loaders.Level) plan {
+	p := &planning{resolver: r, loaders: l, variables: variables}
+	if len(o.varying) > 0 {
+		p.asked = make([]*pageArguments, len(o.varying))
+		for i, f := range o.varying {
+			p.asked[i] = f.read(ctx, variables)
+		}
+	}
+	return plan{p, first}
 }
 
 // target is a record, or the id of one, with what the query selects of it.
@@ -35,10 +52,10 @@ type target[T any] struct {
 // fields are the fields that a query selects of each target, in turn.
 func fields[T any](targets []target[T]) iter.Seq2[T, *selected] {
 	return func(yield func(T, *selected) bool) {
-		for _, t := range targets {
-			for _, s := range t.selections {
-				for _, f := range s.each() {
-					if !yield(t.of, f) {
+		for i := range targets {
+			for _, s := range targets[i].selections {
+				for _, f := range s.fields {
+					if !yield(targets[i].of, f) {
 						return
 					}
 				}
@@ -49,112 +66,195 @@ func fields[T any](targets []target[T]) iter.Seq2[T, *selected] {
 
 // wanted are keys that a loader is to read, with what the query selects of each.
 type wanted[K comparable] struct {
-	keys       []K
-	selections map[K][]*selection
-	path       string
+	keys []K
+	path string
+	// room is how many keys there may be, where that is known.
+	room int
+	// seen has the keys, where they are many.
+	seen map[K]struct{}
+	of   selectedOf[K]
 }
 
+// selectedOf is what a query selects of keys.
+type selectedOf[K comparable] struct {
+	// each is what it selects of every key, as most often it is the same; else apart says it key by key.
+	each  []*selection
+	apart map[K][]*selection
+}
+
+// manyKeys is from how many keys on a map finds one faster than a look at each.
+const manyKeys = 8
+
+func (w *wanted[K]) has(key K) bool {
+	if w.seen != nil {
+		_, ok := w.seen[key]
+		return ok
+	}
+	return slices.Contains(w.keys, key)
+}
+
+// add adds a key, and what the query selects of it at a place. Nobody may write to selections any more.
 func (w *wanted[K]) add(key K, path string, selections []*selection) {
-	if w.selections == nil {
-		w.selections, w.path = map[K][]*selection{}, path
+	if w.keys == nil {
+		w.keys, w.path, w.of.each = make([]K, 0, max(1, w.room)), path, selections
 	}
-	if _, ok := w.selections[key]; !ok {
-		w.keys = append(w.keys, key)
+	known := w.has(key)
+	if w.of.apart == nil && !same(w.of.each, selections) {
+		w.of.apart = make(map[K][]*selection, len(w.keys)+1)
+		for _, k := range w.keys {
+			w.of.apart[k] = w.of.each
+		}
 	}
-	have := w.selections[key]
-	for _, s := range selections {
+	if w.of.apart != nil {
+		w.of.apart[key] = union(w.of.apart[key], selections)
+	}
+	if known {
+		return
+	}
+	w.keys = append(w.keys, key)
+	switch {
+	case w.seen != nil:
+		w.seen[key] = struct{}{}
+	case len(w.keys) > manyKeys:
+		w.seen = make(map[K]struct{}, cap(w.keys))
+		for _, k := range w.keys {
+			w.seen[k] = struct{}{}
+		}
+	}
+}
+
+// same tells whether two lists of selections are one.
+func same(a, b []*selection) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// union has the selections of both lists. It writes to neither.
+func union(have, more []*selection) []*selection {
+	if len(have) == 0 || same(have, more) {
+		return more
+	}
+	have = slices.Clip(have)
+	for _, s := range more {
 		if !slices.Contains(have, s) {
 			have = append(have, s)
 		}
 	}
-	w.selections[key] = have
+	return have
+}
+
+func (o *selectedOf[K]) selections(key K) []*selection {
+	if o.apart != nil {
+		return o.apart[key]
+	}
+	return o.each
+}
+
+func (o *selectedOf[K]) readsMore() bool {
+	reads := func(selections []*selection) bool { return slices.ContainsFunc(selections, (*selection).readsMore) }
+	for _, selections := range o.apart {
+		if reads(selections) {
+			return true
+		}
+	}
+	return o.apart == nil && reads(o.each)
 }
 
 // targets are the keys themselves as targets, for what can be read without the records.
 func (w *wanted[K]) targets() []target[K] {
+	if !w.of.readsMore() {
+		return nil
+	}
 	targets := make([]target[K], len(w.keys))
 	for i, key := range w.keys {
-		targets[i] = target[K]{key, w.selections[key]}
+		targets[i] = target[K]{key, w.of.selections(key)}
 	}
 	return targets
 }
 
 // split parts the keys of which a condition holds from the others.
 func (w *wanted[K]) split(holds func(K) bool) (those, others wanted[K]) {
+	if !slices.ContainsFunc(w.keys, holds) {
+		return wanted[K]{}, *w
+	}
 	for _, key := range w.keys {
 		if holds(key) {
-			those.add(key, w.path, w.selections[key])
+			those.add(key, w.path, w.of.selections(key))
 		} else {
-			others.add(key, w.path, w.selections[key])
+			others.add(key, w.path, w.of.selections(key))
 		}
 	}
 	return those, others
 }
 
-func (w *wanted[K]) readsMore() bool {
-	for _, selections := range w.selections {
-		for _, s := range selections {
-			if s.readsMore() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // starter is a loader's Plan.
-type starter[K comparable, V any] func(ctx context.Context, keys []K, then func(context.Context, []loaders.Found[K, V]))
+type starter[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
 
-// start gives wanted keys to a loader; when the records are there, then plans what follows from them.
-func start[K comparable, V any](ctx context.Context, w *wanted[K], with starter[K, V], then func(context.Context, []target[V])) {
+// start gives wanted keys to a loader; when the records are there, then plans what follows from them, as a level of its own.
+func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], with starter[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) == 0 {
 		return
 	}
 	ctx = dynamo.SpanOf(ctx).At(ctx, w.path)
-	if then == nil || !w.readsMore() {
-		with(ctx, w.keys, nil)
+	if then == nil || !w.of.readsMore() {
+		with(ctx, p.level, w.keys, nil)
 		return
 	}
-	with(ctx, w.keys, func(ctx context.Context, found []loaders.Found[K, V]) {
+	of := w.of
+	with(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[K, V]) {
 		targets := make([]target[V], len(found))
-		for i, f := range found {
-			targets[i] = target[V]{f.Value, w.selections[f.Key]}
+		for i := range found {
+			targets[i] = target[V]{found[i].Value, of.selections(found[i].Key)}
 		}
-		then(ctx, targets)
+		then(plan{p.planning, next}, ctx, targets)
 	})
 }
 
 // startList is start for pages of lists.
-func startList[K comparable, T any](ctx context.Context, w *wanted[K], l *loaders.Loader[K, dynamo.Slice[T]], then func(context.Context, []target[T])) {
-	start(ctx, w, l.Plan, func(ctx context.Context, pages []target[dynamo.Slice[T]]) {
-		var targets []target[T]
-		for _, page := range pages {
-			for _, item := range page.of.Items {
-				targets = append(targets, target[T]{item, page.selections})
+func startList[K comparable, T any](ctx context.Context, p plan, w *wanted[K], l *loaders.Loader[K, dynamo.Slice[T]], then func(plan, context.Context, []target[T])) {
+	if len(w.keys) == 0 {
+		return
+	}
+	ctx = dynamo.SpanOf(ctx).At(ctx, w.path)
+	if !w.of.readsMore() {
+		l.Plan(ctx, p.level, w.keys, nil)
+		return
+	}
+	of := w.of
+	l.Plan(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, pages []loaders.Found[K, dynamo.Slice[T]]) {
+		n := 0
+		for i := range pages {
+			n += len(pages[i].Value.Items)
+		}
+		targets := make([]target[T], 0, n)
+		for i := range pages {
+			selections := of.selections(pages[i].Key)
+			for _, item := range pages[i].Value.Items {
+				targets = append(targets, target[T]{item, selections})
 			}
 		}
-		then(ctx, targets)
+		then(plan{p.planning, next}, ctx, targets)
 	})
 }
 
 // addList adds a page of a list, unless its arguments are wrong.
-func addList[K comparable](w *wanted[K], f *selected, l list[K]) {
-	if l.err == nil && !f.refused.Load() {
-		w.add(l.key, f.path, f.records())
+func addList[K comparable](p plan, w *wanted[K], f *selected, l list[K]) {
+	if l.err == nil && !p.refused(f) {
+		w.add(l.key, f.path, f.records)
 	}
 }
+
+// refused tells that an argument of a page cannot be read.
+func (p plan) refused(f *selected) bool { return p.arguments(f).refused }
 
 // addID adds a record by the id in an argument, unless that is wrong.
 func addID[ID ~string](w *wanted[ID], f *selected, id string) {
 	if parsed, err := commerce.ParseID[ID](id); err == nil {
-		w.add(parsed, f.path, f.records())
+		w.add(parsed, f.path, f.records)
 	}
 }
 
 // addRef adds a record that another refers to; an empty id refers to nothing.
 func addRef[ID ~string](w *wanted[ID], f *selected, id ID) {
 	if id != "" {
-		w.add(id, f.path, f.records())
+		w.add(id, f.path, f.records)
 	}
 }
 
@@ -168,7 +268,7 @@ type refs struct {
 }
 
 // query plans the root fields.
-func (p *plan) query(ctx context.Context, root *selection) {
+func (p plan) query(ctx context.Context, root *selection) {
 	var (
 		named         refs
 		wholeOrders   wanted[commerce.OrderID]
@@ -186,127 +286,115 @@ func (p *plan) query(ctx context.Context, root *selection) {
 		warehouses    wanted[dynamo.Page]
 	)
 	r := p.resolver
-	for _, f := range root.each() {
+	for _, f := range root.fields {
 		switch f.Name {
 		case "customer":
-			addID(&named.customers, f, f.text("id"))
+			addID(&named.customers, f, p.text(f, "id"))
 		case "customerByEmail":
-			if email, err := commerce.ParseEmail(f.text("email")); err == nil {
-				emails.add(email, f.path, f.records())
+			if email, err := commerce.ParseEmail(p.text(f, "email")); err == nil {
+				emails.add(email, f.path, f.records)
 			}
 		case "customers":
-			addList(&customers, f, r.whole("Query.customers", f.paging()))
+			addList(p, &customers, f, r.whole("Query.customers", p.paging(f)))
 		case "order":
-			id, err := commerce.ParseOrderID(f.text("id"))
+			id, err := commerce.ParseOrderID(p.text(f, "id"))
 			switch {
 			case err != nil:
-			case selects(f.records(), "timeline"):
-				wholeOrders.add(id, f.path, f.records())
+			case selects(f.records, "timeline"):
+				wholeOrders.add(id, f.path, f.records)
 			default:
-				named.orders.add(id, f.path, f.records())
+				named.orders.add(id, f.path, f.records)
 			}
 		case "orderItem":
-			order, err := commerce.ParseOrderID(f.text("orderId"))
-			sku, err2 := commerce.ParseID[commerce.SKU](f.text("productId"))
+			order, err := commerce.ParseOrderID(p.text(f, "orderId"))
+			sku, err2 := commerce.ParseID[commerce.SKU](p.text(f, "productId"))
 			if err == nil && err2 == nil {
-				items.add(dynamo.OrderItemKey{Order: order, SKU: sku}, f.path, f.records())
+				items.add(dynamo.OrderItemKey{Order: order, SKU: sku}, f.path, f.records)
 			}
 		case "orders":
-			addList(&merged, f, r.orders(f.statuses(ctx), f.placed(ctx), f.paging()))
+			addList(p, &merged, f, r.orders(p.arguments(f).statuses, p.arguments(f).placed, p.paging(f)))
 		case "ordersByStatus":
-			addList(&byStatus, f, r.ordersByStatus(f.status(ctx), f.placed(ctx), f.paging()))
+			addList(p, &byStatus, f, r.ordersByStatus(p.arguments(f).status, p.arguments(f).placed, p.paging(f)))
 		case "product":
-			sku, err := commerce.ParseID[commerce.SKU](f.text("sku"))
+			sku, err := commerce.ParseID[commerce.SKU](p.text(f, "sku"))
 			switch {
 			case err != nil:
-			case selects(f.records(), "inventory"):
-				wholeProducts.add(sku, f.path, f.records())
+			case selects(f.records, "inventory"):
+				wholeProducts.add(sku, f.path, f.records)
 			default:
-				named.products.add(sku, f.path, f.records())
+				named.products.add(sku, f.path, f.records)
 			}
 		case "products":
-			addList(&byCategory, f, r.searched("Query.products", "category", f.text("category"), f.paging()))
+			addList(p, &byCategory, f, r.searched("Query.products", "category", p.text(f, "category"), p.paging(f)))
 		case "inventoryLevel":
-			sku, err := commerce.ParseID[commerce.SKU](f.text("sku"))
-			warehouse, err2 := commerce.ParseID[commerce.WarehouseID](f.text("warehouseId"))
+			sku, err := commerce.ParseID[commerce.SKU](p.text(f, "sku"))
+			warehouse, err2 := commerce.ParseID[commerce.WarehouseID](p.text(f, "warehouseId"))
 			if err == nil && err2 == nil {
-				levels.add(dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse}, f.path, f.records())
+				levels.add(dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse}, f.path, f.records)
 			}
 		case "employee":
-			addID(&named.employees, f, f.text("id"))
+			addID(&named.employees, f, p.text(f, "id"))
 		case "employees":
-			addList(&hired, f, r.employees(f.hired(ctx), f.paging()))
+			addList(p, &hired, f, r.employees(p.arguments(f).hired, p.paging(f)))
 		case "employeesByName":
-			addList(&byName, f, r.searched("Query.employeesByName", "name", f.text("name"), f.paging()))
+			addList(p, &byName, f, r.searched("Query.employeesByName", "name", p.text(f, "name"), p.paging(f)))
 		case "employeesByJobTitle":
-			addList(&byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", f.text("jobTitle"), f.paging()))
+			addList(p, &byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", p.text(f, "jobTitle"), p.paging(f)))
 		case "warehouse":
-			addID(&named.warehouses, f, f.text("id"))
+			addID(&named.warehouses, f, p.text(f, "id"))
 		case entitiesField:
 			p.entities(ctx, f, &named, &wholeOrders, &wholeProducts)
 		case "warehouses":
-			addList(&warehouses, f, r.whole("Query.warehouses", f.paging()))
+			addList(p, &warehouses, f, r.whole("Query.warehouses", p.paging(f)))
 		}
 	}
 	l := p.loaders
 	// An order with its timeline, and a product with its inventory, is one Query of its item collection.
-	start(ctx, &wholeOrders, l.PlanWholeOrders, p.wholeOrders)
-	start(ctx, &wholeProducts, l.PlanWholeProducts, p.inventoryOf)
+	start(ctx, p, &wholeOrders, l.PlanWholeOrders, plan.wholeOrders)
+	start(ctx, p, &wholeProducts, l.PlanWholeProducts, plan.inventoryOf)
 	p.productSKUs(ctx, wholeProducts.targets())
 	p.itemsByID(ctx, &items, &named)
-	start(ctx, &levels, l.InventoryLevel.Plan, nil)
+	start(ctx, p, &levels, l.InventoryLevel.Plan, nil)
 	levelRefs(levels.targets(), &named)
 	p.refs(ctx, &named)
 	p.emails(ctx, &emails)
-	startList(ctx, &customers, l.Customers, p.customers)
-	startList(ctx, &byStatus, l.OrdersByStatus, p.orders)
-	startList(ctx, &merged, l.Orders, p.orders)
-	startList(ctx, &byCategory, l.Products, p.products)
-	startList(ctx, &hired, l.Employees, p.employees)
-	startList(ctx, &byName, l.EmployeesByName, p.employees)
-	startList(ctx, &byJobTitle, l.EmployeesByJobTitle, p.employees)
-	startList(ctx, &warehouses, l.Warehouses, p.warehouses)
+	startList(ctx, p, &customers, &l.Customers, plan.customers)
+	startList(ctx, p, &byStatus, &l.OrdersByStatus, plan.orders)
+	startList(ctx, p, &merged, &l.Orders, plan.orders)
+	startList(ctx, p, &byCategory, &l.Products, plan.products)
+	startList(ctx, p, &hired, &l.Employees, plan.employees)
+	startList(ctx, p, &byName, &l.EmployeesByName, plan.employees)
+	startList(ctx, p, &byJobTitle, &l.EmployeesByJobTitle, plan.employees)
+	startList(ctx, p, &warehouses, &l.Warehouses, plan.warehouses)
 }
 
 // itemsByID plans items of orders, and what they refer to: at once, but for those who see the own orders only, as it is not known yet whose
 // the orders are.
-func (p *plan) itemsByID(ctx context.Context, w *wanted[dynamo.OrderItemKey], named *refs) {
+func (p plan) itemsByID(ctx context.Context, w *wanted[dynamo.OrderItemKey], named *refs) {
 	if !p.loaders.OwnOrders() {
-		start(ctx, w, p.loaders.OrderItem.Plan, nil)
+		start(ctx, p, w, p.loaders.OrderItem.Plan, nil)
 		itemRefs(w.targets(), named)
 		return
 	}
-	p.loaders.PlanOwnItems(dynamo.SpanOf(ctx).At(ctx, w.path), w.keys, func(ctx context.Context, there []dynamo.OrderItemKey) {
+	p.loaders.PlanOwnItems(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, there []dynamo.OrderItemKey) {
 		var to refs
 		for _, key := range there {
-			itemRefs([]target[dynamo.OrderItemKey]{{key, w.selections[key]}}, &to)
+			itemRefs([]target[dynamo.OrderItemKey]{{key, w.of.selections(key)}}, &to)
 		}
-		p.refs(ctx, &to)
+		plan{p.planning, next}.refs(ctx, &to)
 	})
 }
 
 // emails plans customers by e-mail address: whose it is, then the customer.
-func (p *plan) emails(ctx context.Context, w *wanted[string]) {
+func (p plan) emails(ctx context.Context, w *wanted[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	p.loaders.CustomerIDByEmail.Plan(dynamo.SpanOf(ctx).At(ctx, w.path), w.keys, func(ctx context.Context, found []loaders.Found[string, commerce.CustomerID]) {
+	p.loaders.CustomerIDByEmail.Plan(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
 		var ids wanted[commerce.CustomerID]
 		for _, f := range found {
-			ids.add(f.Value, w.path, w.selections[f.Key])
+			ids.add(f.Value, w.path, w.of.selections(f.Key))
 		}
-		p.customerRefs(ctx, &ids)
+		plan{p.planning, next}.customerRefs(ctx, &ids)
 	})
-}
-
-// selects tells whether one of the selections has a field.
-func selects(selections []*selection, name string) bool {
-	for _, s := range selections {
-		for _, f := range s.each() {
-			if f.Name == name {
-				return true
-			}
-		}
-	}
-	return false
 }

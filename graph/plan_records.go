@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -12,44 +13,44 @@ import (
 // and by the record, when it is there. A new field that reads is a case in one of them.
 
 // refs plans records that others refer to by id, and what can be read by their ids alone.
-func (p *plan) refs(ctx context.Context, r *refs) {
+func (p plan) refs(ctx context.Context, r *refs) {
 	p.orderRefs(ctx, &r.orders)
 	p.productRefs(ctx, &r.products)
 	p.customerRefs(ctx, &r.customers)
-	start(ctx, &r.employees, p.loaders.Employee.Plan, p.employeeRecords)
+	start(ctx, p, &r.employees, p.loaders.Employee.Plan, plan.employeeRecords)
 	p.employeeIDs(ctx, r.employees.targets())
-	start(ctx, &r.warehouses, p.loaders.Warehouse.Plan, nil)
+	start(ctx, p, &r.warehouses, p.loaders.Warehouse.Plan, nil)
 	p.warehouseIDs(ctx, r.warehouses.targets())
 }
 
-func (p *plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
-	start(ctx, w, p.loaders.Customer.Plan, p.customerRecords)
+func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
+	start(ctx, p, w, p.loaders.Customer.Plan, plan.customerRecords)
 	p.customerIDs(ctx, w.targets())
 }
 
 // orderRefs takes orders that come with their timelines from there.
-func (p *plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
+func (p plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
 	whole, alone := w.split(p.loaders.WholeOrderPlanned)
-	start(ctx, &whole, p.loaders.PlanWholeOrders, p.wholeOrders)
+	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeOrders)
 	startOrders(ctx, p, &alone, p.loaders.PlanOrders, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
 // startOrders plans orders and what belongs to them: by their ids at once, but for those who see the own orders only, as it is not known
 // yet whose they are.
-func startOrders[K comparable](ctx context.Context, p *plan, w *wanted[K], with starter[K, *commerce.Order], id func(K) commerce.OrderID) {
+func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], with starter[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OwnOrders() {
-		start(ctx, w, with, p.orders)
+		start(ctx, p, w, with, plan.orders)
 		return
 	}
-	start(ctx, w, with, p.orderRecords)
-	p.orderIDs(ctx, ids(w.targets(), id))
+	start(ctx, p, w, with, plan.orderRecords)
+	planOrderIDs(ctx, p, w.targets(), id)
 }
 
 // productRefs takes products that come with their inventory from there.
-func (p *plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
+func (p plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
 	whole, alone := w.split(p.loaders.WholeProductPlanned)
-	start(ctx, &whole, p.loaders.PlanWholeProducts, p.inventoryOf)
-	start(ctx, &alone, p.loaders.PlanProducts, nil)
+	start(ctx, p, &whole, p.loaders.PlanWholeProducts, plan.inventoryOf)
+	start(ctx, p, &alone, p.loaders.PlanProducts, nil)
 	p.inventoryBySKU(ctx, alone.targets())
 	p.productSKUs(ctx, w.targets())
 }
@@ -64,42 +65,42 @@ func ids[ID, T any](targets []target[T], id func(T) ID) []target[ID] {
 }
 
 // customers plans what follows from a list of customers.
-func (p *plan) customers(ctx context.Context, targets []target[*commerce.Customer]) {
+func (p plan) customers(ctx context.Context, targets []target[*commerce.Customer]) {
 	p.primeCustomers(ctx, targets)
 	p.customerRecords(ctx, targets)
 	p.customerIDs(ctx, ids(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
 // primeCustomers lets orders find the customers that they were reached through, where the query goes back to them.
-func (p *plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
+func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
 	for customer, f := range fields(targets) {
 		// A REP edge lacks the count, so it cannot stand for the customer's record.
-		if f.Name == "orders" && customer.OrderCount != nil && selects(f.records(), "customer") {
+		if f.Name == "orders" && customer.OrderCount != nil && selects(f.records, "customer") {
 			p.loaders.Customer.Prime(ctx, customer.ID, customer)
 		}
 	}
 }
 
 // customerIDs plans what can be read of customers by their ids.
-func (p *plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
+func (p plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
 	var lists wanted[loaders.PlacedOrders]
 	var orders wanted[dynamo.CustomerOrderKey]
 	for customer, f := range fields(targets) {
 		switch f.Name {
 		case "orders":
-			addList(&lists, f, p.resolver.customerOrders(customer, f.placed(ctx), f.paging()))
+			addList(p, &lists, f, p.resolver.customerOrders(customer, p.arguments(f).placed, p.paging(f)))
 		case "order":
-			if id, err := commerce.ParseOrderID(f.text("id")); err == nil {
-				orders.add(dynamo.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records())
+			if id, err := commerce.ParseOrderID(p.text(f, "id")); err == nil {
+				orders.add(dynamo.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records)
 			}
 		}
 	}
-	startList(ctx, &lists, p.loaders.CustomerOrders, p.orders)
+	startList(ctx, p, &lists, &p.loaders.CustomerOrders, plan.orders)
 	startOrders(ctx, p, &orders, p.loaders.CustomerOrder.Plan, func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
 // customerRecords plans what can only be read of customers when their records are there.
-func (p *plan) customerRecords(ctx context.Context, targets []target[*commerce.Customer]) {
+func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Customer]) {
 	var to refs
 	var uncounted []*commerce.Customer
 	path := ""
@@ -113,48 +114,43 @@ func (p *plan) customerRecords(ctx context.Context, targets []target[*commerce.C
 	}
 	p.refs(ctx, &to)
 	if len(uncounted) > 0 {
-		p.loaders.PlanOrderCounts(dynamo.SpanOf(ctx).At(ctx, path), uncounted)
+		p.loaders.PlanOrderCounts(dynamo.SpanOf(ctx).At(ctx, path), p.level, uncounted)
 	}
 }
 
 // orders plans what follows from a list of orders.
-func (p *plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
+func (p plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
 	p.orderRecords(ctx, targets)
-	p.orderIDs(ctx, ids(targets, func(o *commerce.Order) commerce.OrderID { return o.ID }))
+	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// orderIDs plans what can be read of orders by their ids.
-func (p *plan) orderIDs(ctx context.Context, targets []target[commerce.OrderID]) {
+// planOrderIDs plans what can be read of orders by their ids.
+func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id func(T) commerce.OrderID) {
 	var timelines wanted[loaders.Listed[commerce.OrderID]]
-	for id, f := range fields(targets) {
-		if f.Name == "timeline" && !p.loaders.TimelineAtHand(ctx, id) {
-			addList(&timelines, f, p.resolver.timeline(id, f.paging()))
+	for of, f := range fields(targets) {
+		if f.Name == "timeline" && !p.loaders.TimelineAtHand(id(of)) {
+			addList(p, &timelines, f, p.resolver.timeline(id(of), p.paging(f)))
 		}
 	}
-	start(ctx, &timelines, p.loaders.TimelinePage.Plan, nil)
+	start(ctx, p, &timelines, p.loaders.TimelinePage.Plan, nil)
 }
 
 // wholeOrders plans what follows from orders that came with their timelines, and the timelines of those that are too large to
 // come whole.
-func (p *plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]) {
+func (p plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	p.orderRecords(ctx, targets)
-	var timelines wanted[loaders.Listed[commerce.OrderID]]
-	for order, f := range fields(targets) {
-		if f.Name == "timeline" && !p.loaders.TimelineAtHand(ctx, order.ID) {
-			addList(&timelines, f, p.resolver.timeline(order.ID, f.paging()))
-		}
-	}
-	start(ctx, &timelines, p.loaders.TimelinePage.Plan, nil)
+	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
 // orderRecords plans what can only be read of orders when their records are there.
-func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Order]) {
+func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order]) {
 	var (
 		to     refs
 		pages  wanted[loaders.Listed[commerce.OrderID]]
 		single wanted[dynamo.OrderItemKey]
 		atHand []target[*commerce.LineItem]
 	)
+	to.customers.room = len(targets)
 	for order, f := range fields(targets) {
 		switch f.Name {
 		case "customer":
@@ -162,44 +158,44 @@ func (p *plan) orderRecords(ctx context.Context, targets []target[*commerce.Orde
 		case "accountRep":
 			addRef(&to.employees, f, order.AccountRepID)
 		case "items":
-			atHand = append(atHand, p.itemsOf(ctx, order, f, &pages)...)
+			atHand = append(atHand, p.itemsOf(order, f, &pages)...)
 		case "item":
-			sku, err := commerce.ParseID[commerce.SKU](f.text("productId"))
+			sku, err := commerce.ParseID[commerce.SKU](p.text(f, "productId"))
 			if err != nil {
 				continue
 			}
-			if item, ok := p.loaders.ItemAtHand(ctx, order, sku); !ok {
-				single.add(dynamo.OrderItemKey{Order: order.ID, SKU: sku}, f.path, f.records())
+			if item, ok := p.loaders.ItemAtHand(order, sku); !ok {
+				single.add(dynamo.OrderItemKey{Order: order.ID, SKU: sku}, f.path, f.records)
 			} else if item != nil {
-				atHand = append(atHand, target[*commerce.LineItem]{item, f.records()})
+				atHand = append(atHand, target[*commerce.LineItem]{item, f.records})
 			}
 		case "itemCount":
 			if order.ItemCount == nil {
-				p.countItems(ctx, order, f, &pages)
+				p.countItems(order, f, &pages)
 			}
 		}
 	}
 	p.primeOrders(ctx, targets)
-	startList(ctx, &pages, p.loaders.OrderItemsPage, p.items)
-	start(ctx, &single, p.loaders.OrderItem.Plan, nil)
+	startList(ctx, p, &pages, &p.loaders.OrderItemsPage, plan.items)
+	start(ctx, p, &single, p.loaders.OrderItem.Plan, nil)
 	itemRefs(single.targets(), &to)
 	itemRefs(itemKeys(atHand), &to)
 	p.refs(ctx, &to)
 }
 
 // countItems adds all items of an order that keeps no count of them, unless they are at hand.
-func (p *plan) countItems(ctx context.Context, o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) {
+func (p plan) countItems(o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) {
 	all := loaders.AllItems(o.ID)
-	if _, ok := p.loaders.ItemsAtHand(ctx, o, all.Page); !ok {
+	if _, ok := p.loaders.ItemsAtHand(o, all.Page); !ok {
 		pages.add(all, f.path, nil)
 	}
 }
 
 // primeOrders lets items find the orders that they were reached through, where the query goes back to them.
-func (p *plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]) {
+func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	var back []*commerce.Order
 	for order, f := range fields(targets) {
-		if (f.Name == "items" || f.Name == "item") && selects(f.records(), "order") {
+		if (f.Name == "items" || f.Name == "item") && selects(f.records, "order") {
 			back = append(back, order)
 		}
 	}
@@ -207,36 +203,32 @@ func (p *plan) primeOrders(ctx context.Context, targets []target[*commerce.Order
 }
 
 // itemsOf gives the items of an order that are at hand, or adds the page of them that has to be read.
-func (p *plan) itemsOf(ctx context.Context, o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
-	asked := p.resolver.orderItems(o.ID, f.paging())
-	if asked.err != nil || f.refused.Load() {
+func (p plan) itemsOf(o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
+	if o.EmbedsItems && !slices.ContainsFunc(f.records, (*selection).readsMore) {
 		return nil
 	}
-	more := false
-	for _, s := range f.records() {
-		more = more || s.readsMore()
-	}
-	if o.EmbedsItems && !more {
+	asked := p.resolver.orderItems(o.ID, p.paging(f))
+	if asked.err != nil || p.refused(f) {
 		return nil
 	}
-	slice, ok := p.loaders.ItemsAtHand(ctx, o, asked.key.Page)
+	slice, ok := p.loaders.ItemsAtHand(o, asked.key.Page)
 	if !ok {
 		key := asked.key
 		if o.ItemCount == nil && f.counted {
 			key = loaders.AllItems(o.ID) // one Query serves the count and the page
 		}
-		pages.add(key, f.path, f.records())
+		pages.add(key, f.path, f.records)
 		return nil
 	}
 	targets := make([]target[*commerce.LineItem], len(slice.Items))
 	for i, item := range slice.Items {
-		targets[i] = target[*commerce.LineItem]{item, f.records()}
+		targets[i] = target[*commerce.LineItem]{item, f.records}
 	}
 	return targets
 }
 
 // items plans what follows from items of orders.
-func (p *plan) items(ctx context.Context, targets []target[*commerce.LineItem]) {
+func (p plan) items(ctx context.Context, targets []target[*commerce.LineItem]) {
 	var to refs
 	itemRefs(itemKeys(targets), &to)
 	p.refs(ctx, &to)
@@ -261,60 +253,60 @@ func itemRefs(targets []target[dynamo.OrderItemKey], to *refs) {
 }
 
 // products plans what follows from a list of products.
-func (p *plan) products(ctx context.Context, targets []target[*commerce.Product]) {
+func (p plan) products(ctx context.Context, targets []target[*commerce.Product]) {
 	p.inventoryOf(ctx, targets)
 	p.productSKUs(ctx, ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
 // productSKUs plans what can be read of products by their SKUs, but their inventory.
-func (p *plan) productSKUs(ctx context.Context, targets []target[commerce.SKU]) {
+func (p plan) productSKUs(ctx context.Context, targets []target[commerce.SKU]) {
 	var items wanted[loaders.Listed[commerce.SKU]]
 	for sku, f := range fields(targets) {
 		if f.Name == "orderItems" {
-			addList(&items, f, belonging(p.resolver, "Product.orderItems", sku, f.paging()))
+			addList(p, &items, f, belonging(p.resolver, "Product.orderItems", sku, p.paging(f)))
 		}
 	}
-	startList(ctx, &items, p.loaders.ProductOrderItems, p.items)
+	startList(ctx, p, &items, &p.loaders.ProductOrderItems, plan.items)
 }
 
 // inventoryOf plans what follows from products that came with their inventory, as others of the query may have, and the inventory of
 // those that did not, or have too much of it to come whole.
-func (p *plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
+func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
 	var levels []target[*commerce.InventoryLevel]
 	var late wanted[loaders.Listed[commerce.SKU]]
 	for product, f := range fields(targets) {
 		if f.Name != "inventory" {
 			continue
 		}
-		asked := p.resolver.productInventory(product.SKU, f.paging())
-		if asked.err != nil || f.refused.Load() {
+		asked := p.resolver.productInventory(product.SKU, p.paging(f))
+		if asked.err != nil || p.refused(f) {
 			continue
 		}
-		slice, ok := p.loaders.InventoryAtHand(ctx, product.SKU, asked.key.Page)
+		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.key.Page)
 		if !ok {
-			addList(&late, f, asked)
+			addList(p, &late, f, asked)
 		}
 		for _, level := range slice.Items {
-			levels = append(levels, target[*commerce.InventoryLevel]{level, f.records()})
+			levels = append(levels, target[*commerce.InventoryLevel]{level, f.records})
 		}
 	}
 	p.levels(ctx, levels)
-	startList(ctx, &late, p.loaders.InventoryPage, p.levels)
+	startList(ctx, p, &late, &p.loaders.InventoryPage, plan.levels)
 }
 
 // inventoryBySKU plans pages of the inventory of products.
-func (p *plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]) {
+func (p plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]) {
 	var pages wanted[loaders.Listed[commerce.SKU]]
 	for sku, f := range fields(targets) {
 		if f.Name == "inventory" {
-			addList(&pages, f, p.resolver.productInventory(sku, f.paging()))
+			addList(p, &pages, f, p.resolver.productInventory(sku, p.paging(f)))
 		}
 	}
-	startList(ctx, &pages, p.loaders.InventoryPage, p.levels)
+	startList(ctx, p, &pages, &p.loaders.InventoryPage, plan.levels)
 }
 
 // levels plans what follows from inventory levels.
-func (p *plan) levels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
+func (p plan) levels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
 	var to refs
 	levelRefs(ids(targets, func(l *commerce.InventoryLevel) dynamo.InventoryLevelKey {
 		return dynamo.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
@@ -335,28 +327,28 @@ func levelRefs(targets []target[dynamo.InventoryLevelKey], to *refs) {
 }
 
 // employees plans what follows from a list of employees.
-func (p *plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
+func (p plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
 	p.employeeRecords(ctx, targets)
 	p.employeeIDs(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
 }
 
 // employeeIDs plans what can be read of employees by their ids.
-func (p *plan) employeeIDs(ctx context.Context, targets []target[commerce.EmployeeID]) {
+func (p plan) employeeIDs(ctx context.Context, targets []target[commerce.EmployeeID]) {
 	var customers, orders wanted[loaders.Listed[commerce.EmployeeID]]
 	for id, f := range fields(targets) {
 		switch f.Name {
 		case "customers":
-			addList(&customers, f, belonging(p.resolver, "Employee.customers", id, f.paging()))
+			addList(p, &customers, f, belonging(p.resolver, "Employee.customers", id, p.paging(f)))
 		case "orders":
-			addList(&orders, f, belonging(p.resolver, "Employee.orders", id, f.paging()))
+			addList(p, &orders, f, belonging(p.resolver, "Employee.orders", id, p.paging(f)))
 		}
 	}
-	startList(ctx, &customers, p.loaders.EmployeeCustomers, p.customers)
-	startList(ctx, &orders, p.loaders.EmployeeOrders, p.orders)
+	startList(ctx, p, &customers, &p.loaders.EmployeeCustomers, plan.customers)
+	startList(ctx, p, &orders, &p.loaders.EmployeeOrders, plan.orders)
 }
 
 // employeeRecords plans what can only be read of employees when their records are there.
-func (p *plan) employeeRecords(ctx context.Context, targets []target[*commerce.Employee]) {
+func (p plan) employeeRecords(ctx context.Context, targets []target[*commerce.Employee]) {
 	var to refs
 	for employee, f := range fields(targets) {
 		if f.Name == "warehouse" {
@@ -367,21 +359,21 @@ func (p *plan) employeeRecords(ctx context.Context, targets []target[*commerce.E
 }
 
 // warehouses plans what follows from a list of warehouses.
-func (p *plan) warehouses(ctx context.Context, targets []target[*commerce.Warehouse]) {
+func (p plan) warehouses(ctx context.Context, targets []target[*commerce.Warehouse]) {
 	p.warehouseIDs(ctx, ids(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
 }
 
 // warehouseIDs plans what can be read of warehouses by their ids.
-func (p *plan) warehouseIDs(ctx context.Context, targets []target[commerce.WarehouseID]) {
+func (p plan) warehouseIDs(ctx context.Context, targets []target[commerce.WarehouseID]) {
 	var staff, stock wanted[loaders.Listed[commerce.WarehouseID]]
 	for id, f := range fields(targets) {
 		switch f.Name {
 		case "employees":
-			addList(&staff, f, belonging(p.resolver, "Warehouse.employees", id, f.paging()))
+			addList(p, &staff, f, belonging(p.resolver, "Warehouse.employees", id, p.paging(f)))
 		case "inventory":
-			addList(&stock, f, belonging(p.resolver, "Warehouse.inventory", id, f.paging()))
+			addList(p, &stock, f, belonging(p.resolver, "Warehouse.inventory", id, p.paging(f)))
 		}
 	}
-	startList(ctx, &staff, p.loaders.WarehouseEmployees, p.employees)
-	startList(ctx, &stock, p.loaders.WarehouseInventory, p.levels)
+	startList(ctx, p, &staff, &p.loaders.WarehouseEmployees, plan.employees)
+	startList(ctx, p, &stock, &p.loaders.WarehouseInventory, plan.levels)
 }

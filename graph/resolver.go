@@ -3,7 +3,7 @@
 // (bound.go). It knows neither HTTP nor an AWS SDK.
 //
 // A request runs so: Executor (executor.go) lets it through when its document is within limits and valid, its variables are of their
-// types, whoever makes it may use what it selects (access.go), and its cost is not too high, neither at all nor for them now (rate.go); scope gives it loaders and a plan (plan.go) that starts every read whose keys are known;
+// types, whoever makes it may use what it selects (access.go), and its cost is not too high, neither at all nor for them now (rate.go); scope gives it loaders and a plan (plan.go) that reads what the operation needs, side by side whatever is known at the same time;
 // a walker (walk.go) goes through what is selected, or gqlgen's code does;
 // resolvers, each one expression, pick up what was planned; errors.go decides what a client sees of an error. A subscription passes the same
 // gates once, and is then executed for each change that it is told of (subscription.go).
@@ -132,7 +132,6 @@ func (s scope) response(ctx context.Context, next graphql.ResponseHandler) *grap
 	ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, ""), loadersKey{}, l)
 	response := next(ctx)
 	if trace != nil {
-		l.Wait()
 		if response.Extensions == nil {
 			response.Extensions = map[string]any{}
 		}
@@ -160,7 +159,7 @@ func (s scope) rootField(ctx context.Context, next graphql.RootResolver) graphql
 	return next(context.WithValue(ctx, loadersKey{}, s.loaders(ctx, s.resolver.store.Consistent())))
 }
 
-// plan starts what the operation will read. A panic here costs requests, not the answer.
+// plan reads what the operation will need, and returns when that is there. A panic here costs requests, not the answer.
 func (s scope) plan(ctx context.Context, l *loaders.Loaders) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -168,13 +167,17 @@ func (s scope) plan(ctx context.Context, l *loaders.Loaders) {
 		}
 	}()
 	operation := graphql.GetOperationContext(ctx)
-	p := &plan{resolver: s.resolver, loaders: l, operation: operation, generated: &executionContext{}}
-	switch operation.Operation.Operation {
-	case ast.Query:
-		p.query(ctx, p.selection("Query", operation.Operation.SelectionSet, ""))
-	case ast.Subscription:
-		if change := eventOf(ctx); change != nil {
-			p.event(ctx, p.selection("Subscription", operation.Operation.SelectionSet, ""), change)
-		}
+	change := eventOf(ctx)
+	if operation.Operation.Operation != ast.Query && change == nil {
+		return
 	}
+	seen := outlookOf(ctx, operation)
+	l.Plan(func(first *loaders.Level) {
+		p := newPlan(ctx, s.resolver, l, seen, operation.Variables, first)
+		if change != nil {
+			p.event(ctx, seen.root, change)
+			return
+		}
+		p.query(ctx, seen.root)
+	})
 }

@@ -24,7 +24,7 @@ func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Custome
 }
 
 func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
-	return connection(ctx, of(ctx).CustomerOrders, r.customerOrders(obj.ID, placed, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).CustomerOrders, r.customerOrders(obj.ID, placed, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id string) (*commerce.Order, error) {
@@ -40,11 +40,11 @@ func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee
 }
 
 func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
-	return connection(ctx, of(ctx).EmployeeCustomers, belonging(r.Resolver, "Employee.customers", obj.ID, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).EmployeeCustomers, belonging(r.Resolver, "Employee.customers", obj.ID, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
-	return connection(ctx, of(ctx).EmployeeOrders, belonging(r.Resolver, "Employee.orders", obj.ID, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).EmployeeOrders, belonging(r.Resolver, "Employee.orders", obj.ID, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *inventoryLevelResolver) Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error) {
@@ -104,7 +104,7 @@ func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, 
 }
 
 func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
-	return connection(ctx, of(ctx).ProductOrderItems, belonging(r.Resolver, "Product.orderItems", obj.SKU, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).ProductOrderItems, belonging(r.Resolver, "Product.orderItems", obj.SKU, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Customer, error) {
@@ -116,7 +116,7 @@ func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*com
 }
 
 func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
-	return connection(ctx, of(ctx).Customers, r.whole("Query.customers", askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).Customers, r.whole("Query.customers", askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, error) {
@@ -128,11 +128,11 @@ func (r *queryResolver) OrderItem(ctx context.Context, orderID string, productID
 }
 
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
-	return connection(ctx, of(ctx).Orders, r.orders(statuses, placed, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).Orders, r.orders(statuses, placed, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
-	return connection(ctx, of(ctx).OrdersByStatus, r.ordersByStatus(status, placed, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).OrdersByStatus, r.ordersByStatus(status, placed, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
@@ -140,7 +140,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 }
 
 func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Product], error) {
-	return connection(ctx, of(ctx).Products, r.searched("Query.products", "category", category, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).Products, r.searched("Query.products", "category", category, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
@@ -152,15 +152,15 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 }
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
-	return connection(ctx, of(ctx).Employees, r.employees(hired, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).Employees, r.employees(hired, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
-	return connection(ctx, of(ctx).EmployeesByName, r.searched("Query.employeesByName", "name", name, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).EmployeesByName, r.searched("Query.employeesByName", "name", name, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
-	return connection(ctx, of(ctx).EmployeesByJobTitle, r.searched("Query.employeesByJobTitle", "jobTitle", jobTitle, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).EmployeesByJobTitle, r.searched("Query.employeesByJobTitle", "jobTitle", jobTitle, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
@@ -168,15 +168,15 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 }
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error) {
-	return connection(ctx, of(ctx).Warehouses, r.whole("Query.warehouses", askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).Warehouses, r.whole("Query.warehouses", askedPage(ctx, first, after, last, before)))
 }
 
 func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
-	return connection(ctx, of(ctx).WarehouseEmployees, belonging(r.Resolver, "Warehouse.employees", obj.ID, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).WarehouseEmployees, belonging(r.Resolver, "Warehouse.employees", obj.ID, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error) {
-	return connection(ctx, of(ctx).WarehouseInventory, belonging(r.Resolver, "Warehouse.inventory", obj.ID, askedPage(ctx, first, after, last, before)))
+	return connection(ctx, &of(ctx).WarehouseInventory, belonging(r.Resolver, "Warehouse.inventory", obj.ID, askedPage(ctx, first, after, last, before)))
 }
 
 func (r *Resolver) Address() AddressResolver { return &addressResolver{r} }

@@ -1,104 +1,229 @@
 package graph
 
 import (
+	"context"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// selection is what a query selects of one type at one place. Its fields are collected once, however many records it
-// applies to.
-type selection struct {
-	plan *plan
-	typ  string
-	set  ast.SelectionSet
-	path string
-
-	once   sync.Once
-	fields []*selected
+// outlook is what plans see of an operation: those of its fields that may need a request once the record is there that has them. The rest is
+// left out. Requests share it, and nothing writes to it.
+type outlook struct {
+	operation *ast.OperationDefinition
+	root      *selection
+	// fields is how many there are; varying are those whose arguments hold variables.
+	fields  int
+	varying []*selected
 }
+
+// selection is what a query selects of one type at one place, however many records it applies to.
+type selection struct{ fields []*selected }
 
 // selected is one field of a selection.
 type selected struct {
-	graphql.CollectedField
-	plan *plan
+	*ast.Field
 	path string
 	// counted tells that "itemCount" is selected beside it.
 	counted bool
-
-	argumentsOnce sync.Once
-	arguments     map[string]any
-	// refused tells that an argument cannot be read.
-	refused atomic.Bool
-
-	subOnce sync.Once
-	sub     []*selection
-}
-
-func (p *plan) selection(typ string, set ast.SelectionSet, path string) *selection {
-	return &selection{plan: p, typ: typ, set: set, path: path}
-}
-
-// each gives every field of the selection, after @skip and @include.
-func (s *selection) each() []*selected {
-	s.once.Do(func() {
-		// A fragment on the union of entities applies to each of them; elsewhere validation lets none through.
-		collected := graphql.CollectFields(s.plan.operation, s.set, []string{s.typ, "_Entity"})
-		counted := slices.ContainsFunc(collected, func(f graphql.CollectedField) bool { return f.Name == "itemCount" })
-		for _, f := range collected {
-			path := f.Alias
-			if s.path != "" {
-				path = s.path + "." + f.Alias
-			}
-			s.fields = append(s.fields, &selected{CollectedField: f, plan: s.plan, path: path, counted: counted})
-		}
-	})
-	return s.fields
+	// records are the selections of the records that the field gives: its own, or those of a connection's nodes and edges.
+	records []*selection
+	// entities are the selections by type, where the field is _entities.
+	entities map[string][]*selection
+	// beyond tells what a page's field is asked for beyond the page.
+	beyond struct{ next, previous bool }
+	// arguments are those of a page, where they hold no variable; else they stand in the plan, at slot.
+	arguments *pageArguments
+	slot      int
 }
 
 // readsMore tells whether the selection has fields that may need a request of their own once the record is there.
-func (s *selection) readsMore() bool {
-	for _, f := range s.each() {
-		if f.Name == "orderCount" || f.Name == "itemCount" {
-			return true
+func (s *selection) readsMore() bool { return len(s.fields) > 0 }
+
+// outlooks keeps the outlook of a document's operation, unless it depends on variables or is large: there may be as many documents as
+// clients like, and each is reckoned by its text.
+type outlooks struct {
+	kept atomic.Pointer[outlook]
+	// passing tells that it is not to be kept.
+	passing atomic.Bool
+}
+
+// keptFields is how many fields the outlook of a document has at most that is kept with it. They take some 250 bytes each.
+const keptFields = 40
+
+type outlooksKey struct{}
+
+// withOutlooks returns the context of an operation whose document keeps its outlook.
+func withOutlooks(ctx context.Context, o *outlooks) context.Context {
+	return context.WithValue(ctx, outlooksKey{}, o)
+}
+
+// outlookOf returns the outlook of an operation: the one that its document keeps, or a new one.
+func outlookOf(ctx context.Context, operation *graphql.OperationContext) *outlook {
+	keeps, _ := ctx.Value(outlooksKey{}).(*outlooks)
+	if keeps != nil {
+		if kept := keeps.kept.Load(); kept != nil && kept.operation == operation.Operation {
+			return kept
 		}
-		if len(f.Selections) > 0 && !valueTypes[f.Definition.Type.Name()] {
+	}
+	seen := newOutlook(ctx, operation)
+	switch {
+	case keeps == nil || keeps.passing.Load():
+	case seen.fields > keptFields || dependsOnVariables(operation.Doc):
+		keeps.passing.Store(true)
+	default:
+		keeps.kept.Store(seen)
+	}
+	return seen
+}
+
+// dependsOnVariables tells whether variables decide what a document selects.
+func dependsOnVariables(document *ast.QueryDocument) bool {
+	for _, operation := range document.Operations {
+		if setDependsOnVariables(operation.SelectionSet) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(document.Fragments, func(f *ast.FragmentDefinition) bool { return setDependsOnVariables(f.SelectionSet) })
+}
+
+func setDependsOnVariables(set ast.SelectionSet) bool {
+	return slices.ContainsFunc(set, func(s ast.Selection) bool {
+		switch s := s.(type) {
+		case *ast.Field:
+			return variesBy(s.Directives) || setDependsOnVariables(s.SelectionSet)
+		case *ast.InlineFragment:
+			return variesBy(s.Directives) || setDependsOnVariables(s.SelectionSet)
+		case *ast.FragmentSpread:
+			return variesBy(s.Directives)
+		default:
+			return true
+		}
+	})
+}
+
+func variesBy(directives ast.DirectiveList) bool {
+	return slices.ContainsFunc(directives, func(d *ast.Directive) bool { return variable(d.Arguments) })
+}
+
+// variable tells whether arguments hold variables.
+func variable(arguments ast.ArgumentList) bool {
+	return slices.ContainsFunc(arguments, func(a *ast.Argument) bool { return variableValue(a.Value) })
+}
+
+func variableValue(v *ast.Value) bool {
+	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return variableValue(c.Value) })
+}
+
+// watching makes an outlook.
+type watching struct {
+	ctx       context.Context
+	operation *graphql.OperationContext
+	out       *outlook
+}
+
+func newOutlook(ctx context.Context, operation *graphql.OperationContext) *outlook {
+	w := watching{ctx: ctx, operation: operation, out: &outlook{operation: operation.Operation}}
+	w.out.root = w.selection(rootType(operation.Operation.Operation), operation.Operation.SelectionSet, "")
+	return w.out
+}
+
+// selection is what a selection set selects of a type, after @skip and @include.
+func (w watching) selection(typ string, set ast.SelectionSet, path string) *selection {
+	collected := w.collect(typ, set)
+	counted := slices.ContainsFunc(collected, func(f graphql.CollectedField) bool { return f.Name == "itemCount" })
+	s := &selection{}
+	for _, f := range collected {
+		if mayRead(f) {
+			s.fields = append(s.fields, w.field(f, below(path, f.Alias), counted))
+		}
+	}
+	return s
+}
+
+// collect gives the fields of a selection set that apply to a type. A fragment on the union of entities applies to each of them; elsewhere
+// validation lets none through.
+func (w watching) collect(typ string, set ast.SelectionSet) []graphql.CollectedField {
+	return graphql.CollectFields(w.operation, set, []string{typ, "_Entity"})
+}
+
+func below(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// mayRead tells whether a field may need a request of its own once the record is there that has it.
+func mayRead(f graphql.CollectedField) bool {
+	switch {
+	case f.Name == "orderCount" || f.Name == "itemCount" || f.Name == entitiesField:
+		return true
+	case strings.HasPrefix(f.Name, "_"): // about the schema
+		return false
+	default:
+		return len(f.Selections) > 0 && !valueTypes[f.Definition.Type.Name()]
+	}
 }
 
 // valueTypes are object types that are part of the record that has them.
 var valueTypes = map[string]bool{"Money": true, "Address": true}
 
-// records are the selections of the records that a field gives: its own, or those of a connection's nodes and edges.
-func (f *selected) records() []*selection {
-	f.subOnce.Do(func() {
-		typ := f.Definition.Type.Name()
-		own := f.plan.selection(typ, f.Selections, f.path)
-		if !isPage(f.Field) {
-			f.sub = []*selection{own}
-			return
+func (w watching) field(f graphql.CollectedField, path string, counted bool) *selected {
+	s := &selected{Field: f.Field, path: path, counted: counted}
+	w.out.fields++
+	switch {
+	case f.Name == entitiesField:
+		s.entities = map[string][]*selection{}
+		for _, typ := range []string{"Customer", "Order", "Product", "Employee", "Warehouse"} {
+			s.entities[typ] = []*selection{w.selection(typ, f.Selections, path)}
 		}
-		for _, part := range own.each() {
-			switch part.Name {
-			case "nodes":
-				f.sub = append(f.sub, part.records()...)
-			case "edges":
-				edges := f.plan.selection(part.Definition.Type.Name(), part.Selections, part.path)
-				for _, edge := range edges.each() {
-					if edge.Name == "node" {
-						f.sub = append(f.sub, edge.records()...)
-					}
+	case isPage(f.Field):
+		s.records = w.page(f, path)
+		s.beyond.next, s.beyond.previous = asksBeyond(w.operation, f)
+		if variable(f.Arguments) {
+			s.slot = len(w.out.varying)
+			w.out.varying = append(w.out.varying, s)
+		} else {
+			s.arguments = s.read(w.ctx, w.operation.Variables)
+		}
+	case len(f.Selections) > 0:
+		s.records = []*selection{w.selection(f.Definition.Type.Name(), f.Selections, path)}
+	}
+	return s
+}
+
+// page gives the selections of a connection's nodes and edges.
+func (w watching) page(f graphql.CollectedField, path string) []*selection {
+	var records []*selection
+	for _, part := range w.collect(f.Definition.Type.Name(), f.Selections) {
+		switch at := below(path, part.Alias); part.Name {
+		case "nodes":
+			records = append(records, w.selection(part.Definition.Type.Name(), part.Selections, at))
+		case "edges":
+			for _, edge := range w.collect(part.Definition.Type.Name(), part.Selections) {
+				if edge.Name == "node" {
+					records = append(records, w.selection(edge.Definition.Type.Name(), edge.Selections, below(at, edge.Alias)))
 				}
 			}
 		}
-	})
-	return f.sub
+	}
+	return records
+}
+
+// selects tells whether one of the selections has a field that may read.
+func selects(selections []*selection, name string) bool {
+	for _, s := range selections {
+		for _, f := range s.fields {
+			if f.Name == name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // asksBeyond tells whether a connection's pageInfo is asked for what lies behind and before the page.

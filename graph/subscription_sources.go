@@ -115,20 +115,20 @@ func updateID(change *dynamo.OrderChange) *string {
 }
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
-func (p *plan) event(ctx context.Context, root *selection, change *dynamo.OrderChange) {
+func (p plan) event(ctx context.Context, root *selection, change *dynamo.OrderChange) {
 	var read, whole wanted[commerce.OrderID]
 	var came []target[*commerce.Order]
-	for _, f := range root.each() {
-		for _, update := range f.records() {
-			for _, part := range update.each() {
+	for _, f := range root.fields {
+		for _, update := range f.records {
+			for _, part := range update.fields {
 				switch {
 				case part.Name != "order":
 				case change.Order != nil:
-					came = append(came, target[*commerce.Order]{change.Order, part.records()})
-				case selects(part.records(), "timeline"):
-					whole.add(change.OrderID, part.path, part.records())
+					came = append(came, target[*commerce.Order]{change.Order, part.records})
+				case selects(part.records, "timeline"):
+					whole.add(change.OrderID, part.path, part.records)
 				default:
-					read.add(change.OrderID, part.path, part.records())
+					read.add(change.OrderID, part.path, part.records)
 				}
 			}
 		}
@@ -136,7 +136,7 @@ func (p *plan) event(ctx context.Context, root *selection, change *dynamo.OrderC
 	if change.Order != nil {
 		p.loaders.PrimeOrders(ctx, []*commerce.Order{change.Order})
 	}
-	start(ctx, &whole, p.loaders.PlanWholeOrders, p.wholeOrders)
+	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeOrders)
 	p.orderRefs(ctx, &read)
 	p.orders(ctx, came)
 }

@@ -12,7 +12,7 @@ import (
 //
 // Errors: commerce.ErrNotFound, and those of dynamo.Store.OrdersByID.
 func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
-	if !l.wholeOrder.planned(id) {
+	if !l.wholeOrder.knows(id) {
 		return l.order.Load(ctx, id)
 	}
 	whole, err := l.wholeOrder.Load(ctx, id)
@@ -22,33 +22,46 @@ func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Ord
 	return whole.Order, nil
 }
 
-// PlanOrders starts to read orders in one BatchGetItem, but those that are planned whole. then runs as in Loader.Plan.
-func (l *Loaders) PlanOrders(ctx context.Context, ids []commerce.OrderID, then func(context.Context, []Found[commerce.OrderID, *commerce.Order])) {
-	l.order.Plan(ctx, slices.DeleteFunc(slices.Clone(ids), l.WholeOrderPlanned), then)
+// PlanOrders plans orders, together, but those that are planned whole. then runs as in Loader.Plan.
+func (l *Loaders) PlanOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
+	l.order.Plan(ctx, at, without(ids, &l.wholeOrder), then)
+}
+
+// without are the keys that a loader does not know.
+func without[K comparable, V any](keys []K, l *Loader[K, V]) []K {
+	if !slices.ContainsFunc(keys, l.knows) {
+		return keys
+	}
+	return slices.DeleteFunc(slices.Clone(keys), l.knows)
 }
 
 // PrimeOrders gives orders that came with a list to whoever asks for them by id.
 func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
-	for _, o := range all {
-		l.order.Prime(ctx, o.ID, o)
-	}
-}
-
-// PlanWholeOrders starts to read orders with their items and timelines, one Query each. Order, OrderItems, Item and
-// Timeline take from them. then runs as in Loader.Plan, with the orders that were found. For those who see the own orders only it is
-// PlanOrders: whose an order is is known only when it is there, so nothing can come with it.
-func (l *Loaders) PlanWholeOrders(ctx context.Context, ids []commerce.OrderID, then func(context.Context, []Found[commerce.OrderID, *commerce.Order])) {
-	if l.OwnOrders() {
-		l.PlanOrders(ctx, ids, then)
+	if len(all) == 0 {
 		return
 	}
-	l.wholeOrder.Plan(ctx, ids, func(ctx context.Context, found []Found[commerce.OrderID, *dynamo.WholeOrder]) {
+	keys, values := make([]commerce.OrderID, len(all)), make([]dynamo.Result[*commerce.Order], len(all))
+	for i, o := range all {
+		keys[i], values[i].Value = o.ID, o
+	}
+	l.order.prime(ctx, keys, values)
+}
+
+// PlanWholeOrders plans orders with their items and timelines, one Query each. Order, OrderItems, Item and
+// Timeline take from them. then runs as in Loader.Plan, with the orders that were found. For those who see the own orders only it is
+// PlanOrders: whose an order is is known only when it is there, so nothing can come with it.
+func (l *Loaders) PlanWholeOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
+	if l.OwnOrders() {
+		l.PlanOrders(ctx, at, ids, then)
+		return
+	}
+	l.wholeOrder.Plan(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *dynamo.WholeOrder]) {
 		all := make([]Found[commerce.OrderID, *commerce.Order], len(found))
 		for i, whole := range found {
 			all[i] = Found[commerce.OrderID, *commerce.Order]{whole.Key, whole.Value.Order}
 		}
 		if then != nil {
-			then(ctx, all)
+			then(ctx, next, all)
 		}
 	})
 }
@@ -57,7 +70,7 @@ func (l *Loaders) PlanWholeOrders(ctx context.Context, ids []commerce.OrderID, t
 //
 // Errors: commerce.ErrNotFound, and those of dynamo.Store.ProductsBySKU.
 func (l *Loaders) Product(ctx context.Context, sku commerce.SKU) (*commerce.Product, error) {
-	if !l.wholeProduct.planned(sku) {
+	if !l.wholeProduct.knows(sku) {
 		return l.product.Load(ctx, sku)
 	}
 	whole, err := l.wholeProduct.Load(ctx, sku)
@@ -67,48 +80,42 @@ func (l *Loaders) Product(ctx context.Context, sku commerce.SKU) (*commerce.Prod
 	return whole.Product, nil
 }
 
-// PlanProducts starts to read products in one BatchGetItem, but those that are planned whole. then runs as in Loader.Plan.
-func (l *Loaders) PlanProducts(ctx context.Context, skus []commerce.SKU, then func(context.Context, []Found[commerce.SKU, *commerce.Product])) {
-	l.product.Plan(ctx, slices.DeleteFunc(slices.Clone(skus), l.WholeProductPlanned), then)
+// PlanProducts plans products, together, but those that are planned whole. then runs as in Loader.Plan.
+func (l *Loaders) PlanProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
+	l.product.Plan(ctx, at, without(skus, &l.wholeProduct), then)
 }
 
-// PlanWholeProducts starts to read products with their inventory, one Query each. Product and ProductInventory take
+// PlanWholeProducts plans products with their inventory, one Query each. Product and ProductInventory take
 // from them. then runs as in Loader.Plan, with the products that were found.
-func (l *Loaders) PlanWholeProducts(ctx context.Context, skus []commerce.SKU, then func(context.Context, []Found[commerce.SKU, *commerce.Product])) {
-	l.wholeProduct.Plan(ctx, skus, func(ctx context.Context, found []Found[commerce.SKU, *dynamo.WholeProduct]) {
+func (l *Loaders) PlanWholeProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
+	l.wholeProduct.Plan(ctx, at, skus, func(ctx context.Context, next *Level, found []Found[commerce.SKU, *dynamo.WholeProduct]) {
 		all := make([]Found[commerce.SKU, *commerce.Product], len(found))
 		for i, whole := range found {
 			all[i] = Found[commerce.SKU, *commerce.Product]{whole.Key, whole.Value.Product}
 		}
 		if then != nil {
-			then(ctx, all)
+			then(ctx, next, all)
 		}
 	})
 }
 
-// WholeOrderPlanned tells whether an order is being read with its items and timeline, or was.
-func (l *Loaders) WholeOrderPlanned(id commerce.OrderID) bool { return l.wholeOrder.planned(id) }
+// WholeOrderPlanned tells whether an order is planned with its items and timeline, or was read so.
+func (l *Loaders) WholeOrderPlanned(id commerce.OrderID) bool { return l.wholeOrder.knows(id) }
 
-// WholeProductPlanned tells whether a product is being read with its inventory, or was.
-func (l *Loaders) WholeProductPlanned(sku commerce.SKU) bool { return l.wholeProduct.planned(sku) }
+// WholeProductPlanned tells whether a product is planned with its inventory, or was read so.
+func (l *Loaders) WholeProductPlanned(sku commerce.SKU) bool { return l.wholeProduct.knows(sku) }
 
 // whole is the order's item collection where it was planned and is complete, else nil.
-func (l *Loaders) whole(ctx context.Context, id commerce.OrderID) *dynamo.WholeOrder {
-	if !l.wholeOrder.planned(id) {
-		return nil
-	}
-	if whole, err := l.wholeOrder.wait(ctx, id); err == nil && whole.Complete {
+func (l *Loaders) whole(id commerce.OrderID) *dynamo.WholeOrder {
+	if whole, ok := l.wholeOrder.find(id); ok && whole.Complete {
 		return whole
 	}
 	return nil
 }
 
 // wholeOf is the product's item collection where it was planned and is complete, else nil.
-func (l *Loaders) wholeOf(ctx context.Context, sku commerce.SKU) *dynamo.WholeProduct {
-	if !l.wholeProduct.planned(sku) {
-		return nil
-	}
-	if whole, err := l.wholeProduct.wait(ctx, sku); err == nil && whole.Complete {
+func (l *Loaders) wholeOf(sku commerce.SKU) *dynamo.WholeProduct {
+	if whole, ok := l.wholeProduct.find(sku); ok && whole.Complete {
 		return whole
 	}
 	return nil
@@ -122,15 +129,11 @@ func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseI
 
 // ItemsAtHand returns a page of an order's items where no request is needed for it: they stand on the order, or came
 // with it.
-func (l *Loaders) ItemsAtHand(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], bool) {
+func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
-		all := make([]*commerce.LineItem, len(o.Items))
-		for i := range o.Items {
-			all[i] = &o.Items[i]
-		}
-		return dynamo.PageOf(all, bySKU, page), true
+		return dynamo.PageOfValues(o.Items, bySKU, page), true
 	}
-	if whole := l.whole(ctx, o.ID); whole != nil {
+	if whole := l.whole(o.ID); whole != nil {
 		return dynamo.PageOf(whole.Items, bySKU, page), true
 	}
 	return dynamo.Slice[*commerce.LineItem]{}, false
@@ -156,10 +159,10 @@ func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error)
 //
 // Errors: those of dynamo.Store.OrderItems.
 func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
-	if slice, ok := l.ItemsAtHand(ctx, o, page); ok {
+	if slice, ok := l.ItemsAtHand(o, page); ok {
 		return slice, nil
 	}
-	if all := AllItems(o.ID); l.OrderItemsPage.known(all) {
+	if all := AllItems(o.ID); l.OrderItemsPage.knows(all) {
 		// They are read for the sake of their count.
 		if slice, err := l.OrderItemsPage.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOf(slice.Items, bySKU, page), nil
@@ -172,7 +175,7 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 //
 // Errors: commerce.ErrNotFound where the order has no such item, and those of dynamo.Store.OrderItemsByID.
 func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
-	if item, ok := l.ItemAtHand(ctx, o, sku); ok {
+	if item, ok := l.ItemAtHand(o, sku); ok {
 		if item == nil {
 			return nil, commerce.ErrNotFound
 		}
@@ -182,7 +185,7 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 }
 
 // ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where there is none.
-func (l *Loaders) ItemAtHand(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
+func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
 			if o.Items[i].SKU == sku {
@@ -191,7 +194,7 @@ func (l *Loaders) ItemAtHand(ctx context.Context, o *commerce.Order, sku commerc
 		}
 		return nil, true
 	}
-	if whole := l.whole(ctx, o.ID); whole != nil {
+	if whole := l.whole(o.ID); whole != nil {
 		for _, item := range whole.Items {
 			if item.SKU == sku {
 				return item, true
@@ -206,30 +209,30 @@ func (l *Loaders) ItemAtHand(ctx context.Context, o *commerce.Order, sku commerc
 //
 // Errors: those of dynamo.Store.Timeline.
 func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
-	if whole := l.whole(ctx, id); whole != nil {
+	if whole := l.whole(id); whole != nil {
 		return dynamo.PageOf(whole.Events, byEvent, page), nil
 	}
 	return l.TimelinePage.Load(ctx, Listed[commerce.OrderID]{Of: id, Page: page})
 }
 
 // TimelineAtHand tells whether the order's timeline came with it.
-func (l *Loaders) TimelineAtHand(ctx context.Context, id commerce.OrderID) bool {
-	return l.whole(ctx, id) != nil
+func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool {
+	return l.whole(id) != nil
 }
 
 // ProductInventory returns a page of a product's stock.
 //
 // Errors: those of dynamo.Store.ProductInventory.
 func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
-	if slice, ok := l.InventoryAtHand(ctx, sku, page); ok {
+	if slice, ok := l.InventoryAtHand(sku, page); ok {
 		return slice, nil
 	}
 	return l.InventoryPage.Load(ctx, Listed[commerce.SKU]{Of: sku, Page: page})
 }
 
 // InventoryAtHand returns a page of a product's stock where it came with the product.
-func (l *Loaders) InventoryAtHand(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], bool) {
-	whole := l.wholeOf(ctx, sku)
+func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], bool) {
+	whole := l.wholeOf(sku)
 	if whole == nil {
 		return dynamo.Slice[*commerce.InventoryLevel]{}, false
 	}
@@ -250,22 +253,22 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 	return l.CountedOrders.Load(ctx, c.ID)
 }
 
-// PlanOrderCounts starts to read the customers whose records at hand do not tell how many orders they have placed, and
+// PlanOrderCounts plans the customers whose records at hand do not tell how many orders they have placed, and
 // then to count the orders of those who keep no count at all.
-func (l *Loaders) PlanOrderCounts(ctx context.Context, of []*commerce.Customer) {
+func (l *Loaders) PlanOrderCounts(ctx context.Context, at *Level, of []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range of {
 		if c.OrderCount == nil {
 			unknown = append(unknown, c.ID)
 		}
 	}
-	l.Customer.Plan(ctx, unknown, func(ctx context.Context, own []Found[commerce.CustomerID, *commerce.Customer]) {
+	l.Customer.Plan(ctx, at, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
 		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil
 		}
 		// A REP edge may stand where the customer's record is gone, or unreadable.
 		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
-		l.CountedOrders.Plan(ctx, uncounted, nil)
+		l.CountedOrders.Plan(ctx, next, uncounted, nil)
 	})
 }

@@ -2,6 +2,8 @@ package loaders
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -13,24 +15,32 @@ import (
 // window is how long a look-up that nobody planned waits for others to share a request with.
 const window = 250 * time.Microsecond
 
-// longestWait ends a batch that nothing else has ended. It is far longer than giving a plan's keys to a batch takes, so that
-// no plan is torn into two requests.
+// longestWait ends a batch that nothing else has ended.
 const longestWait = time.Second
 
-// Loader reads values by key for one GraphQL request: each key once, together where DynamoDB can.
+// Loader reads values by key for one GraphQL request: each key once, together where DynamoDB can. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
-	batch *dataloader.Loader[K, loaded[V]]
-	// alone tells that keys cannot share a request, so that waiting for more of them gains nothing.
-	alone bool
-	// report is told what a plan's callback panicked with.
-	report func(panicked any)
-	// plans counts the plans under way.
-	plans *sync.WaitGroup
+	all *Loaders
+	// Either of the two reads, the other is nil: many reads keys that can share a request, one reads a key that cannot, so that waiting
+	// for more of them gains nothing.
+	many func(context.Context, *Loaders, []K) ([]dynamo.Result[V], error)
+	one  func(context.Context, *Loaders, K) (V, error)
 
-	// mu keeps a plan's keys together: no batch ends while one adds to it.
-	mu    sync.Mutex
-	asked map[K]bool
-	gates map[K]<-chan struct{}
+	mu sync.Mutex
+	// known has the keys that were planned, primed or asked for.
+	known table[K, place[K, V]]
+	// company gathers the keys that nobody planned; nil as long as there was none.
+	company *dataloader.Loader[K, loaded[V]]
+}
+
+// together makes l a loader of keys that can share a request. read has a result for each key, in their order; an error is the whole batch's.
+func (l *Loader[K, V]) together(all *Loaders, read func(context.Context, *Loaders, []K) ([]dynamo.Result[V], error)) {
+	l.all, l.many = all, read
+}
+
+// apart makes l a loader of what takes a request of its own for each key: several run at once, up to maxQueries.
+func (l *Loader[K, V]) apart(all *Loaders, read func(context.Context, *Loaders, K) (V, error)) {
+	l.all, l.one = all, read
 }
 
 // loaded is a value, the wave of requests after which it was there, and how many waves reading it took.
@@ -44,179 +54,155 @@ type loaded[V any] struct {
 // if the reading had begun then.
 func (v loaded[V]) after(wave int) int { return min(v.wave, wave+v.took) }
 
-// Found is a value that was planned, and the key that it was planned by.
-type Found[K comparable, V any] struct {
-	Key   K
-	Value V
-}
-
-// fetch reads the values of keys, with a result for each in their order. An error is the whole batch's.
-type fetch[K comparable, V any] func(ctx context.Context, keys []K) ([]dynamo.Result[V], error)
-
-// request is what the loaders of one GraphQL request share.
-type request struct {
-	// ctx ends the loaders' requests, not the context of whoever asks first: one caller who goes away does not fail
-	// the others.
-	ctx    context.Context
-	report func(panicked any)
-	plans  *sync.WaitGroup
-}
-
-func newLoader[K comparable, V any](r request, alone bool, read fetch[K, V]) *Loader[K, V] {
-	run := func(first context.Context, keys []K) []*dataloader.Result[loaded[V]] {
-		ctx := dynamo.SpanOf(first).Fork(r.ctx)
-		results, err := read(ctx, keys)
-		wave := dynamo.SpanOf(ctx).Wave()
-		took := wave - dynamo.SpanOf(first).Wave()
-		out := make([]*dataloader.Result[loaded[V]], len(keys))
-		for i := range keys {
-			out[i] = &dataloader.Result[loaded[V]]{Error: err}
-			if err == nil {
-				out[i].Data, out[i].Error = loaded[V]{results[i].Value, wave, took}, results[i].Err
-			}
-		}
-		return out
-	}
-	return &Loader[K, V]{
-		batch:  dataloader.NewBatchedLoader(run, dataloader.WithWait[K, loaded[V]](longestWait)),
-		alone:  alone,
-		report: r.report,
-		plans:  r.plans,
-		asked:  map[K]bool{},
-		gates:  map[K]<-chan struct{}{},
-	}
-}
-
 // Load returns the value of a key: the one that was planned, or one that is read now.
 //
-// Errors: those of the store's method that reads it; the context's, where it has ended, or ends while a plan is waited for.
+// Errors: those of the store's method that reads it; the context's, where it has ended.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
-	var none V
 	if err := ctx.Err(); err != nil {
+		var none V
 		return none, err
 	}
 	l.mu.Lock()
-	gate, asked := l.gates[key], l.asked[key]
-	l.asked[key] = true
+	at, ok := l.known.find(key)
+	if !ok {
+		at = l.ask(ctx, key)
+	}
 	l.mu.Unlock()
-	if gate != nil {
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			return none, ctx.Err()
-		}
-	}
-	thunk := l.batch.Load(ctx, key)
-	switch {
-	case asked:
-	case l.alone:
-		l.flush()
-	default:
-		time.AfterFunc(window, l.flush)
-	}
-	v, err := thunk()
+	v, err := at.get()
 	return v.value, err
 }
 
-// flush sends what was asked for.
-func (l *Loader[K, V]) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.batch.Flush()
+// ask begins to read a key that nobody planned. Where others may want to share a request, it waits for them; else whoever gets the value
+// first reads it. l.mu is held.
+func (l *Loader[K, V]) ask(ctx context.Context, key K) place[K, V] {
+	b := &batch[K, V]{loader: l, ctx: ctx}
+	if l.many == nil {
+		b.keys = []K{key}
+	} else {
+		if l.company == nil {
+			l.company = dataloader.NewBatchedLoader(l.gathered, dataloader.WithWait[K, loaded[V]](longestWait))
+		}
+		b.asked = l.company.Load(ctx, key)
+		time.AfterFunc(window, l.company.Flush)
+	}
+	at := place[K, V]{batch: b}
+	l.known.add(key, at)
+	return at
 }
 
-// Plan starts to read keys at once, in one batch. When all are there, it calls then with the values that were found,
-// and only then lets Load give them out: what then plans has been planned by the time that anybody asks for it. then may be
-// nil. It runs in a goroutine of its own, in a context that knows which requests the values waited for; where it panics,
-// the values are given out all the same, as planning only saves requests.
-func (l *Loader[K, V]) Plan(ctx context.Context, keys []K, then func(ctx context.Context, found []Found[K, V])) {
-	if len(keys) == 0 {
-		return
+// gathered reads keys that came together by chance, for the first who asked.
+func (l *Loader[K, V]) gathered(first context.Context, keys []K) []*dataloader.Result[loaded[V]] {
+	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
+	out := make([]*dataloader.Result[loaded[V]], len(keys))
+	for i := range keys {
+		v, err := place[K, V]{b, i}.get()
+		out[i] = &dataloader.Result[loaded[V]]{Data: v, Error: err}
 	}
-	var gate chan struct{}
-	if then != nil {
-		gate = make(chan struct{})
-	}
-	thunks := make([]dataloader.Thunk[loaded[V]], len(keys))
-	// A key may have been planned before, with something else to follow: its value waits for both.
-	var earlier []<-chan struct{}
+	return out
+}
+
+// find returns the value of a key that was planned, primed or asked for, when it is read; false where it is unknown or not there.
+func (l *Loader[K, V]) find(key K) (v V, ok bool) {
 	l.mu.Lock()
-	for i, k := range keys {
-		thunks[i] = l.batch.Load(ctx, k)
-		l.asked[k] = true
-		if then != nil {
-			if before := l.gates[k]; before != nil && before != gate {
-				earlier = append(earlier, before)
-			}
-			l.gates[k] = gate
-		}
-	}
-	l.batch.Flush()
+	at, known := l.known.find(key)
 	l.mu.Unlock()
-	if then == nil {
-		if dynamo.SpanOf(ctx) == nil {
-			return
-		}
-		// An explanation waits for all that was begun.
-		then = func(context.Context, []Found[K, V]) {}
+	if !known {
+		return v, false
 	}
-	l.plans.Add(1)
-	go func() {
-		defer l.plans.Done()
-		if gate != nil {
-			defer close(gate)
-		}
-		defer func() {
-			for _, before := range earlier {
-				<-before
-			}
-		}()
-		defer func() {
-			if panicked := recover(); panicked != nil {
-				l.report(panicked)
-			}
-		}()
-		found := make([]Found[K, V], 0, len(keys))
-		span := dynamo.SpanOf(ctx)
-		asked := span.Wave()
-		ctx := span.Fork(ctx)
-		for i, thunk := range thunks {
-			if v, err := thunk(); err == nil {
-				found = append(found, Found[K, V]{keys[i], v.value})
-				dynamo.SpanOf(ctx).Wait(v.after(asked))
-			}
-		}
-		if ctx.Err() == nil {
-			then(ctx, found)
-		}
-	}()
+	got, err := at.get()
+	return got.value, err == nil
 }
 
-// planned tells whether a key was planned with something to follow.
-func (l *Loader[K, V]) planned(key K) bool {
+// knows tells whether a key was planned, primed or asked for.
+func (l *Loader[K, V]) knows(key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.gates[key] != nil
-}
-
-// known tells whether a key was planned or asked for.
-func (l *Loader[K, V]) known(key K) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.asked[key]
-}
-
-// wait returns the value of a key as soon as it was read, also before the plan that it belongs to lets Load give it out. It is
-// for plans, which would wait for themselves otherwise.
-func (l *Loader[K, V]) wait(ctx context.Context, key K) (V, error) {
-	v, err := l.batch.Load(ctx, key)()
-	return v.value, err
+	_, known := l.known.find(key)
+	return known
 }
 
 // Prime gives the loader a value that came along with another, so that nobody reads it again.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
+	l.prime(ctx, []K{key}, []dynamo.Result[V]{{Value: value}})
+}
+
+// prime is Prime for many.
+func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
+	b := &batch[K, V]{results: values, wave: dynamo.SpanOf(ctx).Wave()}
+	b.once.Do(func() {}) // it is read
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked[key] = true
-	l.batch.Prime(ctx, key, loaded[V]{value: value, wave: dynamo.SpanOf(ctx).Wave()})
+	l.known.grow(len(keys))
+	for i, key := range keys {
+		if _, known := l.known.find(key); !known {
+			l.known.add(key, place[K, V]{b, i})
+		}
+	}
+}
+
+// batch is keys that are read together, once, by whoever needs one of them first: whoever waits for a value does what it waits for, or waits
+// for somebody who is doing it. So nobody waits for something that has not begun.
+type batch[K comparable, V any] struct {
+	once   sync.Once
+	loader *Loader[K, V]
+	// ctx tells what the reading has waited for; it does not end the reading.
+	ctx  context.Context
+	keys []K
+	// asked gives the value of the only key, where others may share its request; else it is nil.
+	asked dataloader.Thunk[loaded[V]]
+
+	// Below is what was read.
+	results    []dynamo.Result[V]
+	err        error
+	wave, took int
+}
+
+func (b *batch[K, V]) read() {
+	if b.asked != nil {
+		v, err := b.asked()
+		b.results, b.wave, b.took = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.took
+		return
+	}
+	ctx := dynamo.SpanOf(b.ctx).Fork(b.loader.all.ctx)
+	b.results, b.err = b.loader.read(ctx, b.keys)
+	b.wave = dynamo.SpanOf(ctx).Wave()
+	b.took = b.wave - dynamo.SpanOf(b.ctx).Wave()
+}
+
+// read reads keys with the store. A panic is the error of all of them.
+func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			results, err = nil, fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	if l.many != nil {
+		return l.many(ctx, l.all, keys)
+	}
+	results = make([]dynamo.Result[V], len(keys))
+	if len(keys) == 1 {
+		results[0].Value, results[0].Err = l.one(ctx, l.all, keys[0])
+		return results, nil
+	}
+	err = dynamo.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
+		results[i].Value, results[i].Err = l.one(ctx, l.all, keys[i])
+		return nil // each key has its own error
+	})
+	return results, err
+}
+
+// place is where the value of a key is: in a batch, at an index.
+type place[K comparable, V any] struct {
+	batch *batch[K, V]
+	at    int
+}
+
+// get returns the value, when it is read.
+func (p place[K, V]) get() (loaded[V], error) {
+	b := p.batch
+	b.once.Do(b.read)
+	if b.err != nil {
+		return loaded[V]{}, b.err
+	}
+	return loaded[V]{b.results[p.at].Value, b.wave, b.took}, b.results[p.at].Err
 }

@@ -2,13 +2,13 @@
 // request do.
 //
 // A Loader belongs to one request and one access pattern. Whoever looks ahead in the query gives it keys with Plan: they
-// are read at once, in one batch, without waiting. Load hands out what was planned. A Load that nobody planned waits a
-// quarter of a millisecond for company where a BatchGetItem can serve several keys, and not at all where only a Query can.
+// are read in one batch, without waiting, side by side with what else is known by then (see Level). Load hands out what was planned, which is
+// no more than a look-up. A Load that nobody planned waits a quarter of a millisecond for company where a BatchGetItem can serve several
+// keys, and not at all where only a Query can.
 package loaders
 
 import (
 	"context"
-	"sync"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -74,124 +74,154 @@ type (
 	levels    = dynamo.Slice[*commerce.InventoryLevel]
 )
 
-// Loaders are the loaders of one GraphQL request. They are safe for concurrent use.
+// Loaders are the loaders of one GraphQL request. They are safe for concurrent use. One that is not used costs its room here,
+// and nothing else.
 type Loaders struct {
-	Customer       *Loader[commerce.CustomerID, *commerce.Customer]
-	CustomerOrder  *Loader[dynamo.CustomerOrderKey, *commerce.Order]
-	OrderItem      *Loader[dynamo.OrderItemKey, *commerce.LineItem]
-	InventoryLevel *Loader[dynamo.InventoryLevelKey, *commerce.InventoryLevel]
-	Warehouse      *Loader[commerce.WarehouseID, *commerce.Warehouse]
-	Employee       *Loader[commerce.EmployeeID, *commerce.Employee]
+	Customer       Loader[commerce.CustomerID, *commerce.Customer]
+	CustomerOrder  Loader[dynamo.CustomerOrderKey, *commerce.Order]
+	OrderItem      Loader[dynamo.OrderItemKey, *commerce.LineItem]
+	InventoryLevel Loader[dynamo.InventoryLevelKey, *commerce.InventoryLevel]
+	Warehouse      Loader[commerce.WarehouseID, *commerce.Warehouse]
+	Employee       Loader[commerce.EmployeeID, *commerce.Employee]
 	// CustomerIDByEmail finds whose an e-mail address is, in the form of commerce.ParseEmail.
-	CustomerIDByEmail *Loader[string, commerce.CustomerID]
+	CustomerIDByEmail Loader[string, commerce.CustomerID]
 	// CountedOrders counts the orders of customers whose records keep no count.
-	CountedOrders *Loader[commerce.CustomerID, int]
+	CountedOrders Loader[commerce.CustomerID, int]
 
-	CustomerOrders      *Loader[PlacedOrders, orders]
-	OrdersByStatus      *Loader[StatusOrders, orders]
-	Orders              *Loader[StatusOrders, orders]
-	EmployeeOrders      *Loader[Listed[commerce.EmployeeID], orders]
-	ProductOrderItems   *Loader[Listed[commerce.SKU], items]
-	Customers           *Loader[dynamo.Page, customers]
-	EmployeeCustomers   *Loader[Listed[commerce.EmployeeID], customers]
-	Products            *Loader[Listed[string], dynamo.Slice[*commerce.Product]]
-	WarehouseInventory  *Loader[Listed[commerce.WarehouseID], levels]
-	Warehouses          *Loader[dynamo.Page, dynamo.Slice[*commerce.Warehouse]]
-	Employees           *Loader[HiredEmployees, employees]
-	EmployeesByName     *Loader[Listed[string], employees]
-	EmployeesByJobTitle *Loader[Listed[string], employees]
-	WarehouseEmployees  *Loader[Listed[commerce.WarehouseID], employees]
+	CustomerOrders      Loader[PlacedOrders, orders]
+	OrdersByStatus      Loader[StatusOrders, orders]
+	Orders              Loader[StatusOrders, orders]
+	EmployeeOrders      Loader[Listed[commerce.EmployeeID], orders]
+	ProductOrderItems   Loader[Listed[commerce.SKU], items]
+	Customers           Loader[dynamo.Page, customers]
+	EmployeeCustomers   Loader[Listed[commerce.EmployeeID], customers]
+	Products            Loader[Listed[string], dynamo.Slice[*commerce.Product]]
+	WarehouseInventory  Loader[Listed[commerce.WarehouseID], levels]
+	Warehouses          Loader[dynamo.Page, dynamo.Slice[*commerce.Warehouse]]
+	Employees           Loader[HiredEmployees, employees]
+	EmployeesByName     Loader[Listed[string], employees]
+	EmployeesByJobTitle Loader[Listed[string], employees]
+	WarehouseEmployees  Loader[Listed[commerce.WarehouseID], employees]
 
 	// Pages of what an order or a product does not have at hand. OrderItems, Timeline and ProductInventory read them where
 	// they must; plans give them keys.
-	OrderItemsPage *Loader[Listed[commerce.OrderID], items]
-	TimelinePage   *Loader[Listed[commerce.OrderID], dynamo.Slice[*commerce.Event]]
-	InventoryPage  *Loader[Listed[commerce.SKU], levels]
+	OrderItemsPage Loader[Listed[commerce.OrderID], items]
+	TimelinePage   Loader[Listed[commerce.OrderID], dynamo.Slice[*commerce.Event]]
+	InventoryPage  Loader[Listed[commerce.SKU], levels]
 
 	// What may have come with a whole item collection is read through methods of Loaders.
-	order        *Loader[commerce.OrderID, *commerce.Order]
-	product      *Loader[commerce.SKU, *commerce.Product]
-	wholeOrder   *Loader[commerce.OrderID, *dynamo.WholeOrder]
-	wholeProduct *Loader[commerce.SKU, *dynamo.WholeProduct]
+	order        Loader[commerce.OrderID, *commerce.Order]
+	product      Loader[commerce.SKU, *commerce.Product]
+	wholeOrder   Loader[commerce.OrderID, *dynamo.WholeOrder]
+	wholeProduct Loader[commerce.SKU, *dynamo.WholeProduct]
 
+	// ctx ends the loaders' requests, not the context of whoever asks first: one caller who goes away does not fail
+	// the others.
+	ctx    context.Context
+	store  *dynamo.Store
 	viewer Viewer
-	plans  *sync.WaitGroup
+	report func(panicked any)
 }
 
 // New returns the loaders of one GraphQL request, which give the viewer no more than they may see; their requests to the store end with
 // ctx. report is told what a plan's callback panicked with.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
-	r := request{ctx: ctx, report: report, plans: &sync.WaitGroup{}}
-	return &Loaders{
-		viewer:            viewer,
-		plans:             r.plans,
-		Customer:          newLoader(r, false, ofCustomers(viewer.customer, s.CustomersByID)),
-		CustomerOrder:     newLoader(r, false, ofCustomers(func(k dynamo.CustomerOrderKey) bool { return viewer.ordersOf(k.Customer) }, s.CustomerOrdersByID)),
-		OrderItem:         newLoader(r, false, s.OrderItemsByID),
-		InventoryLevel:    newLoader(r, false, s.InventoryLevelsByID),
-		Warehouse:         newLoader(r, false, s.WarehousesByID),
-		Employee:          newLoader(r, false, s.EmployeesByID),
-		CustomerIDByEmail: one(r, s.CustomerIDByEmail),
-		CountedOrders: one(r, func(ctx context.Context, id commerce.CustomerID) (int, error) {
-			if !viewer.ordersOf(id) {
-				return 0, nil
-			}
-			return s.OrderCount(ctx, id)
-		}),
-
-		CustomerOrders: one(r, func(ctx context.Context, k PlacedOrders) (orders, error) {
-			if !viewer.ordersOf(k.Customer) {
-				return orders{}, nil
-			}
-			return s.CustomerOrders(ctx, k.Customer, k.Placed, k.Page)
-		}),
-		OrdersByStatus: one(r, func(ctx context.Context, k StatusOrders) (orders, error) {
-			return s.OrdersByStatus(ctx, k.Statuses.list()[0], k.Placed, k.Page)
-		}),
-		Orders: one(r, func(ctx context.Context, k StatusOrders) (orders, error) {
-			return s.Orders(ctx, k.Statuses.list(), k.Placed, k.Page)
-		}),
-		Customers: one(r, s.Customers),
-		Employees: one(r, func(ctx context.Context, k HiredEmployees) (employees, error) {
-			return s.Employees(ctx, k.Hired, k.Page)
-		}),
-		Warehouses:          one(r, s.Warehouses),
-		EmployeeOrders:      listed(r, s.EmployeeOrders),
-		ProductOrderItems:   listed(r, s.ProductOrderItems),
-		EmployeeCustomers:   listed(r, s.EmployeeCustomers),
-		Products:            listed(r, s.Products),
-		WarehouseInventory:  listed(r, s.WarehouseInventory),
-		EmployeesByName:     listed(r, s.EmployeesByName),
-		EmployeesByJobTitle: listed(r, s.EmployeesByJobTitle),
-		WarehouseEmployees:  listed(r, s.WarehouseEmployees),
-
-		order:          newLoader(r, false, ordersFor(viewer, s)),
-		product:        newLoader(r, false, s.ProductsBySKU),
-		wholeOrder:     one(r, s.WholeOrder),
-		wholeProduct:   one(r, s.WholeProduct),
-		OrderItemsPage: listed(r, s.OrderItems),
-		TimelinePage:   listed(r, s.Timeline),
-		InventoryPage:  listed(r, s.ProductInventory),
-	}
-}
-
-// Wait returns when all that was planned is read, also what nobody asked for in the end. It may be called once no more
-// plans are begun from outside, in a context with a Span: without one, plans that nothing follows from are not waited for.
-func (l *Loaders) Wait() { l.plans.Wait() }
-
-// one is a loader of what takes a request of its own for each key: several run at once, up to maxQueries.
-func one[K comparable, V any](r request, read func(context.Context, K) (V, error)) *Loader[K, V] {
-	return newLoader(r, true, func(ctx context.Context, keys []K) ([]dynamo.Result[V], error) {
-		results := make([]dynamo.Result[V], len(keys))
-		err := dynamo.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
-			results[i].Value, results[i].Err = read(ctx, keys[i])
-			return nil // each key has its own error
-		})
-		return results, err
+	l := &Loaders{ctx: ctx, store: s, viewer: viewer, report: report}
+	// A function that held a variable would be made for every request; these hold none.
+	l.Customer.together(l, func(ctx context.Context, l *Loaders, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
+		return ofCustomers(ctx, keys, l.viewer.everyCustomer(), l.viewer.customer, l.store.CustomersByID)
 	})
-}
+	l.CustomerOrder.together(l, func(ctx context.Context, l *Loaders, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
+		return l.customerOrders(ctx, keys)
+	})
+	l.OrderItem.together(l, func(ctx context.Context, l *Loaders, keys []dynamo.OrderItemKey) ([]dynamo.Result[*commerce.LineItem], error) {
+		return l.store.OrderItemsByID(ctx, keys)
+	})
+	l.InventoryLevel.together(l, func(ctx context.Context, l *Loaders, keys []dynamo.InventoryLevelKey) ([]dynamo.Result[*commerce.InventoryLevel], error) {
+		return l.store.InventoryLevelsByID(ctx, keys)
+	})
+	l.Warehouse.together(l, func(ctx context.Context, l *Loaders, keys []commerce.WarehouseID) ([]dynamo.Result[*commerce.Warehouse], error) {
+		return l.store.WarehousesByID(ctx, keys)
+	})
+	l.Employee.together(l, func(ctx context.Context, l *Loaders, keys []commerce.EmployeeID) ([]dynamo.Result[*commerce.Employee], error) {
+		return l.store.EmployeesByID(ctx, keys)
+	})
+	l.order.together(l, func(ctx context.Context, l *Loaders, keys []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
+		return l.ordersByID(ctx, keys)
+	})
+	l.product.together(l, func(ctx context.Context, l *Loaders, keys []commerce.SKU) ([]dynamo.Result[*commerce.Product], error) {
+		return l.store.ProductsBySKU(ctx, keys)
+	})
 
-// listed is a loader of pages of the lists that belong to one thing.
-func listed[ID comparable, V any](r request, read func(context.Context, ID, dynamo.Page) (V, error)) *Loader[Listed[ID], V] {
-	return one(r, func(ctx context.Context, k Listed[ID]) (V, error) { return read(ctx, k.Of, k.Page) })
+	l.CustomerIDByEmail.apart(l, func(ctx context.Context, l *Loaders, k string) (commerce.CustomerID, error) {
+		return l.store.CustomerIDByEmail(ctx, k)
+	})
+	l.CountedOrders.apart(l, func(ctx context.Context, l *Loaders, id commerce.CustomerID) (int, error) {
+		if !l.viewer.ordersOf(id) {
+			return 0, nil
+		}
+		return l.store.OrderCount(ctx, id)
+	})
+	l.CustomerOrders.apart(l, func(ctx context.Context, l *Loaders, k PlacedOrders) (orders, error) {
+		if !l.viewer.ordersOf(k.Customer) {
+			return orders{}, nil
+		}
+		return l.store.CustomerOrders(ctx, k.Customer, k.Placed, k.Page)
+	})
+	l.OrdersByStatus.apart(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
+		return l.store.OrdersByStatus(ctx, k.Statuses.list()[0], k.Placed, k.Page)
+	})
+	l.Orders.apart(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
+		return l.store.Orders(ctx, k.Statuses.list(), k.Placed, k.Page)
+	})
+	l.Customers.apart(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (customers, error) {
+		return l.store.Customers(ctx, k)
+	})
+	l.Employees.apart(l, func(ctx context.Context, l *Loaders, k HiredEmployees) (employees, error) {
+		return l.store.Employees(ctx, k.Hired, k.Page)
+	})
+	l.Warehouses.apart(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (dynamo.Slice[*commerce.Warehouse], error) {
+		return l.store.Warehouses(ctx, k)
+	})
+	l.wholeOrder.apart(l, func(ctx context.Context, l *Loaders, k commerce.OrderID) (*dynamo.WholeOrder, error) {
+		return l.store.WholeOrder(ctx, k)
+	})
+	l.wholeProduct.apart(l, func(ctx context.Context, l *Loaders, k commerce.SKU) (*dynamo.WholeProduct, error) {
+		return l.store.WholeProduct(ctx, k)
+	})
+
+	l.EmployeeOrders.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (orders, error) {
+		return l.store.EmployeeOrders(ctx, k.Of, k.Page)
+	})
+	l.ProductOrderItems.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (items, error) {
+		return l.store.ProductOrderItems(ctx, k.Of, k.Page)
+	})
+	l.EmployeeCustomers.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (customers, error) {
+		return l.store.EmployeeCustomers(ctx, k.Of, k.Page)
+	})
+	l.Products.apart(l, func(ctx context.Context, l *Loaders, k Listed[string]) (dynamo.Slice[*commerce.Product], error) {
+		return l.store.Products(ctx, k.Of, k.Page)
+	})
+	l.WarehouseInventory.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (levels, error) {
+		return l.store.WarehouseInventory(ctx, k.Of, k.Page)
+	})
+	l.EmployeesByName.apart(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
+		return l.store.EmployeesByName(ctx, k.Of, k.Page)
+	})
+	l.EmployeesByJobTitle.apart(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
+		return l.store.EmployeesByJobTitle(ctx, k.Of, k.Page)
+	})
+	l.WarehouseEmployees.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (employees, error) {
+		return l.store.WarehouseEmployees(ctx, k.Of, k.Page)
+	})
+	l.OrderItemsPage.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (items, error) {
+		return l.store.OrderItems(ctx, k.Of, k.Page)
+	})
+	l.TimelinePage.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (dynamo.Slice[*commerce.Event], error) {
+		return l.store.Timeline(ctx, k.Of, k.Page)
+	})
+	l.InventoryPage.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (levels, error) {
+		return l.store.ProductInventory(ctx, k.Of, k.Page)
+	})
+	return l
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -232,13 +231,12 @@ func TestAPlanIsOneBatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, l, trace := open(t, book, nil).begin()
-			l.Customer.Plan(ctx, c.keys, nil)
-			l.Customer.Plan(ctx, c.keys, nil)
+			l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, c.keys, nil) })
+			l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, c.keys, nil) })
 			for _, id := range c.keys {
 				got, err := l.Customer.Load(ctx, id)
 				checkCustomer(t, got, err, id)
 			}
-			l.Wait()
 			checkRequests(t, trace, c.want...)
 			for _, r := range trace.Requests() {
 				if r.Wave != 1 {
@@ -256,8 +254,7 @@ func TestALargePlanIsNotTorn(t *testing.T) {
 	for i := range 2000 {
 		keys = append(keys, commerce.CustomerID(fmt.Sprintf("nobody_%d", i)))
 	}
-	l.Customer.Plan(ctx, keys, nil)
-	l.Wait()
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, keys, nil) })
 	if n := len(trace.Requests()); n != 20 {
 		t.Errorf("%d requests for 2000 keys, want 20", n)
 	}
@@ -268,9 +265,11 @@ func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
 	book, ids := customers(30)
 	log := keyLog{times: map[string]int{}}
 	ctx, l, _ := open(t, book, log.pass).begin()
-	for from := range 20 {
-		l.Customer.Plan(ctx, ids[from:from+10], nil)
-	}
+	l.Plan(func(first *loaders.Level) {
+		for from := range 20 {
+			l.Customer.Plan(ctx, first, ids[from:from+10], nil)
+		}
+	})
 	for _, id := range ids[:29] {
 		c, err := l.Customer.Load(ctx, id)
 		checkCustomer(t, c, err, id)
@@ -324,9 +323,17 @@ func TestTheRequestsEndEndsItsReads(t *testing.T) {
 	s := open(t, book, h.pass)
 	ctx, end := context.WithCancel(context.Background())
 	l := loaders.New(ctx, s.store, everything(), nil)
-	l.Customer.Plan(ctx, ids, nil)
+	var planning sync.WaitGroup
+	planning.Go(func() {
+		l.Plan(func(first *loaders.Level) {
+			l.Customer.Plan(ctx, first, ids, func(context.Context, *loaders.Level, []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+				t.Error("something was planned after the end")
+			})
+		})
+	})
 	<-h.arrived
 	end()
+	planning.Wait() // for all goroutines of the plan, too
 	for _, id := range ids {
 		if c, err := l.Customer.Load(context.Background(), id); !errors.Is(err, context.Canceled) || c != nil {
 			t.Errorf("customer %s: %v, %v, want the context's error", id, c, err)
@@ -334,37 +341,66 @@ func TestTheRequestsEndEndsItsReads(t *testing.T) {
 	}
 }
 
-// What follows from a planned value is planned before anybody gets the value.
-func TestThenRunsBeforeTheValueIsGivenOut(t *testing.T) {
+// A plan is complete when it returns: what follows is read, too, and counts as waiting for what it followed from.
+func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 	book, ids := customers(2)
 	ctx, l, trace := open(t, book, nil).begin()
-	gone, leave := context.WithCancel(ctx)
-	leave()
-	waiting, proceed := make(chan struct{}), make(chan struct{})
-	l.Customer.Plan(ctx, ids[:1], func(ctx context.Context, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
-		close(waiting)
-		<-proceed
-		if len(found) != 1 || found[0].Key != ids[0] {
-			t.Errorf("then was told %v", found)
-			return
-		}
-		checkCustomer(t, found[0].Value, nil, ids[0])
-		l.Customer.Plan(ctx, ids[1:], nil)
+	l.Plan(func(first *loaders.Level) {
+		l.Customer.Plan(ctx, first, ids[:1], func(ctx context.Context, next *loaders.Level, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+			if len(found) != 1 || found[0].Key != ids[0] {
+				t.Errorf("then was told %v", found)
+				return
+			}
+			checkCustomer(t, found[0].Value, nil, ids[0])
+			l.Customer.Plan(ctx, next, ids[1:], nil)
+		})
+		checkRequests(t, trace) // nothing is read before all is known that can be read with it
 	})
-	<-waiting
-	// The value has been read. Who does not wait for what follows gets nothing: not the value.
-	if c, err := l.Customer.Load(gone, ids[0]); !errors.Is(err, context.Canceled) || c != nil {
-		t.Errorf("before then has run: %v, %v, want the context's error", c, err)
+	for range 2 {
+		checkRequests(t, trace, "AP6 GetItem", "AP6 GetItem")
+		for _, id := range ids {
+			c, err := l.Customer.Load(ctx, id)
+			checkCustomer(t, c, err, id)
+		}
 	}
-	close(proceed)
-	for _, id := range ids {
-		c, err := l.Customer.Load(ctx, id)
-		checkCustomer(t, c, err, id)
-	}
-	l.Wait()
-	checkRequests(t, trace, "AP6 GetItem", "AP6 GetItem")
 	if waves := trace.Requests(); waves[0].Wave != 1 || waves[1].Wave != 2 {
 		t.Errorf("round trips %d and %d, want 1 and 2", waves[0].Wave, waves[1].Wave)
+	}
+}
+
+// Reads of a level run side by side, and what follows from one does not wait for the others.
+func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
+	book := sample(t)
+	followed := make(chan struct{})
+	s := open(t, book, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+		switch body := string(readBody(r)); {
+		case strings.Contains(body, "wh_sea"):
+			close(followed)
+		case strings.Contains(body, "prod_100"):
+			select {
+			case <-followed:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return next.Do(r)
+	})
+	for _, slowFirst := range []bool{true, false} {
+		followed = make(chan struct{})
+		ctx, l, trace := s.begin()
+		slow := func(first *loaders.Level) { l.PlanProducts(ctx, first, []commerce.SKU{"prod_100"}, nil) }
+		l.Plan(func(first *loaders.Level) {
+			if slowFirst {
+				slow(first)
+			}
+			l.Employee.Plan(ctx, first, []commerce.EmployeeID{"emp_001"}, func(ctx context.Context, next *loaders.Level, _ []loaders.Found[commerce.EmployeeID, *commerce.Employee]) {
+				l.Warehouse.Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
+			})
+			if !slowFirst {
+				slow(first)
+			}
+		})
+		checkCounts(t, trace, []string{"AP10 GetItem", "AP16 GetItem", "AP30 GetItem"})
 	}
 }
 
@@ -375,12 +411,16 @@ func TestAPanicInThenIsReported(t *testing.T) {
 	ctx := context.Background()
 	reported := make(chan any, 1)
 	l := loaders.New(ctx, s.store, everything(), func(panicked any) { reported <- panicked })
-	l.Customer.Plan(ctx, ids, func(context.Context, []loaders.Found[commerce.CustomerID, *commerce.Customer]) { panic("oh") })
+	l.Plan(func(first *loaders.Level) {
+		l.Customer.Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+			l.Customer.Plan(ctx, next, ids[2:], nil)
+			panic("oh")
+		})
+	})
 	for _, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
 		checkCustomer(t, c, err, id)
 	}
-	l.Wait()
 	if panicked := <-reported; panicked != "oh" {
 		t.Errorf("reported %v, want the panic", panicked)
 	}
@@ -390,10 +430,12 @@ func TestMissingRecords(t *testing.T) {
 	book, ids := customers(3)
 	ctx, l, trace := open(t, book, nil).begin()
 	keys := append([]commerce.CustomerID{"nobody", "no.one"}, ids...)
-	l.Customer.Plan(ctx, keys, func(_ context.Context, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
-		if len(found) != len(ids) {
-			t.Errorf("then was told of %d customers, want %d", len(found), len(ids))
-		}
+	l.Plan(func(first *loaders.Level) {
+		l.Customer.Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+			if len(found) != len(ids) {
+				t.Errorf("then was told of %d customers, want %d", len(found), len(ids))
+			}
+		})
 	})
 	for _, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
@@ -412,7 +454,7 @@ func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
 	s := open(t, book, nil)
 	s.put(map[string]any{"pk": "CUSTOMER#cust_001", "sk": "#METADATA", "customerId": "cust_001", "name": 5, "email": "x@example.com", "createdAt": "2026-02-01T00:00:00.000Z"})
 	ctx, l, trace := s.begin()
-	l.Customer.Plan(ctx, ids, nil)
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
 		if i != 1 {
@@ -478,7 +520,7 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	b := &busy{some: 4}
 	ctx, l, trace := open(t, book, b.pass).begin()
 	keys := append(slices.Clone(ids), "nobody")
-	l.Customer.Plan(ctx, keys, nil)
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, keys, nil) })
 	for _, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
 		checkCustomer(t, c, err, id)
@@ -486,7 +528,6 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	if _, err := l.Customer.Load(ctx, "nobody"); !errors.Is(err, commerce.ErrNotFound) {
 		t.Errorf("error %v, want ErrNotFound", err)
 	}
-	l.Wait()
 	checkRequests(t, trace, "AP6 BatchGetItem", "AP6 BatchGetItem", "AP6 BatchGetItem")
 	items := 0
 	for i, r := range trace.Requests() {
@@ -513,7 +554,7 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 		return res, err
 	})
 	l := loaders.New(ctx, s.store, everything(), nil)
-	l.Customer.Plan(ctx, ids, nil)
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
 	for _, id := range ids {
 		if _, err := l.Customer.Load(context.Background(), id); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want the context's", err)
@@ -682,11 +723,13 @@ func TestListsPlannedTogether(t *testing.T) {
 		return loaders.PlacedOrders{Customer: id, Page: dynamo.Page{Limit: 10}}
 	}
 	all := []loaders.PlacedOrders{key("cust_01"), key("c1"), key("cust_001"), key("nobody")}
-	l.CustomerOrders.Plan(ctx, all, func(ctx context.Context, found []loaders.Found[loaders.PlacedOrders, dynamo.Slice[*commerce.Order]]) {
-		if len(found) != 3 {
-			t.Errorf("then was told of %d lists, want the 3 that can be read", len(found))
-		}
-		l.Warehouse.Plan(ctx, []commerce.WarehouseID{"wh_sea"}, nil)
+	l.Plan(func(first *loaders.Level) {
+		l.CustomerOrders.Plan(ctx, first, all, func(ctx context.Context, next *loaders.Level, found []loaders.Found[loaders.PlacedOrders, dynamo.Slice[*commerce.Order]]) {
+			if len(found) != 3 {
+				t.Errorf("then was told of %d lists, want the 3 that can be read", len(found))
+			}
+			l.Warehouse.Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
+		})
 	})
 	for id, want := range map[commerce.CustomerID]int{"cust_01": 2, "cust_001": 2, "nobody": 0} {
 		if got, err := l.CustomerOrders.Load(ctx, key(id)); err != nil || len(got.Items) != want {
@@ -696,7 +739,6 @@ func TestListsPlannedTogether(t *testing.T) {
 	if _, err := l.CustomerOrders.Load(ctx, key("c1")); !errors.Is(err, dynamo.ErrCorrupt) {
 		t.Errorf("the list with a corrupt record: error %v, want ErrCorrupt", err)
 	}
-	l.Wait()
 	checkRequests(t, trace, "AP2 Query", "AP2 Query", "AP2 Query", "AP2 Query", "AP30 GetItem")
 	for i, r := range trace.Requests() {
 		if want := 1 + i/len(all); r.Wave != want {
@@ -720,43 +762,69 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 	}
 }
 
-// A key that two plans name is given out when both have planned what follows from it.
+// A key that a level plans twice is read once, and both go on as soon as it is there: each is shown to wait for the other.
 func TestTwoPlansOfOneKey(t *testing.T) {
-	book, ids := customers(1)
-	ctx, l, _ := open(t, book, nil).begin()
+	book, ids := customers(3)
+	ctx, l, trace := open(t, book, nil).begin()
 	type found = []loaders.Found[commerce.CustomerID, *commerce.Customer]
-	proceed, second := make(chan struct{}), make(chan struct{})
-	l.Customer.Plan(ctx, ids, func(context.Context, found) { <-proceed })
-	l.Customer.Plan(ctx, ids, func(context.Context, found) { close(second) })
-	<-second
-	given := make(chan error)
-	go func() {
-		c, err := l.Customer.Load(ctx, ids[0])
-		if err == nil && c.ID != ids[0] {
-			err = fmt.Errorf("customer %s was given out", c.ID)
+	one, other := make(chan struct{}), make(chan struct{})
+	meet := func(mine, yours chan struct{}, want []commerce.CustomerID) func(context.Context, *loaders.Level, found) {
+		return func(_ context.Context, _ *loaders.Level, got found) {
+			close(mine)
+			<-yours
+			var keys []commerce.CustomerID
+			for _, f := range got {
+				checkCustomer(t, f.Value, nil, f.Key)
+				keys = append(keys, f.Key)
+			}
+			if !slices.Equal(keys, want) {
+				t.Errorf("then was told of %v, want %v", keys, want)
+			}
 		}
-		given <- err
+	}
+	mixed := []commerce.CustomerID{ids[2], ids[0], ids[1], ids[2]}
+	l.Plan(func(first *loaders.Level) {
+		l.Customer.Plan(ctx, first, ids[:1], meet(one, other, ids[:1]))
+		l.Customer.Plan(ctx, first, mixed, meet(other, one, mixed))
+	})
+	checkCounts(t, trace, []string{"AP6 GetItem", "AP6 BatchGetItem"})
+}
+
+// Who plans may ask at once for what the same level is to read: it is read then.
+func TestAPlanCanAskForWhatItPlans(t *testing.T) {
+	ctx, l, trace := open(t, sample(t), nil).begin()
+	l.Plan(func(first *loaders.Level) {
+		l.PlanWholeOrders(ctx, first, []commerce.OrderID{largeOrder}, nil)
+		if !l.TimelineAtHand(largeOrder) {
+			t.Error("the timeline of the order that is planned is not at hand")
+		}
+	})
+	checkRequests(t, trace, "AP25 Query")
+}
+
+// A panic in what plans first goes on to the caller, when what it had planned is read.
+func TestAPanicInAPlan(t *testing.T) {
+	book, ids := customers(1)
+	ctx, l, trace := open(t, book, nil).begin()
+	func() {
+		defer func() {
+			if recover() != "oh" {
+				t.Error("the panic is lost")
+			}
+		}()
+		l.Plan(func(first *loaders.Level) {
+			l.Customer.Plan(ctx, first, ids, nil)
+			panic("oh")
+		})
 	}()
-	for range 10_000 {
-		select {
-		case err := <-given:
-			t.Fatalf("the customer was given out (%v) before the first plan had planned what follows", err)
-		default:
-			runtime.Gosched()
-		}
-	}
-	close(proceed)
-	if err := <-given; err != nil {
-		t.Error(err)
-	}
+	checkRequests(t, trace, "AP6 GetItem")
 }
 
 // Whoever has gone away is given nothing more, also of what is there: a request that took too long ends.
 func TestNothingIsGivenToWhoeverIsGone(t *testing.T) {
 	book, ids := customers(1)
 	ctx, l, _ := open(t, book, nil).begin()
-	l.Customer.Plan(ctx, ids, nil)
-	l.Wait()
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
 	gone, leave := context.WithCancel(ctx)
 	leave()
 	if c, err := l.Customer.Load(gone, ids[0]); !errors.Is(err, context.Canceled) {
@@ -768,7 +836,9 @@ func TestNothingIsGivenToWhoeverIsGone(t *testing.T) {
 func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 	book, ids := customers(2)
 	ctx, l, _ := open(t, book, nil).begin()
-	l.Customer.Plan(ctx, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
+	l.Plan(func(first *loaders.Level) {
+		l.Customer.Plan(ctx, first, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
+	})
 	for _, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
 		checkCustomer(t, c, err, id)

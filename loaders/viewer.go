@@ -29,47 +29,58 @@ func (v Viewer) ownOrders() bool {
 	return v.Policy.Granted(v.Principal, commerce.ReadOrder) != commerce.All
 }
 
-// ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than those that are seen.
-func ofCustomers[K comparable, V any](seen func(K) bool, read fetch[K, V]) fetch[K, V] {
-	return func(ctx context.Context, keys []K) ([]dynamo.Result[V], error) {
-		results := make([]dynamo.Result[V], len(keys))
-		var those []K
-		var places []int
-		for i, key := range keys {
-			if seen(key) {
-				those, places = append(those, key), append(places, i)
-			} else {
-				results[i].Err = commerce.ErrNotFound
-			}
-		}
-		if len(those) == 0 {
-			return results, nil
-		}
-		found, err := read(ctx, those)
-		if err != nil {
-			return nil, err
-		}
-		for i, place := range places {
-			results[place] = found[i]
-		}
-		return results, nil
-	}
+// everyCustomer tells that the viewer sees all customers.
+func (v Viewer) everyCustomer() bool {
+	return v.Policy.Granted(v.Principal, commerce.ReadCustomer) == commerce.All
 }
 
-// ordersFor looks up orders by id: for those who see the own ones only, as the customer's copies (AP29), whose keys hold the customer's
-// id, so that another customer's order is not there.
-func ordersFor(v Viewer, s *dynamo.Store) fetch[commerce.OrderID, *commerce.Order] {
-	if !v.ownOrders() {
-		return s.OrdersByID
+// ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than those that are seen.
+func ofCustomers[K comparable, V any](
+	ctx context.Context, keys []K, all bool, seen func(K) bool, read func(context.Context, []K) ([]dynamo.Result[V], error),
+) ([]dynamo.Result[V], error) {
+	if all {
+		return read(ctx, keys)
 	}
-	copies := ofCustomers(func(k dynamo.CustomerOrderKey) bool { return v.ordersOf(k.Customer) }, s.CustomerOrdersByID)
-	return func(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
-		keys := make([]dynamo.CustomerOrderKey, len(ids))
-		for i, id := range ids {
-			keys[i] = dynamo.CustomerOrderKey{Customer: v.Principal.Customer, Order: id}
+	results := make([]dynamo.Result[V], len(keys))
+	var those []K
+	var places []int
+	for i, key := range keys {
+		if seen(key) {
+			those, places = append(those, key), append(places, i)
+		} else {
+			results[i].Err = commerce.ErrNotFound
 		}
-		return copies(ctx, keys)
 	}
+	if len(those) == 0 {
+		return results, nil
+	}
+	found, err := read(ctx, those)
+	if err != nil {
+		return nil, err
+	}
+	for i, place := range places {
+		results[place] = found[i]
+	}
+	return results, nil
+}
+
+// customerOrders looks up customers' copies of orders (AP29).
+func (l *Loaders) customerOrders(ctx context.Context, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
+	seen := func(k dynamo.CustomerOrderKey) bool { return l.viewer.ordersOf(k.Customer) }
+	return ofCustomers(ctx, keys, !l.OwnOrders(), seen, l.store.CustomerOrdersByID)
+}
+
+// ordersByID looks up orders by id: for those who see the own ones only, as the customer's copies, whose keys hold the customer's
+// id, so that another customer's order is not there.
+func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
+	if !l.OwnOrders() {
+		return l.store.OrdersByID(ctx, ids)
+	}
+	keys := make([]dynamo.CustomerOrderKey, len(ids))
+	for i, id := range ids {
+		keys[i] = dynamo.CustomerOrderKey{Customer: l.viewer.Principal.Customer, Order: id}
+	}
+	return l.customerOrders(ctx, keys)
 }
 
 // OwnOrders tells that the viewer sees the own orders at most: what belongs to an order by its id, such as its timeline, is to be read only
@@ -90,23 +101,23 @@ func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*comme
 	return l.Item(ctx, order, key.SKU)
 }
 
-// PlanOwnItems starts to read items by their orders' ids for those who see the own orders only: first the orders, and then items of those
+// PlanOwnItems plans items by their orders' ids for those who see the own orders only: first the orders, and then items of those
 // that are found and do not carry them. then runs as in Loader.Plan, with the keys whose orders were found.
-func (l *Loaders) PlanOwnItems(ctx context.Context, keys []dynamo.OrderItemKey, then func(context.Context, []dynamo.OrderItemKey)) {
+func (l *Loaders) PlanOwnItems(ctx context.Context, at *Level, keys []dynamo.OrderItemKey, then func(context.Context, *Level, []dynamo.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.Order
 	}
-	l.PlanOrders(ctx, ids, func(ctx context.Context, found []Found[commerce.OrderID, *commerce.Order]) {
+	l.PlanOrders(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *commerce.Order]) {
 		own := make(map[commerce.OrderID]*commerce.Order, len(found))
 		for _, f := range found {
 			own[f.Key] = f.Value
 		}
 		there := slices.DeleteFunc(slices.Clone(keys), func(key dynamo.OrderItemKey) bool { return own[key.Order] == nil })
-		l.OrderItem.Plan(ctx, slices.DeleteFunc(slices.Clone(there), func(key dynamo.OrderItemKey) bool {
-			_, ok := l.ItemAtHand(ctx, own[key.Order], key.SKU)
+		l.OrderItem.Plan(ctx, next, slices.DeleteFunc(slices.Clone(there), func(key dynamo.OrderItemKey) bool {
+			_, ok := l.ItemAtHand(own[key.Order], key.SKU)
 			return ok
 		}), nil)
-		then(ctx, there)
+		then(ctx, next, there)
 	})
 }

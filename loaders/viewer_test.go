@@ -49,7 +49,7 @@ func TestWhatACustomerFinds(t *testing.T) {
 		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownPlace}},
 		{"nobody's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, nobodys)) }, false, []string{ownPlace}},
 		{"another's whole order", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			l.PlanWholeOrders(ctx, []commerce.OrderID{theirs}, nil)
+			l.Plan(func(first *loaders.Level) { l.PlanWholeOrders(ctx, first, []commerce.OrderID{theirs}, nil) })
 			return found(l.Order(ctx, theirs))
 		}, false, []string{ownPlace}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
@@ -65,10 +65,12 @@ func TestWhatACustomerFinds(t *testing.T) {
 			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownPlace}},
 		{"another's planned item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			l.PlanOwnItems(ctx, []dynamo.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, there []dynamo.OrderItemKey) {
-				if len(there) > 0 {
-					t.Errorf("%v is there", there)
-				}
+			l.Plan(func(first *loaders.Level) {
+				l.PlanOwnItems(ctx, first, []dynamo.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, _ *loaders.Level, there []dynamo.OrderItemKey) {
+					if len(there) > 0 {
+						t.Errorf("%v is there", there)
+					}
+				})
 			})
 			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownPlace}},
@@ -93,7 +95,6 @@ func TestWhatACustomerFinds(t *testing.T) {
 		if got, err := c.load(ctx, l); got != c.found || err != nil {
 			t.Errorf("%s: found %v, %v", c.what, got, err)
 		}
-		l.Wait()
 		checkRequests(t, trace, c.reads...)
 		if c.found || !slices.Contains(c.reads, ownPlace) {
 			continue
@@ -122,7 +123,7 @@ func TestABatchOfOwnAndOthers(t *testing.T) {
 	book, ids := customers(3)
 	s := open(t, book, nil)
 	ctx, l, trace := s.as(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
-	l.Customer.Plan(ctx, ids, nil)
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
 		c, err := l.Customer.Load(ctx, id)
 		if i == 1 {
@@ -131,6 +132,5 @@ func TestABatchOfOwnAndOthers(t *testing.T) {
 			t.Errorf("%s: %v, %v", id, c, err)
 		}
 	}
-	l.Wait()
 	checkRequests(t, trace, "AP6 GetItem")
 }

@@ -1,0 +1,222 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// foreseen is a query, the calls of the store that its plan makes, and what its resolvers load when the plan is complete.
+type foreseen struct {
+	name    string
+	request Request
+	// allocations are what planning and loading may take beside the reads: what it takes, and some 20 % more.
+	allocations float64
+	reads       func(context.Context, *dynamo.Store) error
+	resolvers   func(context.Context, *loaders.Loaders) error
+}
+
+// busyCustomer has the ten newest of busyBook's orders.
+const busyCustomer = commerce.CustomerID("busy")
+
+func busyOrder(n int) commerce.OrderID {
+	var id ulid.ULID
+	id[15] = byte(n)
+	if err := id.SetTime(uint64(hardStart.Add(-time.Duration(n) * time.Minute).UnixMilli())); err != nil {
+		panic(err)
+	}
+	return commerce.OrderID(id.String())
+}
+
+// busyBook has 50 pending orders of three items, which stand on the orders; each but the first ten is of a customer of its own.
+func busyBook(t testing.TB) commerce.Book {
+	var book commerce.Book
+	price, err := commerce.ParseMoney("1.50", "USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		book.Products = append(book.Products, commerce.Product{SKU: commerce.SKU(fmt.Sprintf("sku_%d", i)), Name: "Thing", Category: "C", UnitPrice: price})
+	}
+	for n := range 50 {
+		of := busyCustomer
+		if n >= 10 {
+			of = commerce.CustomerID(fmt.Sprintf("customer_%02d", n))
+		}
+		if n == 0 || n >= 10 {
+			book.Customers = append(book.Customers, commerce.Customer{ID: of, Name: "N", Email: string(of) + "@example.com", CreatedAt: hardStart})
+		}
+		order := commerce.OrderWithItems{Order: commerce.Order{ID: busyOrder(n), CustomerID: of, Status: commerce.Pending, PlacedAt: hardStart, UpdatedAt: hardStart}}
+		for _, p := range book.Products {
+			order.Lines = append(order.Lines, commerce.LineItem{SKU: p.SKU, Name: p.Name, Quantity: 1, UnitPrice: price})
+		}
+		book.Orders = append(book.Orders, order)
+	}
+	if err := book.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+// Queries of a customer with orders and items, of an order with items and customer, and of a page of orders with customers and items.
+func foreseenQueries() []foreseen {
+	items := `items { nodes { productId name quantity unitPrice { amount } } }`
+	fields := `id status total { amount } placedAt ` + items
+	itemsOf := func(ctx context.Context, l *loaders.Loaders, o *commerce.Order) error {
+		_, err := l.OrderItems(ctx, o, dynamo.Page{Limit: defaultPage})
+		return err
+	}
+	customersOf := func(orders []*commerce.Order) (ids []commerce.CustomerID) {
+		seen := map[commerce.CustomerID]bool{}
+		for _, o := range orders {
+			if !seen[o.CustomerID] {
+				ids = append(ids, o.CustomerID)
+			}
+			seen[o.CustomerID] = true
+		}
+		return ids
+	}
+	return []foreseen{
+		{
+			"a customer's orders",
+			Request{Query: `query ($id: ID!, $first: Int) { customer(id: $id) { id name orders(first: $first) { nodes { ` + fields + ` } } } }`,
+				Variables: map[string]any{"id": string(busyCustomer), "first": json.Number("10")}},
+			50,
+			func(ctx context.Context, s *dynamo.Store) error {
+				if _, err := s.CustomersByID(ctx, []commerce.CustomerID{busyCustomer}); err != nil {
+					return err
+				}
+				_, err := s.CustomerOrders(ctx, busyCustomer, commerce.TimeRange{}, dynamo.Page{Limit: 10})
+				return err
+			},
+			func(ctx context.Context, l *loaders.Loaders) error {
+				if _, err := l.Customer.Load(ctx, busyCustomer); err != nil {
+					return err
+				}
+				_, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: busyCustomer, Page: dynamo.Page{Limit: 10}})
+				return err
+			},
+		},
+		{
+			"an order",
+			Request{Query: `query ($id: ID!) { order(id: $id) { ` + fields + ` customer { id name email } } }`, Variables: map[string]any{"id": string(busyOrder(0))}},
+			34,
+			func(ctx context.Context, s *dynamo.Store) error {
+				if _, err := s.OrdersByID(ctx, []commerce.OrderID{busyOrder(0)}); err != nil {
+					return err
+				}
+				_, err := s.CustomersByID(ctx, []commerce.CustomerID{busyCustomer})
+				return err
+			},
+			func(ctx context.Context, l *loaders.Loaders) error {
+				o, err := l.Order(ctx, busyOrder(0))
+				if err != nil {
+					return err
+				}
+				if err := itemsOf(ctx, l, o); err != nil {
+					return err
+				}
+				_, err = l.Customer.Load(ctx, o.CustomerID)
+				return err
+			},
+		},
+		{
+			"a page of orders",
+			Request{Query: `query ($status: OrderStatus!, $first: Int) { ordersByStatus(status: $status, first: $first) { nodes { ` + fields + ` customer { name } } } }`,
+				Variables: map[string]any{"status": "PENDING", "first": json.Number("50")}},
+			38,
+			func(ctx context.Context, s *dynamo.Store) error {
+				page, err := s.OrdersByStatus(ctx, commerce.Pending, commerce.TimeRange{}, dynamo.Page{Limit: 50})
+				if err != nil {
+					return err
+				}
+				_, err = s.CustomersByID(ctx, customersOf(page.Items))
+				return err
+			},
+			func(ctx context.Context, l *loaders.Loaders) error {
+				page, err := l.OrdersByStatus.Load(ctx, loaders.StatusOrders{Statuses: loaders.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				if err != nil {
+					return err
+				}
+				for _, o := range page.Items {
+					if _, err := l.Customer.Load(ctx, o.CustomerID); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		},
+	}
+}
+
+func busyExecutor(t testing.TB) *Executor {
+	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
+	if _, err := store.Load(context.Background(), busyBook(t)); err != nil {
+		t.Fatal(err)
+	}
+	return NewExecutor(Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
+}
+
+// planning returns what plans the query once, with its context, and lets its resolvers load.
+func (f foreseen) planning(t testing.TB, e *Executor) func() {
+	operation, _, errs := e.prepare(context.Background(), f.request)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return func() {
+		ctx := withOutlooks(e.begun(context.Background(), afresh(operation.OperationContext)), &operation.document.outlooks)
+		l := e.scope.loaders(ctx, e.resolver.store)
+		e.scope.plan(ctx, l)
+		if err := f.resolvers(ctx, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reading returns what makes the same reads without a plan.
+func (f foreseen) reading(t testing.TB, e *Executor) func() {
+	ctx := dynamo.NewReadBudget(e.limits.Requests).On(context.Background())
+	return func() {
+		if err := f.reads(ctx, e.resolver.store); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a query is planned with, and its loaders, are counted beside the reads themselves.
+func TestPlansTakeFewAllocations(t *testing.T) {
+	if racing || testing.CoverMode() != "" {
+		t.Skip("the race detector and -cover allocate, too")
+	}
+	e := busyExecutor(t)
+	for _, f := range foreseenQueries() {
+		const runs = 20
+		planned, read := testing.AllocsPerRun(runs, f.planning(t, e)), testing.AllocsPerRun(runs, f.reading(t, e))
+		if took := planned - read; took > f.allocations {
+			t.Errorf("%s is planned with %v allocations beside its reads, more than %v", f.name, took, f.allocations)
+		}
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	e := busyExecutor(b)
+	for _, f := range foreseenQueries() {
+		for name, once := range map[string]func(){"planned": f.planning(b, e), "reads alone": f.reading(b, e)} {
+			b.Run(f.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					once()
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package loaders_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// Whoever loads what was planned only looks it up, however many keys there are.
+func TestWhatWasPlannedIsLoadedWithoutAllocation(t *testing.T) {
+	if counted, why := allocationsCount(); !counted {
+		t.Skip(why)
+	}
+	for _, n := range []int{1, 50} {
+		ctx, l, ids := loadersOf(t, n)
+		l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
+		if allocations := testing.AllocsPerRun(100, func() {
+			for _, id := range ids {
+				if _, err := l.Customer.Load(ctx, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}); allocations != 0 {
+			t.Errorf("%d customers are loaded with %v allocations", n, allocations)
+		}
+	}
+}
+
+// loadersOf returns loaders, and the ids of n customers.
+func loadersOf(t testing.TB, n int) (context.Context, *loaders.Loaders, []commerce.CustomerID) {
+	book, ids := customers(n)
+	ctx := context.Background()
+	return ctx, loaders.New(ctx, open(t, book, nil).store, everything(), nil), ids
+}
+
+func BenchmarkNew(b *testing.B) {
+	store, viewer := open(b, commerce.Book{}, nil).store, everything()
+	b.ReportAllocs()
+	for b.Loop() {
+		loaders.New(context.Background(), store, viewer, nil)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	b.Run("one of 1", func(b *testing.B) { benchmarkLoad(b, 1) })
+	b.Run("one of 50", func(b *testing.B) { benchmarkLoad(b, 50) })
+}
+
+func benchmarkLoad(b *testing.B, n int) {
+	ctx, l, ids := loadersOf(b, n)
+	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := l.Customer.Load(ctx, ids[i%n]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkItemsAtHand(b *testing.B) {
+	order := orderOfSize(b, 3, 1).Orders[0]
+	order.Items, order.EmbedsItems = order.Lines, true
+	_, l, _ := loadersOf(b, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if slice, ok := l.ItemsAtHand(&order.Order, dynamo.Page{Limit: 20}); !ok || len(slice.Items) != 3 {
+			b.Fatal(slice)
+		}
+	}
+}
+
+// allocationsCount tells whether allocations can be counted, and else why not.
+func allocationsCount() (bool, string) {
+	return !racing && testing.CoverMode() == "", "the race detector and -cover allocate, too"
+}

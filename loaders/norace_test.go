@@ -1,0 +1,5 @@
+//go:build !race
+
+package loaders_test
+
+const racing = false
