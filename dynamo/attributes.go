@@ -59,11 +59,34 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// reader takes a record apart. Its methods give zero values for attributes that are absent or of another type, and
-// the ones with "must" remember the first such attribute, for err.
+// reader takes a record apart, as the SDK gives it or as it stands in an answer. Its methods give zero values for attributes that are
+// absent or of another type, and the ones with "must" remember the first such attribute, for err.
+//
+// What it gives of an answer shares the answer's bytes, all of them, which is right for the time of a request. What is kept for longer is made
+// of attributes.
 type reader struct {
 	record  record
+	item    item
 	problem string
+}
+
+// absent tells whether there is no record.
+func (r *reader) absent() bool { return r.record == nil && r.item.doc == nil }
+
+// attributes are the record as the SDK gives it, with nothing else in memory because of it; nil where there is none.
+func (r *reader) attributes() record {
+	if r.item.doc == nil {
+		return r.record
+	}
+	return r.item.attributes()
+}
+
+// size is the record's size in bytes.
+func (r *reader) size() int {
+	if r.item.doc == nil {
+		return sizeOf(r.record)
+	}
+	return r.item.size()
 }
 
 func (r *reader) fail(name, what string) {
@@ -79,7 +102,7 @@ func (r *reader) err() error {
 	if r.problem == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: record %s: %s", ErrCorrupt, r.record.primaryKey(), r.problem)
+	return fmt.Errorf("%w: record %s: %s", ErrCorrupt, r.primaryKey(), r.problem)
 }
 
 // keyOf is the primary key of a record.
@@ -91,26 +114,56 @@ func keyOf(r record) keys {
 // primaryKey is the record's key for messages.
 func (r record) primaryKey() string {
 	at := reader{record: r}
-	return at.text(attrPK) + " " + at.text(attrSK)
+	return at.primaryKey()
+}
+
+// primaryKey is the record's key for messages.
+func (r *reader) primaryKey() string { return r.text(attrPK) + " " + r.text(attrSK) }
+
+// of gives the text of a string or a number, whichever is asked for.
+func (r *reader) of(name string, want kind) (string, bool) {
+	if r.item.doc != nil {
+		at, ok := r.item.find(name)
+		if !ok {
+			return "", false
+		}
+		n := &r.item.doc.nodes[at]
+		return r.item.doc.span(n.text, n.textEnd), n.kind == want
+	}
+	return textIn(r.record[name], want)
+}
+
+// textIn is the text of a value, a string or a number, whichever is asked for.
+func textIn(v types.AttributeValue, want kind) (string, bool) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, want == kindS
+	case *types.AttributeValueMemberN:
+		return v.Value, want == kindN
+	}
+	return "", false
 }
 
 func (r *reader) text(name string) string {
-	s, _ := r.record[name].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
+	if s, ok := r.of(name, kindS); ok {
+		return s
 	}
-	return s.Value
+	return ""
 }
 
 func (r *reader) mustText(name string) string {
-	if s, ok := r.record[name].(*types.AttributeValueMemberS); ok {
-		return s.Value
+	if s, ok := r.of(name, kindS); ok {
+		return s
 	}
 	r.fail(name, "is missing or no string")
 	return ""
 }
 
 func (r *reader) has(name string) bool {
+	if r.item.doc != nil {
+		_, ok := r.item.find(name)
+		return ok
+	}
 	_, ok := r.record[name]
 	return ok
 }
@@ -123,12 +176,12 @@ func (r *reader) number(name string) int {
 }
 
 func (r *reader) mustNumber(name string) int {
-	if n, ok := r.record[name].(*types.AttributeValueMemberN); ok {
-		if i, err := strconv.Atoi(n.Value); err == nil {
+	if n, ok := r.of(name, kindN); ok {
+		if i, err := strconv.Atoi(n); err == nil {
 			return i
 		}
 		// Other software writes 5.0 and 1E+1.
-		if d, err := decimal.Parse(n.Value); err == nil {
+		if d, err := decimal.Parse(n); err == nil {
 			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
 				return int(whole)
 			}
@@ -148,12 +201,12 @@ func (r *reader) count(name string) *int {
 }
 
 func (r *reader) mustMoney(name string, c commerce.Currency) commerce.Money {
-	n, ok := r.record[name].(*types.AttributeValueMemberN)
+	n, ok := r.of(name, kindN)
 	if !ok {
 		r.fail(name, "is missing or no number")
 		return commerce.Money{Currency: c}
 	}
-	m, err := commerce.ParseMoney(n.Value, c)
+	m, err := commerce.ParseMoney(n, c)
 	if err != nil {
 		r.fail(name, err.Error())
 	}
@@ -185,6 +238,21 @@ func (r *reader) timeOr(name string, otherwise time.Time) time.Time {
 }
 
 func (r *reader) texts(name string) []string {
+	if r.item.doc != nil {
+		at, ok := r.item.find(name)
+		if k := r.item.kind(at); !ok || k != kindSS && k != kindL {
+			return nil
+		}
+		inside := r.item.inside(at)
+		out := make([]string, 0, inside.len())
+		inside.each(func(_ uint32, e *node) bool {
+			if e.kind == kindS {
+				out = append(out, r.item.doc.span(e.text, e.textEnd))
+			}
+			return true
+		})
+		return out
+	}
 	switch v := r.record[name].(type) {
 	case *types.AttributeValueMemberSS:
 		return v.Value
@@ -198,4 +266,64 @@ func (r *reader) texts(name string) []string {
 		return out
 	}
 	return nil
+}
+
+// within is a map in the record; false where there is none of that name.
+func (r *reader) within(name string) (reader, bool) {
+	if r.item.doc != nil {
+		at, ok := r.item.find(name)
+		if !ok || r.item.kind(at) != kindM {
+			return reader{}, false
+		}
+		return reader{item: r.item.inside(at)}, true
+	}
+	m, ok := r.record[name].(*types.AttributeValueMemberM)
+	if !ok {
+		return reader{}, false
+	}
+	return reader{record: m.Value}, true
+}
+
+// maps are a list in the record, which is to hold maps; present is false where there is no list of that name.
+func (r *reader) maps(name string) (all mapList, present bool) {
+	if r.item.doc != nil {
+		at, ok := r.item.find(name)
+		if !ok || r.item.kind(at) != kindL {
+			return mapList{}, false
+		}
+		inside := r.item.inside(at)
+		return mapList{item: inside, length: inside.len()}, true
+	}
+	l, ok := r.record[name].(*types.AttributeValueMemberL)
+	if !ok {
+		return mapList{}, false
+	}
+	return mapList{values: l.Value, length: len(l.Value)}, true
+}
+
+// mapList is a list that is to hold maps.
+type mapList struct {
+	values []types.AttributeValue
+	item   item
+	// length is how many elements the list has.
+	length int
+}
+
+// next gives the first element and takes it off the list; false where it is no map, or there is none.
+func (l *mapList) next() (reader, bool) {
+	if l.length == 0 {
+		return reader{}, false
+	}
+	l.length--
+	if l.item.doc != nil {
+		at := l.item.first
+		l.item.first = l.item.doc.nodes[at].end
+		return reader{item: l.item.inside(at)}, l.item.kind(at) == kindM
+	}
+	m, ok := l.values[0].(*types.AttributeValueMemberM)
+	l.values = l.values[1:]
+	if !ok {
+		return reader{}, false
+	}
+	return reader{record: m.Value}, true
 }

@@ -35,14 +35,24 @@ func (b *ReadBudget) On(ctx context.Context) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// budgeted holds a client to the budgets of its requests' contexts. Every request passes here, however it came about: what a document can
-// ask for at most is not known before, as it depends on the records.
+// spend takes one request for reading from the context's budget, if it has one.
+//
+// Errors: ErrOverBudget.
+func spend(ctx context.Context) error {
+	if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.left.Add(-1) < 0 {
+		return ErrOverBudget
+	}
+	return nil
+}
+
+// budgeted holds a client to the budgets of its requests' contexts. Every request passes here, or has been paid for before it took the short
+// way, however it came about: what a document can ask for at most is not known before, as it depends on the records.
 func budgeted(db *dynamodb.Client) *dynamodb.Client {
 	hold := middleware.InitializeMiddlewareFunc("ReadBudget", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in.Parameters.(type) {
 		case *dynamodb.QueryInput, *dynamodb.GetItemInput, *dynamodb.BatchGetItemInput:
-			if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.left.Add(-1) < 0 {
-				return middleware.InitializeOutput{}, middleware.Metadata{}, ErrOverBudget
+			if err := spend(ctx); err != nil {
+				return middleware.InitializeOutput{}, middleware.Metadata{}, err
 			}
 		}
 		return next.HandleInitialize(ctx, in)

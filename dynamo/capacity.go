@@ -21,21 +21,24 @@ func readUnits(bytes int) float64 {
 }
 
 // queryUnits is what a Query costs that read these records: the sum of their sizes is rounded, not each.
-func queryUnits(records []map[string]types.AttributeValue) float64 {
-	bytes := 0
-	for _, r := range records {
-		bytes += sizeOf(r)
-	}
-	return readUnits(bytes)
-}
+func queryUnits(records []reader) float64 { return readUnits(sizeOfAll(records)) }
 
 // batchUnits is what a BatchGetItem costs that found these records of so many keys: each is rounded by itself.
-func batchUnits(records []map[string]types.AttributeValue, keys int) float64 {
+func batchUnits(records []reader, keys int) float64 {
 	units := readUnits(0) * float64(keys-len(records))
 	for _, r := range records {
-		units += readUnits(sizeOf(r))
+		units += readUnits(r.size())
 	}
 	return units
+}
+
+// sizeOfAll is the size of several records in bytes.
+func sizeOfAll(records []reader) int {
+	bytes := 0
+	for _, r := range records {
+		bytes += r.size()
+	}
+	return bytes
 }
 
 // writeUnitSize is how many bytes a write unit covers. In a transaction each record costs twice as much, as it is

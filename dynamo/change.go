@@ -69,7 +69,7 @@ var errStale = errors.New("others have changed the records meanwhile")
 // form is how the result of a change stands in a record.
 type form[V any] struct {
 	encode func(V) record
-	decode func(record) (V, error)
+	decode func(reader) (V, error)
 }
 
 // mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result once they are written. A plan
@@ -173,7 +173,7 @@ func (c *change) read(ctx context.Context, ks ...keys) ([]record, error) {
 			return nil, err
 		}
 		for i, k := range unknown {
-			c.known[k] = found[i]
+			c.known[k] = found[i].attributes()
 		}
 	}
 	records := make([]record, len(ks))

@@ -84,7 +84,7 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 	if records[0] == nil {
 		return nil, nil, commerce.Unknown("customer", id, field)
 	}
-	customer, err := c.store.decodeCustomer(records[0])
+	customer, err := c.store.decodeCustomer(reader{record: records[0]})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -73,7 +73,7 @@ func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.
 		if stands[0] == nil {
 			return nil, commerce.Unknown("employee", cmd.ID, "id")
 		}
-		before, err := decodeEmployee(stands[0])
+		before, err := decodeEmployee(reader{record: stands[0]})
 		if err != nil {
 			return nil, err
 		}

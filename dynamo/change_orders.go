@@ -40,7 +40,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 		var refusals commerce.Refusals
 		if records[0] == nil {
 			refusals = append(refusals, commerce.Unknown("customer", cmd.CustomerID, "customerId"))
-		} else if decoded, err := s.decodeCustomer(records[0]); err != nil {
+		} else if decoded, err := s.decodeCustomer(reader{record: records[0]}); err != nil {
 			return nil, err
 		} else {
 			customer = *decoded
@@ -48,7 +48,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 		products := map[commerce.SKU]*commerce.Product{}
 		for i, line := range lines {
 			if records[i+1] != nil {
-				if products[line.SKU], err = s.decodeProduct(records[i+1]); err != nil {
+				if products[line.SKU], err = s.decodeProduct(reader{record: records[i+1]}); err != nil {
 					return nil, err
 				}
 			}
@@ -119,7 +119,7 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if records[0] == nil {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	order, err := c.store.decodeOrder(records[0])
+	order, err := c.store.decodeOrder(reader{record: records[0]})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -261,7 +261,7 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 		level := inventoryLevelKey(&c.keyBuilder, InventoryLevelKey{SKU: item.SKU, Warehouse: from})
 		have, told := 0, c.missing(level)
 		if r, ok := c.stands(level); ok {
-			decoded, err := decodeInventoryLevel(r)
+			decoded, err := decodeInventoryLevel(reader{record: r})
 			if err != nil {
 				return err
 			}
@@ -320,7 +320,7 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		var product *commerce.Product
 		record, sold := c.stands(k)
 		if sold {
-			if product, err = s.decodeProduct(record); err != nil {
+			if product, err = s.decodeProduct(reader{record: record}); err != nil {
 				return nil, err
 			}
 		}

@@ -41,7 +41,7 @@ func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.P
 		if records[0] == nil {
 			return nil, commerce.Unknown("product", cmd.SKU, "sku")
 		}
-		before, err := s.decodeProduct(records[0])
+		before, err := s.decodeProduct(reader{record: records[0]})
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 		return leveled{}, err
 	}
 	if l.record != nil {
-		level, err := decodeInventoryLevel(l.record)
+		level, err := decodeInventoryLevel(reader{record: l.record})
 		if err != nil {
 			return leveled{}, err
 		}

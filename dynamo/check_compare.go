@@ -181,7 +181,7 @@ func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 		if !ok {
 			return nil, fmt.Errorf("%w: attribute %q holds something else than maps", ErrCorrupt, "items")
 		}
-		line, err := decodeLine(m.Value, c)
+		line, err := decodeLine(reader{record: m.Value}, c)
 		if err != nil {
 			return nil, err
 		}

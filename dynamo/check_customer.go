@@ -95,7 +95,7 @@ func (u *customerUnit) truth(s *Store) (truth *commerce.Customer, from record) {
 		if rec == nil {
 			continue
 		}
-		if customer, err := s.decodeCustomer(withKey(rec, map[string]string{"customerId": string(u.id)})); err == nil {
+		if customer, err := s.decodeCustomer(reader{record: withKey(rec, map[string]string{"customerId": string(u.id)})}); err == nil {
 			return customer, rec
 		}
 	}
@@ -111,7 +111,7 @@ func (u *customerUnit) judge(c *check) *verdict {
 	detail := "only the edge to the account rep is left"
 	switch {
 	case truth == nil && u.main != nil:
-		_, err := c.s.decodeCustomer(withKey(u.main, map[string]string{"customerId": string(u.id)}))
+		_, err := c.s.decodeCustomer(reader{record: withKey(u.main, map[string]string{"customerId": string(u.id)})})
 		v.unreadable(keyOf(u.main), err)
 		return v
 	case truth == nil && !u.needed && u.copies == 0:
@@ -171,7 +171,7 @@ func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 	if u.lastEvent == nil {
 		return
 	}
-	event, err := decodeEvent(u.lastEvent)
+	event, err := decodeEvent(reader{record: u.lastEvent})
 	switch {
 	case !exists:
 		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")

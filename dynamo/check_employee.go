@@ -46,7 +46,7 @@ func (u *employeeUnit) judge(c *check) *verdict {
 	var from record
 	for _, k := range ks {
 		if rec := u.records[k]; rec != nil && u.truth == nil {
-			if e, err := decodeEmployee(withKey(rec, map[string]string{"employeeId": string(u.id)})); err == nil {
+			if e, err := decodeEmployee(reader{record: withKey(rec, map[string]string{"employeeId": string(u.id)})}); err == nil {
 				u.truth, from = e, rec
 			}
 		}
@@ -55,7 +55,7 @@ func (u *employeeUnit) judge(c *check) *verdict {
 	v.basis, v.believed = ks[0], main
 	if u.truth == nil {
 		if main != nil {
-			_, err := decodeEmployee(withKey(main, map[string]string{"employeeId": string(u.id)}))
+			_, err := decodeEmployee(reader{record: withKey(main, map[string]string{"employeeId": string(u.id)})})
 			v.unreadable(ks[0], err)
 			return v
 		}

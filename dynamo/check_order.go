@@ -122,7 +122,7 @@ func (u *orderUnit) header(s *Store, rec record, customer commerce.CustomerID) o
 		plain["currency"] = str(string(item.currency(s.currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = s.decodeOrder(plain)
+	h.order, h.err = s.decodeOrder(reader{record: plain})
 	if h.err == nil && customer == "" {
 		h.err = fmt.Errorf("%w: attribute %q is missing", ErrCorrupt, "customerId")
 	}
@@ -288,7 +288,7 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 	problems := map[keys]error{}
 	for _, item := range u.items {
 		named := map[string]string{"productId": keyValue(entityOrderItem.SK, textOf(item, attrSK))}
-		line, err := decodeLine(withKey(item, named), o.Total.Currency)
+		line, err := decodeLine(reader{record: withKey(item, named)}, o.Total.Currency)
 		if err != nil {
 			problems[keyOf(item)] = err
 			continue
@@ -352,7 +352,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	for _, rec := range u.events {
 		id := commerce.EventID(keyValue(entityOrderEvent.SK, textOf(rec, attrSK)))
 		plain := withKey(rec, map[string]string{"eventId": string(id), "orderId": string(u.id)})
-		event, err := decodeEvent(plain)
+		event, err := decodeEvent(reader{record: plain})
 		if err != nil {
 			v.unreadable(keyOf(rec), err)
 			certain = false

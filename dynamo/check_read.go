@@ -87,9 +87,9 @@ func (r *checkReader) get(ctx context.Context, how consistency, ks ...keys) (map
 //
 // Errors: those of failed, and take's.
 func (r *checkReader) query(ctx context.Context, p *AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
-	condition, values := keyCondition(p, partition, prefix, bounds{})
+	where := keyCondition(p, partition, prefix, bounds{})
 	in := &dynamodb.QueryInput{
-		TableName: &r.s.table, KeyConditionExpression: &condition, ExpressionAttributeValues: values, Select: what,
+		TableName: &r.s.table, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(), Select: what,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {

@@ -132,14 +132,14 @@ func (u *productUnit) decode(s *Store) (*commerce.Product, error) {
 			delete(plain, name)
 		}
 	}
-	return s.decodeProduct(plain)
+	return s.decodeProduct(reader{record: plain})
 }
 
 func (u *productUnit) judgeLevels(v *verdict, b *keyBuilder) {
 	sum, whole := 0, true
 	for _, rec := range u.levels {
 		warehouse := keyValue(entityInventoryLevel.SK, textOf(rec, attrSK))
-		level, err := decodeInventoryLevel(withKey(rec, map[string]string{"sku": string(u.sku), "warehouseId": warehouse}))
+		level, err := decodeInventoryLevel(reader{record: withKey(rec, map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
 		if err != nil {
 			v.unreadable(keyOf(rec), err)
 			whole = false
@@ -194,7 +194,7 @@ func (u *warehouseUnit) judge(c *check) *verdict {
 		}
 		return v
 	}
-	warehouse, err := decodeWarehouse(withKey(u.main, map[string]string{"warehouseId": string(u.id)}))
+	warehouse, err := decodeWarehouse(reader{record: withKey(u.main, map[string]string{"warehouseId": string(u.id)})})
 	if err != nil {
 		v.unreadable(keyOf(u.main), err)
 		return v

@@ -68,8 +68,7 @@ func customerAttributes(e Entity, c commerce.Customer) record {
 // decodeCustomer reads a customer's record or REP edge.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeCustomer(rec record) (*commerce.Customer, error) {
-	r := reader{record: rec}
+func (s *Store) decodeCustomer(r reader) (*commerce.Customer, error) {
 	c := &commerce.Customer{
 		ID:           commerce.CustomerID(r.mustText("customerId")),
 		Name:         r.mustText("name"),
@@ -87,7 +86,6 @@ func (s *Store) decodeCustomer(rec record) (*commerce.Customer, error) {
 // decodeEmailClaim reads whose an e-mail address is.
 //
 // Errors: ErrCorrupt.
-func decodeEmailClaim(rec record) (commerce.CustomerID, error) {
-	r := reader{record: rec}
+func decodeEmailClaim(r reader) (commerce.CustomerID, error) {
 	return commerce.CustomerID(r.mustText("customerId")), r.err()
 }

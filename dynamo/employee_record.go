@@ -45,8 +45,7 @@ func employeeAttributes(e commerce.Employee) record {
 // decodeEmployee reads an employee's record or one of its edges.
 //
 // Errors: ErrCorrupt.
-func decodeEmployee(rec record) (*commerce.Employee, error) {
-	r := reader{record: rec}
+func decodeEmployee(r reader) (*commerce.Employee, error) {
 	e := &commerce.Employee{
 		ID:           commerce.EmployeeID(r.mustText("employeeId")),
 		Name:         r.mustText("name"),

@@ -90,36 +90,36 @@ func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
 	b := &keyBuilder{shards: s.shards}
 	switch e.Name {
 	case entityCustomer.Name, entityCustomerRep.Name:
-		c, err := s.decodeCustomer(r)
+		c, err := s.decodeCustomer(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return customerRecords(b, *c), nil
 	case entityEmailClaim.Name:
-		if _, err := decodeEmailClaim(r); err != nil {
+		if _, err := decodeEmailClaim(reader{record: r}); err != nil {
 			return nil, err
 		}
 		return []record{r}, nil // its address stands in its key alone, and it is in no list
 	case entityOrder.Name, entityCustomerOrder.Name:
-		o, err := s.decodeOrder(r)
+		o, err := s.decodeOrder(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return orderRecords(b, *o, nil, nil), nil
 	case entityOrderItem.Name:
-		i, err := s.decodeOrderItem(r)
+		i, err := s.decodeOrderItem(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return orderRecords(b, commerce.Order{ID: i.OrderID, CustomerID: i.CustomerID, Status: commerce.Pending}, []commerce.LineItem{*i}, nil), nil
 	case entityOrderEvent.Name:
-		event, err := decodeEvent(r)
+		event, err := decodeEvent(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return []record{eventRecord(b, *event)}, nil
 	case entityLastEvent.Name:
-		event, err := decodeEvent(r)
+		event, err := decodeEvent(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
@@ -127,25 +127,25 @@ func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
 		customer := commerce.CustomerID(at.mustText("customerId"))
 		return []record{lastEventRecord(b, customer, *event)}, at.err()
 	case entityProduct.Name:
-		p, err := s.decodeProduct(r)
+		p, err := s.decodeProduct(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return []record{productRecord(b, *p)}, nil
 	case entityInventoryLevel.Name:
-		l, err := decodeInventoryLevel(r)
+		l, err := decodeInventoryLevel(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return []record{inventoryLevelRecord(b, *l)}, nil
 	case entityWarehouse.Name:
-		w, err := decodeWarehouse(r)
+		w, err := decodeWarehouse(reader{record: r})
 		if err != nil {
 			return nil, err
 		}
 		return []record{warehouseRecord(b, *w)}, nil
 	case entityEmployee.Name, entityEmployeeName.Name, entityEmployeeTitle.Name, entityEmployeeWarehouse.Name:
-		employee, err := decodeEmployee(r)
+		employee, err := decodeEmployee(reader{record: r})
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func (c *changes) lastEvent(customer string, before, after record) {
 	if last := was.text("eventId"); is.text("eventId") <= last && !c.feed.store.farAhead(commerce.EventID(last)) {
 		return // an import's, or a repair's
 	}
-	event, err := decodeEvent(after)
+	event, err := decodeEvent(reader{record: after})
 	if err != nil {
 		c.feed.unreadable(err)
 		return
@@ -102,7 +102,7 @@ func (c *changes) header(id string, before, after record) {
 	}
 	change := OrderChange{OrderID: commerce.OrderID(id)}
 	if after != nil {
-		order, err := c.feed.store.decodeOrder(after)
+		order, err := c.feed.store.decodeOrder(reader{record: after})
 		if err != nil {
 			c.feed.unreadable(err)
 			return
@@ -136,7 +136,7 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if !known { // each is read once, however often the order has changed
 		told = make(map[int64]*commerce.Order, len(c.images[order]))
 		for _, r := range c.images[order] {
-			if o, err := c.feed.store.decodeOrder(r); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
+			if o, err := c.feed.store.decodeOrder(reader{record: r}); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
 				told[o.UpdatedAt.UnixNano()] = o
 			}
 		}
@@ -149,7 +149,7 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 //
 // Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on behind it.
 func readEvent(r record) (*commerce.Event, error) {
-	event, err := decodeEvent(r)
+	event, err := decodeEvent(reader{record: r})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (h *orderHistory) lastEvent(ctx context.Context) (commerce.EventID, error) 
 	if err != nil || len(records) == 0 {
 		return "", err
 	}
-	return eventIDOf(records[0]), nil
+	return eventIDOf(records[0].attributes()), nil
 }
 
 func (h *orderHistory) events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error) {
@@ -94,7 +94,7 @@ func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
-	at := reader{record: r}
+	at := reader{record: r.attributes()}
 	return commerce.EventID(at.text("eventId")), err
 }
 
@@ -102,8 +102,7 @@ func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 // write next may be behind it.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
 	behind, now := time.UnixMilli(0), h.feed.store.now()
-	err := h.orders(ctx, func(r record) error {
-		at := reader{record: r}
+	err := h.orders(ctx, func(at reader) error {
 		updated := now
 		if at.has("updatedAt") {
 			updated = at.mustTime("updatedAt")
@@ -172,8 +171,7 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 // changed are the partitions of the customer's orders that something has happened to since then.
 func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]string, error) {
 	var orders []string
-	err := h.orders(ctx, func(r record) error {
-		at := reader{record: r}
+	err := h.orders(ctx, func(at reader) error {
 		// A time that cannot be read is none that is before.
 		if updated := at.timeOr("updatedAt", since); at.err() == nil && updated.Before(since) {
 			return nil
@@ -193,7 +191,7 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 // orders gives the customer's orders, one after the other, until see has an error.
 //
 // Errors: see's, those of failed.
-func (h *customerHistory) orders(ctx context.Context, see func(record) error) error {
+func (h *customerHistory) orders(ctx context.Context, see func(reader) error) error {
 	p := &patternCustomerOrders
 	for b := (bounds{}); ; {
 		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
@@ -201,8 +199,7 @@ func (h *customerHistory) orders(ctx context.Context, see func(record) error) er
 			return err
 		}
 		for _, r := range records {
-			at := reader{record: r}
-			b.to = strings.TrimPrefix(at.text(attrSK), string(p.SK))
+			b.to = strings.TrimPrefix(r.text(attrSK), string(p.SK))
 			if err := see(r); err != nil {
 				return err
 			}
@@ -233,7 +230,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		return nil, "", err
 	}
 	for _, r := range records {
-		event, err := readEvent(r)
+		event, err := readEvent(r.attributes()) // who follows keeps it
 		if err != nil {
 			f.unreadable(err)
 			continue
@@ -241,7 +238,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		events = append(events, event)
 	}
 	if more && len(records) > 0 {
-		next = commerce.EventID(justAfter(string(eventIDOf(records[len(records)-1]))))
+		next = commerce.EventID(justAfter(string(eventIDOf(records[len(records)-1].attributes()))))
 	}
 	return events, next, nil
 }

@@ -95,7 +95,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 		r.fail("result", "is missing or no map")
 		return first, true, r.err()
 	}
-	first, err = f.decode(result.Value)
+	first, err = f.decode(reader{record: result.Value})
 	return first, true, err
 }
 

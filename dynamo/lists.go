@@ -10,7 +10,7 @@ import (
 )
 
 // readPage reads a page of a list and decodes it.
-func readPage[V any](ctx context.Context, s *Store, l listing, decode func(record) (V, error)) (Slice[V], error) {
+func readPage[V any](ctx context.Context, s *Store, l listing, decode func(reader) (V, error)) (Slice[V], error) {
 	if l.page.Limit < 1 {
 		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", l.pattern.ID, l.page.Limit)
 	}
@@ -47,7 +47,7 @@ func (s *Store) sharded(p *AccessPattern, page Page, bases ...string) listing {
 }
 
 // listOf reads a page of a list in one partition.
-func listOf[V any](ctx context.Context, s *Store, p *AccessPattern, page Page, decode func(record) (V, error), values ...string) (Slice[V], error) {
+func listOf[V any](ctx context.Context, s *Store, p *AccessPattern, page Page, decode func(reader) (V, error), values ...string) (Slice[V], error) {
 	l, err := s.partition(p, page, values...)
 	if err != nil {
 		return Slice[V]{}, err
@@ -223,7 +223,7 @@ type WholeOrder struct {
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
 	whole := &WholeOrder{}
 	readable := true
-	complete, err := s.readCollection(ctx, &patternWholeOrder, string(id), func(sk string, r record) (err error) {
+	complete, err := s.readCollection(ctx, &patternWholeOrder, string(id), func(sk string, r reader) (err error) {
 		switch {
 		case sk == string(entityOrder.SK):
 			whole.Order, err = s.decodeOrder(r)
@@ -261,7 +261,7 @@ type WholeProduct struct {
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
 	whole := &WholeProduct{}
 	readable := true
-	complete, err := s.readCollection(ctx, &patternProductInventory, string(sku), func(sk string, r record) (err error) {
+	complete, err := s.readCollection(ctx, &patternProductInventory, string(sku), func(sk string, r reader) (err error) {
 		switch {
 		case sk == string(entityProduct.SK):
 			whole.Product, err = s.decodeProduct(r)
@@ -282,14 +282,14 @@ func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProdu
 	return whole, nil
 }
 
-func appendDecoded[V any](to []V, r record, decode func(record) (V, error)) ([]V, error) {
+func appendDecoded[V any](to []V, r reader, decode func(reader) (V, error)) ([]V, error) {
 	v, err := decode(r)
 	return append(to, v), err
 }
 
 // readCollection gives each record of an item collection to take, up to collectionLimit, and tells whether those
 // were all.
-func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string, take func(sk string, r record) error) (bool, error) {
+func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string, take func(sk string, r reader) error) (bool, error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {
 		return false, err
@@ -299,8 +299,7 @@ func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string,
 		return false, err
 	}
 	for _, r := range records {
-		at := reader{record: r}
-		if err := take(at.text(attrSK), r); err != nil {
+		if err := take(r.text(attrSK), r); err != nil {
 			return false, err
 		}
 	}

@@ -17,7 +17,7 @@ type Result[V any] struct {
 
 // lookUp reads the records of ids in one BatchGetItem for a hundred of them, or a GetItem for one, and gives a result
 // for each id in their order.
-func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, key func(*keyBuilder, K) keys, decode func(record) (V, error)) ([]Result[V], error) {
+func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, key func(*keyBuilder, K) keys, decode func(reader) (V, error)) ([]Result[V], error) {
 	results := make([]Result[V], len(ids))
 	ks := make([]keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
@@ -40,7 +40,7 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 	}
 	for i, r := range records {
 		result := &results[places[i]]
-		if r == nil {
+		if r.absent() {
 			result.Err = commerce.ErrNotFound
 			continue
 		}

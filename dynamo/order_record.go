@@ -123,8 +123,7 @@ func lineAttributes(i commerce.LineItem) record {
 // decodeOrder reads either record of an order.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeOrder(rec record) (*commerce.Order, error) {
-	r := reader{record: rec}
+func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
 	currency := r.currency(s.currency)
 	o := &commerce.Order{
 		ID:           commerce.OrderID(r.mustText("orderId")),
@@ -145,22 +144,21 @@ func (s *Store) decodeOrder(rec record) (*commerce.Order, error) {
 	}
 	o.PlacedAt = placed
 	o.UpdatedAt = r.timeOr("updatedAt", placed)
-	if lines, ok := rec["items"].(*types.AttributeValueMemberL); ok {
+	if lines, ok := r.maps("items"); ok {
 		o.EmbedsItems = true
-		o.Items = make([]commerce.LineItem, 0, len(lines.Value))
-		for _, line := range lines.Value {
-			attributes, ok := line.(*types.AttributeValueMemberM)
+		o.Items = make([]commerce.LineItem, 0, lines.length)
+		for lines.length > 0 {
+			line, ok := lines.next()
 			if !ok {
 				r.fail("items", "holds something else than maps")
 				break
 			}
-			item, err := decodeLine(attributes.Value, currency)
-			if err != nil {
+			o.Items = append(o.Items, commerce.LineItem{OrderID: o.ID, CustomerID: o.CustomerID})
+			if err := decodeLineInto(&o.Items[len(o.Items)-1], line, currency); err != nil {
+				o.Items = o.Items[:len(o.Items)-1]
 				r.fail("items", fmt.Sprintf("holds a line that cannot be read: %v", err))
 				break
 			}
-			item.OrderID, item.CustomerID = o.ID, o.CustomerID
-			o.Items = append(o.Items, item)
 		}
 		o.Items = bySKU(o.Items)
 		if o.ItemCount == nil {
@@ -168,8 +166,7 @@ func (s *Store) decodeOrder(rec record) (*commerce.Order, error) {
 			o.ItemCount = &n
 		}
 	}
-	if m, ok := rec["shippingAddress"].(*types.AttributeValueMemberM); ok {
-		a := reader{record: m.Value}
+	if a, ok := r.within("shippingAddress"); ok {
 		o.ShippingAddress = &commerce.Address{
 			Recipient: a.text("recipient"), Line1: a.text("line1"), Line2: a.text("line2"), City: a.text("city"),
 			Region: a.text("region"), PostalCode: a.text("postalCode"), CountryCode: a.text("countryCode"),
@@ -178,23 +175,25 @@ func (s *Store) decodeOrder(rec record) (*commerce.Order, error) {
 	return o, r.err()
 }
 
-func decodeLine(rec record, c commerce.Currency) (commerce.LineItem, error) {
-	r := reader{record: rec}
-	item := commerce.LineItem{
-		SKU:       commerce.SKU(r.mustText("productId")),
-		Name:      r.mustText("name"),
-		Quantity:  r.mustNumber("qty"),
-		UnitPrice: r.mustMoney("price", c),
-	}
-	return item, r.err()
+func decodeLine(r reader, c commerce.Currency) (item commerce.LineItem, err error) {
+	err = decodeLineInto(&item, r, c)
+	return item, err
+}
+
+// decodeLineInto reads an item, but whose it is.
+func decodeLineInto(item *commerce.LineItem, r reader, c commerce.Currency) error {
+	item.SKU = commerce.SKU(r.mustText("productId"))
+	item.Name = r.mustText("name")
+	item.Quantity = r.mustNumber("qty")
+	item.UnitPrice = r.mustMoney("price", c)
+	return r.err()
 }
 
 // decodeOrderItem reads an item's own record.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeOrderItem(rec record) (*commerce.LineItem, error) {
-	r := reader{record: rec}
-	item, err := decodeLine(rec, r.currency(s.currency))
+func (s *Store) decodeOrderItem(r reader) (*commerce.LineItem, error) {
+	item, err := decodeLine(r, r.currency(s.currency))
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +245,7 @@ func eventAttributes(e commerce.Event) record {
 // decodeEvent reads either record of an order event.
 //
 // Errors: ErrCorrupt.
-func decodeEvent(rec record) (*commerce.Event, error) {
-	r := reader{record: rec}
+func decodeEvent(r reader) (*commerce.Event, error) {
 	e := &commerce.Event{
 		ID:      commerce.EventID(r.mustText("eventId")),
 		OrderID: commerce.OrderID(r.mustText("orderId")),

@@ -95,7 +95,7 @@ func TestReadUnits(t *testing.T) {
 // A record that is seen in two partitions, as it moved from one to the other, stands on the page once, in its newer version.
 func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 	moving := func(version int, key string) row {
-		return row{position: "1", record: record{attrPK: str(key), attrSK: str("s"), attrVersion: num(version)}}
+		return row{position: "1", record: reader{record: record{attrPK: str(key), attrSK: str("s"), attrVersion: num(version)}}}
 	}
 	for _, c := range []struct {
 		rows []row
@@ -111,7 +111,7 @@ func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 		}
 		var versions []int
 		for _, r := range got {
-			at := reader{record: r.record}
+			at := r.record
 			versions = append(versions, at.number(attrVersion))
 		}
 		if !slices.Equal(versions, c.want) {

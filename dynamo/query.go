@@ -22,7 +22,7 @@ type listing struct {
 // row is a record of a list and its place in it.
 type row struct {
 	position string
-	record   record
+	record   reader
 }
 
 // stream is a list in one partition while it is merged with others.
@@ -153,9 +153,9 @@ func (s *Store) readStream(ctx context.Context, l listing, st *stream, forward b
 			return err
 		}
 		_, sk := l.pattern.keyAttributes()
+		st.rows = slices.Grow(st.rows, len(records))
 		for _, r := range records {
-			at := reader{record: r}
-			st.rows = append(st.rows, row{position: strings.TrimPrefix(at.text(sk), l.prefix), record: r})
+			st.rows = append(st.rows, row{position: strings.TrimPrefix(r.text(sk), l.prefix), record: r})
 		}
 		st.need -= len(records)
 		st.done = !more
@@ -199,7 +199,7 @@ func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
 // both, as an index lags behind its table: the newer version counts.
 func appendRow(rows []row, r row) []row {
 	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.primaryKey() == r.record.primaryKey() {
-		seen, now := reader{record: rows[n-1].record}, reader{record: r.record}
+		seen, now := rows[n-1].record, r.record
 		if now.number(attrVersion) > seen.number(attrVersion) {
 			rows[n-1] = r
 		}
@@ -209,37 +209,69 @@ func appendRow(rows []row, r row) []row {
 }
 
 // query is one Query. It tells whether there is more to read in the bounds.
-func (s *Store) query(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]map[string]types.AttributeValue, bool, error) {
+func (s *Store) query(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]reader, bool, error) {
 	t := startTimer(ctx)
-	condition, values := keyCondition(p, partition, prefix, b)
-	in := &dynamodb.QueryInput{
-		TableName:                 &s.table,
-		KeyConditionExpression:    &condition,
-		ExpressionAttributeValues: values,
-		ScanIndexForward:          &forward,
-		Limit:                     aws.Int32(int32(limit)),
-	}
-	if p.Index != "" {
-		in.IndexName = &p.Index
-	} else {
-		in.ConsistentRead = s.consistency()
-	}
-	if t.on() {
-		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	}
-	out, err := s.db.Query(ctx, in)
+	a, err := s.queryOnce(ctx, querying{pattern: p, where: keyCondition(p, partition, prefix, b), limit: limit, forward: forward}, t.on())
 	if err != nil {
 		return nil, false, failed("Query", partition, err)
 	}
 	if t.on() {
 		t.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
-			Items: len(out.Items), ReadUnits: s.queried(p, queryUnits(out.Items), out.ConsumedCapacity)})
+			Items: len(a.records), ReadUnits: s.queried(p, queryUnits(a.records), a)})
 	}
-	return out.Items, len(out.LastEvaluatedKey) > 0, nil
+	return a.records, a.more, nil
+}
+
+// querying is a Query.
+type querying struct {
+	pattern *AccessPattern
+	where   keyRange
+	limit   int
+	forward bool
+}
+
+// mostExpected is how many records of a Query room is made for before they are seen.
+const mostExpected = 256
+
+// queryOnce is one Query.
+//
+// Errors: the SDK's, ErrOverBudget.
+func (s *Store) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
+	db, along := s.db, leaveAsIs
+	if s.wire != nil {
+		asks := s.asking(priced)
+		asks.consistent = asks.consistent && q.pattern.Index == ""
+		body, ok := queryBody(asks, q)
+		a, rest, err := s.shortly(ctx, s.wire.operations.query, body, ok, min(q.limit, mostExpected))
+		if a != nil || err != nil {
+			return *a, err
+		}
+		db, along = rest.db, rest.along
+	}
+	in := &dynamodb.QueryInput{
+		TableName:                 &s.table,
+		KeyConditionExpression:    &q.where.text,
+		ExpressionAttributeValues: q.where.values(),
+		ScanIndexForward:          &q.forward,
+		Limit:                     aws.Int32(int32(q.limit)),
+		ReturnConsumedCapacity:    returning(priced),
+	}
+	if q.pattern.Index != "" {
+		in.IndexName = &q.pattern.Index
+	} else {
+		in.ConsistentRead = s.consistency()
+	}
+	out, err := db.Query(ctx, in, along)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
+	a.cost(out.ConsumedCapacity)
+	return a, nil
 }
 
 // queried is reported for a Query; those of the index are never consistent.
-func (s *Store) queried(p *AccessPattern, computed float64, by *types.ConsumedCapacity) float64 {
+func (s *Store) queried(p *AccessPattern, computed float64, by answer) float64 {
 	if p.Index != "" && s.consistent {
 		eventual := *s
 		eventual.consistent = false
@@ -248,13 +280,28 @@ func (s *Store) queried(p *AccessPattern, computed float64, by *types.ConsumedCa
 	return s.reported(computed, 1, by)
 }
 
+// keyRange is the condition of a Query on its keys, and what its names stand for; empty where it does not name it.
+type keyRange struct{ text, partition, from, to string }
+
+// values are the condition's values, by their names.
+func (c keyRange) values() map[string]types.AttributeValue {
+	values := map[string]types.AttributeValue{":pk": str(c.partition)}
+	if c.from != "" {
+		values[":from"] = str(c.from)
+	}
+	if c.to != "" {
+		values[":to"] = str(c.to)
+	}
+	return values
+}
+
 // keyCondition is the condition for the sort keys of a partition that begin with prefix and lie in b. It names the
 // continuation by condition, never by ExclusiveStartKey, which would need a key whose record may have moved to another
 // partition since.
-func keyCondition(p *AccessPattern, partition, prefix string, b bounds) (string, map[string]types.AttributeValue) {
+func keyCondition(p *AccessPattern, partition, prefix string, b bounds) keyRange {
 	pk, sk := p.keyAttributes()
-	values := map[string]types.AttributeValue{":pk": str(partition)}
-	condition := pk + " = :pk"
+	c := keyRange{partition: partition}
+	equal := pk + " = :pk"
 	from, to := prefix+b.from, ""
 	if b.to != "" {
 		to = justBefore(prefix + b.to)
@@ -263,20 +310,17 @@ func keyCondition(p *AccessPattern, partition, prefix string, b bounds) (string,
 	}
 	switch {
 	case b == bounds{} && prefix == "":
+		c.text = equal
 	case b == bounds{}:
-		condition += " AND begins_with(" + sk + ", :from)"
-		values[":from"] = str(from)
+		c.text, c.from = equal+" AND begins_with("+sk+", :from)", from
 	case from == "":
-		condition += " AND " + sk + " <= :to"
-		values[":to"] = str(to)
+		c.text, c.to = equal+" AND "+sk+" <= :to", to
 	case to == "":
-		condition += " AND " + sk + " >= :from"
-		values[":from"] = str(from)
+		c.text, c.from = equal+" AND "+sk+" >= :from", from
 	default:
-		condition += " AND " + sk + " BETWEEN :from AND :to"
-		values[":from"], values[":to"] = str(from), str(to)
+		c.text, c.from, c.to = equal+" AND "+sk+" BETWEEN :from AND :to", from, to
 	}
-	return condition, values
+	return c
 }
 
 // describeRange tells people which keys a Query reads.
@@ -305,9 +349,9 @@ func describeRange(p *AccessPattern, partition, prefix string, b bounds) string 
 // Query ends.
 func (s *Store) count(ctx context.Context, l listing) (int, error) {
 	t := startTimer(ctx)
-	condition, values := keyCondition(l.pattern, l.partitions[0], l.prefix, l.bounds)
+	where := keyCondition(l.pattern, l.partitions[0], l.prefix, l.bounds)
 	in := &dynamodb.QueryInput{
-		TableName: &s.table, KeyConditionExpression: &condition, ExpressionAttributeValues: values,
+		TableName: &s.table, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(),
 		ScanIndexForward: aws.Bool(l.pattern.Direction == Ascending), Select: types.SelectCount,
 		ConsistentRead: s.consistency(), // only lists of the table are counted
 	}
@@ -319,8 +363,10 @@ func (s *Store) count(ctx context.Context, l listing) (int, error) {
 		return 0, failed("Query", l.partitions[0], err)
 	}
 	if t.on() {
+		a := answer{records: readers(out.Items)}
+		a.cost(out.ConsumedCapacity)
 		t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, l.partitions[0], l.prefix, l.bounds),
-			Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(out.Items), out.ConsumedCapacity)})
+			Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(a.records), a)})
 	}
 	return int(out.Count), nil
 }

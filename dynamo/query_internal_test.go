@@ -25,7 +25,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 			if random.Float64() < change {
 				at = random.IntN(len(streams))
 			}
-			r := row{position: fmt.Sprintf("%04d", n), record: record{attrPK: str(fmt.Sprint(n))}}
+			r := row{position: fmt.Sprintf("%04d", n), record: reader{record: record{attrPK: str(fmt.Sprint(n))}}}
 			left[at] = append(left[at], r)
 			want = append(want, r.position)
 		}

@@ -24,8 +24,7 @@ func productAttributes(p commerce.Product) record {
 // decodeProduct reads a product.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeProduct(rec record) (*commerce.Product, error) {
-	r := reader{record: rec}
+func (s *Store) decodeProduct(r reader) (*commerce.Product, error) {
 	p := &commerce.Product{
 		SKU:            commerce.SKU(r.mustText("sku")),
 		Name:           r.mustText("name"),
@@ -64,8 +63,7 @@ func inventoryLevelAttributes(l commerce.InventoryLevel) record {
 // decodeInventoryLevel reads an inventory level.
 //
 // Errors: ErrCorrupt.
-func decodeInventoryLevel(rec record) (*commerce.InventoryLevel, error) {
-	r := reader{record: rec}
+func decodeInventoryLevel(r reader) (*commerce.InventoryLevel, error) {
 	l := &commerce.InventoryLevel{
 		SKU:         commerce.SKU(r.mustText("sku")),
 		WarehouseID: commerce.WarehouseID(r.mustText("warehouseId")),
@@ -93,8 +91,7 @@ func warehouseAttributes(w commerce.Warehouse) record {
 // decodeWarehouse reads a warehouse.
 //
 // Errors: ErrCorrupt.
-func decodeWarehouse(rec record) (*commerce.Warehouse, error) {
-	r := reader{record: rec}
+func decodeWarehouse(r reader) (*commerce.Warehouse, error) {
 	w := &commerce.Warehouse{
 		ID:      commerce.WarehouseID(r.mustText("warehouseId")),
 		Name:    r.mustText("name"),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,9 @@ type Options struct {
 
 // Store is the order book in a table. It is safe for concurrent use and keeps nothing between calls.
 type Store struct {
-	db       *dynamodb.Client
+	db *dynamodb.Client
+	// wire makes reads the short way; nil where the client's settings leave them to the SDK.
+	wire     *wire
 	table    string
 	shards   int
 	currency commerce.Currency
@@ -50,7 +53,7 @@ type Store struct {
 //
 // Errors: one that says so where opts are out of their limits.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
-	s := &Store{db: budgeted(db), table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
+	s := &Store{db: budgeted(db), wire: newWire(db), table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
@@ -110,81 +113,132 @@ const maxParallel = 32
 // get reads one record by its key.
 //
 // Errors: commerce.ErrNotFound, and those of failed.
-func (s *Store) get(ctx context.Context, p *AccessPattern, k keys) (record, error) {
+func (s *Store) get(ctx context.Context, p *AccessPattern, k keys) (reader, error) {
 	t := startTimer(ctx)
-	in := &dynamodb.GetItemInput{TableName: &s.table, Key: k.attributes(), ConsistentRead: s.consistency()}
-	if t.on() {
-		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	}
-	out, err := s.db.GetItem(ctx, in)
+	a, err := s.getItem(ctx, k, t.on())
 	if err != nil {
-		return nil, failed("GetItem", k.unnamed(), err)
+		return reader{}, failed("GetItem", k.unnamed(), err)
 	}
 	if t.on() {
-		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK}
-		if out.Item != nil {
-			r.Items = 1
-		}
-		r.ReadUnits = s.reported(readUnits(sizeOf(out.Item)), 1, out.ConsumedCapacity)
+		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.records)}
+		r.ReadUnits = s.reported(readUnits(sizeOfAll(a.records)), 1, a)
 		t.stop(r)
 	}
-	if out.Item == nil {
-		return nil, commerce.ErrNotFound
+	if len(a.records) == 0 {
+		return reader{}, commerce.ErrNotFound
 	}
-	return out.Item, nil
+	return a.records[0], nil
+}
+
+// getItem is one GetItem.
+//
+// Errors: the SDK's, ErrOverBudget.
+func (s *Store) getItem(ctx context.Context, k keys, priced bool) (answer, error) {
+	db, along := s.db, leaveAsIs
+	if s.wire != nil {
+		body, ok := getItemBody(s.asking(priced), k)
+		a, rest, err := s.shortly(ctx, s.wire.operations.getItem, body, ok, 1)
+		if a != nil || err != nil {
+			return *a, err
+		}
+		db, along = rest.db, rest.along
+	}
+	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &s.table, Key: k.attributes(), ConsistentRead: s.consistency(), ReturnConsumedCapacity: returning(priced),
+	}, along)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{}
+	if out.Item != nil {
+		a.records = []reader{{record: out.Item}}
+	}
+	a.cost(out.ConsumedCapacity)
+	return a, nil
+}
+
+// rest is what is left to the SDK of a read that began the short way.
+type rest struct {
+	db    *dynamodb.Client
+	along func(*dynamodb.Options)
+}
+
+// leaveAsIs are the options of a request that is made as the client is.
+func leaveAsIs(*dynamodb.Options) {}
+
+// shortly makes the first attempt of a read the short way, if it can be written so. Where it gives no good answer, the SDK does the rest.
+//
+// Errors: ErrOverBudget.
+func (s *Store) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (*answer, rest, error) {
+	if !writable {
+		return nil, rest{db: s.db, along: leaveAsIs}, nil
+	}
+	if err := spend(ctx); err != nil {
+		return &answer{}, rest{}, err
+	}
+	a, failed, ok := s.wire.read(ctx, operation, s.table, body, most)
+	if ok {
+		return &a, rest{}, nil
+	}
+	// The budget was held to already.
+	return nil, rest{db: s.wire.db, along: s.wire.after(failed)}, nil
+}
+
+// asking is how the store's requests read.
+func (s *Store) asking(priced bool) asking {
+	return asking{table: s.table, consistent: s.consistent, priced: priced}
+}
+
+// returning is what a request asks to be told of its cost.
+func returning(priced bool) types.ReturnConsumedCapacity {
+	if priced {
+		return types.ReturnConsumedCapacityTotal
+	}
+	return ""
 }
 
 // reported is what the engine says that a request cost, or what we computed where it says nothing. An engine that reports less
 // than half a unit for each read that it made is not believed: DynamoDB charges that much for finding nothing, too.
-func (s *Store) reported(computed float64, reads int, by ...*types.ConsumedCapacity) float64 {
+func (s *Store) reported(computed float64, reads int, by answer) float64 {
 	least := readUnits(0) * float64(reads)
 	if s.consistent {
 		computed, least = 2*computed, 2*least
 	}
-	sum, told := 0.0, false
-	for _, c := range by {
-		if c != nil {
-			sum, told = sum+aws.ToFloat64(c.CapacityUnits), true
-		}
-	}
-	if !told {
+	if !by.told {
 		return computed
 	}
-	return max(sum, least)
+	return max(by.units, least)
 }
 
 // getMany reads records by their keys, each key once, a hundred keys a request. The answer has a place for every key,
-// nil where there is no record.
+// with no attributes where there is no record.
 //
 // Errors: those of failed.
-func (s *Store) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]record, error) {
-	places := make(map[keys][]int, len(ks))
-	distinct := make([]keys, 0, len(ks))
-	for i, k := range ks {
-		if _, ok := places[k]; !ok {
-			distinct = append(distinct, k)
+func (s *Store) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]reader, error) {
+	if len(ks) == 1 {
+		r, err := s.get(ctx, p, ks[0])
+		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
+			return nil, err
 		}
-		places[k] = append(places[k], i)
+		return []reader{r}, nil
 	}
-	out := make([]record, len(ks))
-	put := func(k keys, r record) {
-		for _, i := range places[k] {
-			out[i] = r
+	places := make(map[primaryKey]int, len(ks))
+	distinct := make([]keys, 0, len(ks))
+	for _, k := range ks {
+		if _, ok := places[k.primary()]; !ok {
+			places[k.primary()] = len(distinct)
+			distinct = append(distinct, k)
 		}
 	}
 	if len(distinct) == 1 {
 		r, err := s.get(ctx, p, distinct[0])
-		if errors.Is(err, commerce.ErrNotFound) {
-			return out, nil
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 			return nil, err
 		}
-		put(distinct[0], r)
-		return out, nil
+		return slices.Repeat([]reader{r}, len(ks)), nil
 	}
 	chunks := (len(distinct) + batchSize - 1) / batchSize
-	found := make([][]map[string]types.AttributeValue, chunks)
+	found := make([][]reader, chunks)
 	err := Parallel(ctx, chunks, maxParallel, func(ctx context.Context, i int) (err error) {
 		found[i], err = s.getBatch(ctx, p, distinct[i*batchSize:min((i+1)*batchSize, len(distinct))])
 		return err
@@ -192,49 +246,105 @@ func (s *Store) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]rec
 	if err != nil {
 		return nil, err
 	}
-	for _, records := range found {
-		for _, r := range records {
-			at := reader{record: r}
-			put(keys{PK: at.text(attrPK), SK: at.text(attrSK)}, r)
+	records := make([]reader, len(distinct))
+	for _, chunk := range found {
+		for _, r := range chunk {
+			if at, ok := places[primaryKey{r.text(attrPK), r.text(attrSK)}]; ok {
+				records[at] = r
+			}
 		}
+	}
+	if len(distinct) == len(ks) {
+		return records, nil
+	}
+	out := make([]reader, len(ks))
+	for i, k := range ks {
+		out[i] = records[places[k.primary()]]
 	}
 	return out, nil
 }
 
+// primaryKey is a primary key by which records are found in an answer.
+type primaryKey struct{ pk, sk string }
+
+func (k keys) primary() primaryKey { return primaryKey{k.PK, k.SK} }
+
 // getBatch is one BatchGetItem, repeated for the keys that DynamoDB leaves unprocessed.
-func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]map[string]types.AttributeValue, error) {
-	var found []map[string]types.AttributeValue
-	wanted := make([]map[string]types.AttributeValue, len(ks))
-	for i, k := range ks {
-		wanted[i] = k.attributes()
-	}
+func (s *Store) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]reader, error) {
+	var found []reader
+	wanted := ks
 	for attempt := 0; len(wanted) > 0; attempt++ {
 		if err := backOff(ctx, attempt); err != nil {
 			return nil, failed("BatchGetItem", describeUnnamed(ks), err)
 		}
 		t := startTimer(ctx)
-		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.table: {Keys: wanted, ConsistentRead: s.consistency()}}}
-		if t.on() {
-			in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-		}
-		out, err := s.db.BatchGetItem(ctx, in)
+		a, err := s.batchGetItem(ctx, wanted, t.on())
 		if err != nil {
 			return nil, failed("BatchGetItem", describeUnnamed(ks), err)
 		}
-		got := out.Responses[s.table]
-		found = append(found, got...)
-		left := out.UnprocessedKeys[s.table].Keys
-		if t.on() {
-			capacity := make([]*types.ConsumedCapacity, len(out.ConsumedCapacity))
-			for i := range out.ConsumedCapacity {
-				capacity[i] = &out.ConsumedCapacity[i]
-			}
-			t.stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: describe(ks), Items: len(got),
-				ReadUnits: s.reported(batchUnits(got, len(wanted)-len(left)), len(wanted)-len(left), capacity...)})
+		if attempt == 0 {
+			found = a.records
+		} else {
+			found = append(found, a.records...)
 		}
-		wanted = left
+		if t.on() {
+			processed := len(wanted) - len(a.left)
+			t.stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: describe(ks), Items: len(a.records),
+				ReadUnits: s.reported(batchUnits(a.records, processed), processed, a)})
+		}
+		wanted = a.left
 	}
 	return found, nil
+}
+
+// batchGetItem is one BatchGetItem.
+//
+// Errors: the SDK's, ErrOverBudget.
+func (s *Store) batchGetItem(ctx context.Context, ks []keys, priced bool) (answer, error) {
+	db, along := s.db, leaveAsIs
+	if s.wire != nil {
+		body, ok := batchBody(s.asking(priced), ks)
+		a, rest, err := s.shortly(ctx, s.wire.operations.batchGetItem, body, ok, len(ks))
+		if a != nil || err != nil {
+			return *a, err
+		}
+		db, along = rest.db, rest.along
+	}
+	wanted := make([]map[string]types.AttributeValue, len(ks))
+	for i, k := range ks {
+		wanted[i] = k.attributes()
+	}
+	out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		RequestItems:           map[string]types.KeysAndAttributes{s.table: {Keys: wanted, ConsistentRead: s.consistency()}},
+		ReturnConsumedCapacity: returning(priced),
+	}, along)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{records: readers(out.Responses[s.table])}
+	for _, k := range out.UnprocessedKeys[s.table].Keys {
+		a.left = append(a.left, keyOf(k))
+	}
+	for i := range out.ConsumedCapacity {
+		a.cost(&out.ConsumedCapacity[i])
+	}
+	return a, nil
+}
+
+// cost adds what the engine says that it cost.
+func (a *answer) cost(told *types.ConsumedCapacity) {
+	if told != nil {
+		a.units, a.told = a.units+aws.ToFloat64(told.CapacityUnits), true
+	}
+}
+
+// readers are records as the SDK gives them.
+func readers(records []map[string]types.AttributeValue) []reader {
+	all := make([]reader, len(records))
+	for i, r := range records {
+		all[i] = reader{record: r}
+	}
+	return all
 }
 
 // unnamed is the key for messages that end in a log: without what belongs to persons or is a secret of theirs.

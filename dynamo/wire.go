@@ -1,0 +1,353 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	smithyauth "github.com/aws/smithy-go/auth"
+	"github.com/aws/smithy-go/metrics"
+	"github.com/aws/smithy-go/tracing"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// wire makes reads the short way: it writes the request by hand, signs it with the SDK's signer and credentials, sends it through the SDK's
+// HTTP client, and takes the answer apart where it lies. That is worth it because the SDK spends more on a read than all the rest of a
+// request does.
+//
+// It judges nothing but a good answer. What came of any other attempt, a status or an error, is handed to the SDK as the outcome of its own
+// first attempt, and all that follows is the SDK's: which error it is, whether and when to try again, how far the clock is off.
+type wire struct {
+	db         *dynamodb.Client
+	options    dynamodb.Options
+	signer     dynamodb.HTTPSignerV4
+	retryer    aws.RetryerV2
+	operations operations
+	// userAgent is what the SDK calls itself; the others are headers that all requests have. No request changes them.
+	userAgent, contentType, encoding []string
+	// place is where the last request went: an endpoint can have the number of the credentials' account in its name, and they change.
+	place atomic.Pointer[place]
+	// skew is how much later the SDK takes it to be than the clock says, in nanoseconds.
+	skew atomic.Int64
+}
+
+// place is where requests of an account go.
+type place struct {
+	account      string
+	table        string
+	url          url.URL
+	headers      http.Header
+	name, region string
+}
+
+// service is the name under which requests to DynamoDB are signed.
+const service = "dynamodb"
+
+// newWire returns the short way for a client; nil where the client has settings that only the SDK can follow.
+func newWire(db *dynamodb.Client) *wire {
+	w := &wire{db: db, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
+	o := &w.options
+	w.signer = o.HTTPSignerV4
+	var ok bool
+	switch o.Retryer.(type) {
+	case *retry.Standard, aws.NopRetryer:
+		w.retryer, ok = o.Retryer.(aws.RetryerV2)
+	}
+	if !ok && o.Retryer != (aws.NopRetryer{}) || !usual(o) {
+		return nil
+	}
+	if w.userAgent = userAgent(o); w.userAgent == nil {
+		return nil
+	}
+	return w
+}
+
+// usual tells whether a client does nothing with a read beyond what the short way does.
+func usual(o *dynamodb.Options) bool {
+	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
+	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
+	if !untraced {
+		_, untraced = o.TracerProvider.(tracing.NopTracerProvider)
+	}
+	stock := dynamodb.New(dynamodb.Options{}).Options()
+	return len(o.APIOptions) == 0 && noInterceptors(o.Interceptors) && unmeasured && untraced && o.ClientLogMode == 0 &&
+		o.Credentials != nil && o.HTTPClient != nil && o.HTTPSignerV4 != nil && len(o.AuthSchemePreference) == 0 &&
+		sameType(o.Protocol, stock.Protocol) && sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && sameType(o.EndpointResolverV2, stock.EndpointResolverV2) &&
+		len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()) &&
+		!legacyEndpoint(o) && o.EndpointOptions.ResolvedRegion == "" && !o.EndpointOptions.DisableHTTPS &&
+		o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled &&
+		!o.EnableAcceptEncodingGzip && !o.DisableValidateResponseChecksum
+}
+
+// legacyEndpoint tells whether the client has a resolver of endpoints of the SDK's first kind.
+func legacyEndpoint(o *dynamodb.Options) bool {
+	return o.EndpointResolver != nil //nolint:staticcheck // deprecated, and so what is looked for
+}
+
+func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
+
+// noInterceptors tells whether nobody has a look at requests; the registry is a struct of nothing but lists.
+func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
+	lists := reflect.ValueOf(r)
+	for i := range lists.NumField() {
+		if lists.Field(i).Len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// userAgent is how the SDK names itself in requests of such a client. It asks the SDK for one, which gets no further than here.
+func userAgent(o *dynamodb.Options) []string {
+	var told []string
+	db := dynamodb.New(*o, func(o *dynamodb.Options) {
+		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
+		})
+		o.Region, o.BaseEndpoint, o.Retryer = "nowhere", aws.String("http://nowhere.invalid"), aws.NopRetryer{}
+		o.AccountIDEndpointMode, o.EndpointOptions = "", dynamodb.EndpointResolverOptions{}
+		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
+			told = r.Header["User-Agent"]
+			return nil, errors.New("this request is not sent")
+		})
+	})
+	nothing := "none"
+	if _, err := db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &nothing, Key: keys{PK: nothing, SK: nothing}.attributes()}); err == nil {
+		return nil
+	}
+	return told
+}
+
+// doing is an HTTP client of one function.
+type doing func(*http.Request) (*http.Response, error)
+
+// Do calls the function.
+func (do doing) Do(r *http.Request) (*http.Response, error) { return do(r) }
+
+// attempt is what came of the short way's attempt where that was no good answer. Without one there is nothing that the SDK could go
+// on with: it begins anew.
+type attempt struct {
+	// response is the answer, its body read into body as far as it came; err is the connection's error, or that of reading.
+	response *http.Response
+	body     []byte
+	err      error
+	// skew is what the attempt took the clock to be wrong by.
+	skew time.Duration
+}
+
+// read makes one attempt of an operation on a table. Where ok is false, whoever called goes on with the SDK and w.after(failed).
+func (w *wire) read(ctx context.Context, operation []string, table string, body []byte, most int) (a answer, failed *attempt, ok bool) {
+	skew := time.Duration(w.skew.Load())
+	r, err := w.request(ctx, operation, table, body, skew)
+	if err != nil {
+		return answer{}, nil, false
+	}
+	response, err := w.options.HTTPClient.Do(r)
+	if err != nil || response == nil {
+		return answer{}, &attempt{response: response, err: err, skew: skew}, false
+	}
+	text, err := readBody(response)
+	if err == nil && response.StatusCode == http.StatusOK && len(text) > 0 && intact(response.Header, text) {
+		if a, ok = parse(text, table, most); ok {
+			w.succeeded(ctx)
+			return a, nil, true
+		}
+	}
+	return answer{}, &attempt{response: response, body: text, err: err, skew: skew}, false
+}
+
+// succeeded tells the SDK's retryer of a request that needed it not: what it lets pass when many requests fail depends on how many do not.
+func (w *wire) succeeded(ctx context.Context) {
+	if w.retryer == nil {
+		return
+	}
+	if release, err := w.retryer.GetAttemptToken(ctx); err == nil {
+		_ = release(nil) // it fails for no request that succeeded
+	}
+}
+
+// request is a signed request.
+//
+// Errors: the credentials', the endpoint's, the signer's. The SDK will find the same.
+func (w *wire) request(ctx context.Context, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
+	credentials, err := w.options.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	to, err := w.to(ctx, credentials.AccountID, table)
+	if err != nil {
+		return nil, err
+	}
+	at := to.url // the signer writes to it
+	header := make(http.Header, 8+len(to.headers))
+	for name, values := range to.headers {
+		header[name] = values
+	}
+	header["Content-Type"], header["X-Amz-Target"] = w.contentType, operation
+	r := (&http.Request{
+		Method: http.MethodPost, URL: &at, Host: at.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		// With it a connection that turns out to be closed, before anything was sent, is replaced without an attempt having failed.
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}).WithContext(ctx)
+	sum := sha256.Sum256(body)
+	if err := w.signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), to.name, to.region, time.Now().Add(skew)); err != nil {
+		return nil, err
+	}
+	// These do not have to be signed.
+	header["Accept-Encoding"], header["User-Agent"] = w.encoding, w.userAgent
+	return r, nil
+}
+
+// to is where requests of an account for a table go.
+//
+// Errors: that of the SDK's resolver, and one for an account's number that the client needs and the credentials lack.
+func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
+	if last := w.place.Load(); last != nil && last.account == account && last.table == table {
+		return last, nil
+	}
+	o := &w.options
+	params := dynamodb.EndpointParameters{
+		Endpoint:              o.BaseEndpoint,
+		UseDualStack:          aws.Bool(o.EndpointOptions.UseDualStackEndpoint == aws.DualStackEndpointStateEnabled),
+		UseFIPS:               aws.Bool(o.EndpointOptions.UseFIPSEndpoint == aws.FIPSEndpointStateEnabled),
+		AccountIdEndpointMode: aws.String(string(o.AccountIDEndpointMode)),
+		ResourceArn:           &table,
+	}
+	if o.Region != "" {
+		params.Region = &o.Region
+	}
+	switch o.AccountIDEndpointMode {
+	case aws.AccountIDEndpointModeRequired:
+		if account == "" {
+			return nil, errors.New("the credentials tell no account")
+		}
+	case aws.AccountIDEndpointModeUnset, aws.AccountIDEndpointModePreferred, aws.AccountIDEndpointModeDisabled:
+	default:
+		return nil, errors.New("no such way to use the account")
+	}
+	if account != "" && o.AccountIDEndpointMode != aws.AccountIDEndpointModeDisabled {
+		params.AccountId = &account
+	}
+	endpoint, err := o.EndpointResolverV2.ResolveEndpoint(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	if err := smithyhttp.ValidateEndpointHost(endpoint.URI.Host); err != nil {
+		return nil, err
+	}
+	p := &place{account: account, table: table, url: endpoint.URI, headers: endpoint.Headers, name: service, region: o.Region}
+	p.url.Path = smithyhttp.JoinPath(p.url.Path, "/")
+	schemes, _ := smithyauth.GetAuthOptions(&endpoint.Properties)
+	for _, scheme := range schemes {
+		if name, ok := smithyhttp.GetSigV4SigningName(&scheme.SignerProperties); ok {
+			p.name = name
+		}
+		if region, ok := smithyhttp.GetSigV4SigningRegion(&scheme.SignerProperties); ok {
+			p.region = region
+		}
+	}
+	w.place.Store(p)
+	return p, nil
+}
+
+// readBody reads an answer's body and closes it.
+//
+// Errors: those of reading, with what was read before them.
+func readBody(r *http.Response) ([]byte, error) {
+	defer r.Body.Close()
+	if r.ContentLength < 0 || r.ContentLength > maxAnswer {
+		return io.ReadAll(r.Body)
+	}
+	// One byte more than there are lets the last Read find the end, which gives the connection back.
+	text := make([]byte, r.ContentLength+1)
+	n := 0
+	for n < len(text) {
+		read, err := r.Body.Read(text[n:])
+		n += read
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return text[:n], nil
+		}
+		if err != nil {
+			return text[:n], err
+		}
+	}
+	rest, err := io.ReadAll(r.Body)
+	return append(text, rest...), err
+}
+
+// intact tells whether an answer is what was sent, as far as its checksum tells. Source:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
+func intact(header http.Header, body []byte) bool {
+	said := header["X-Amz-Crc32"]
+	if len(said) == 0 || said[0] == "" {
+		return true
+	}
+	sum, err := strconv.ParseUint(said[0], 10, 32)
+	return err == nil && crc32.ChecksumIEEE(body) == uint32(sum)
+}
+
+// after makes the SDK begin with what came of the short way's attempt. Without an outcome it begins anew.
+func (w *wire) after(failed *attempt) func(*dynamodb.Options) {
+	first := true
+	return func(o *dynamodb.Options) {
+		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
+			begins := first
+			first = false
+			skew := clockSkew(r)
+			if begins && failed != nil && failed.skew == skew {
+				return failed.hand(r)
+			}
+			// The SDK corrects its clock between attempts.
+			w.skew.Store(int64(skew))
+			return w.options.HTTPClient.Do(r)
+		})
+	}
+}
+
+// hand is the outcome as an HTTP client's.
+func (f *attempt) hand(r *http.Request) (*http.Response, error) {
+	if f.body == nil && f.err != nil {
+		return f.response, f.err
+	}
+	if f.response == nil {
+		return nil, f.err
+	}
+	f.response.Request = r
+	f.response.Body = io.NopCloser(bytes.NewReader(f.body))
+	if f.err != nil {
+		f.response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(f.body), broken{f.err}))
+	}
+	return f.response, nil
+}
+
+// broken is the end of a body that could not be read.
+type broken struct{ err error }
+
+// Read gives the error.
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// smallSkew is what the SDK's clock is off by in the usual course of things: requests tell full seconds, and take their time.
+const smallSkew = time.Minute
+
+// clockSkew is how much later the SDK took it to be than the clock says when it signed a request.
+func clockSkew(r *http.Request) time.Duration {
+	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+	if err != nil {
+		return 0
+	}
+	return time.Until(signed).Round(smallSkew)
+}

@@ -1,0 +1,619 @@
+package dynamo
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// document is an answer of DynamoDB's, taken apart without copies: its bytes, and where in them each value stands. Nodes have offsets
+// instead of strings, so that the garbage collector has nothing to look for in them.
+type document struct {
+	// body is the answer. Behind it stand the texts that had to be unescaped or decoded; once the answer is taken apart, no byte of it
+	// is written again.
+	body  []byte
+	nodes []node
+}
+
+// node is a value. The elements of a list, a set or a map are the nodes behind it, up to end.
+type node struct {
+	name, nameEnd uint32
+	text, textEnd uint32
+	end           uint32
+	kind          kind
+}
+
+// kind is the type of a value.
+type kind byte
+
+// The types that DynamoDB has; kindNone is that of what is not there.
+const (
+	kindNone kind = iota
+	kindS
+	kindN
+	kindB
+	kindBOOL
+	kindNULL
+	kindSS
+	kindNS
+	kindBS
+	kindL
+	kindM
+)
+
+// maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB of records.
+const maxAnswer = 64 << 20
+
+// item is a record, or a map in one, in an answer: the nodes from first to end.
+type item struct {
+	doc        *document
+	first, end uint32
+}
+
+// span is the text between two offsets. It shares the document's bytes: who keeps it for longer than a request keeps them all.
+func (d *document) span(from, to uint32) string {
+	if from == to {
+		return ""
+	}
+	// The bytes are not written any more, so the text does not change.
+	return unsafe.String(&d.body[from], int(to-from))
+}
+
+// kind is the type of a node; that of number 0 where there is none is nobody's.
+func (i item) kind(at uint32) kind {
+	if int(at) >= len(i.doc.nodes) {
+		return kindNone
+	}
+	return i.doc.nodes[at].kind
+}
+
+// find gives the number of a name's node.
+func (i item) find(name string) (uint32, bool) {
+	for at := i.first; at < i.end; {
+		n := &i.doc.nodes[at]
+		if n.nameEnd-n.name == uint32(len(name)) && i.doc.span(n.name, n.nameEnd) == name {
+			return at, true
+		}
+		at = n.end
+	}
+	return 0, false
+}
+
+// inside are the elements of a list, a set or a map.
+func (i item) inside(at uint32) item {
+	return item{doc: i.doc, first: at + 1, end: i.doc.nodes[at].end}
+}
+
+// len is how many values there are.
+func (i item) len() int {
+	n := 0
+	for at := i.first; at < i.end; at = i.doc.nodes[at].end {
+		n++
+	}
+	return n
+}
+
+// each gives all values with their nodes' numbers until take has enough.
+func (i item) each(take func(at uint32, n *node) bool) {
+	for at := i.first; at < i.end; {
+		n := &i.doc.nodes[at]
+		if !take(at, n) {
+			return
+		}
+		at = n.end
+	}
+}
+
+// attributes makes of it what the SDK would have made of it. Nothing in it shares the answer's bytes.
+func (i item) attributes() record {
+	r := record{}
+	i.each(func(at uint32, n *node) bool {
+		r[string(i.doc.body[n.name:n.nameEnd])] = i.doc.attribute(at)
+		return true
+	})
+	return r
+}
+
+// attribute is the value of a node as the SDK's.
+func (d *document) attribute(at uint32) types.AttributeValue {
+	n := &d.nodes[at]
+	text := func(n *node) string { return string(d.body[n.text:n.textEnd]) }
+	inside := item{doc: d, first: at + 1, end: n.end}
+	switch n.kind {
+	case kindS:
+		return &types.AttributeValueMemberS{Value: text(n)}
+	case kindN:
+		return &types.AttributeValueMemberN{Value: text(n)}
+	case kindB:
+		return &types.AttributeValueMemberB{Value: bytes.Clone(d.body[n.text:n.textEnd])}
+	case kindBOOL:
+		return &types.AttributeValueMemberBOOL{Value: text(n) == jsonTrue}
+	case kindNULL:
+		return &types.AttributeValueMemberNULL{Value: text(n) == jsonTrue}
+	case kindSS, kindNS:
+		set := []string{}
+		inside.each(func(_ uint32, n *node) bool { set = append(set, text(n)); return true })
+		if n.kind == kindSS {
+			return &types.AttributeValueMemberSS{Value: set}
+		}
+		return &types.AttributeValueMemberNS{Value: set}
+	case kindBS:
+		set := [][]byte{}
+		inside.each(func(_ uint32, n *node) bool { set = append(set, bytes.Clone(d.body[n.text:n.textEnd])); return true })
+		return &types.AttributeValueMemberBS{Value: set}
+	case kindL:
+		list := []types.AttributeValue{}
+		inside.each(func(at uint32, _ *node) bool { list = append(list, d.attribute(at)); return true })
+		return &types.AttributeValueMemberL{Value: list}
+	case kindM:
+		return &types.AttributeValueMemberM{Value: inside.attributes()}
+	}
+	return nil
+}
+
+// size is the record's size in bytes, as sizeOf counts it.
+func (i item) size() int {
+	total := 0
+	i.each(func(at uint32, n *node) bool {
+		total += int(n.nameEnd-n.name) + i.doc.sizeOf(at)
+		return true
+	})
+	return total
+}
+
+func (d *document) sizeOf(at uint32) int {
+	n := &d.nodes[at]
+	inside := item{doc: d, first: at + 1, end: n.end}
+	total := 0
+	switch n.kind {
+	case kindS, kindB:
+		return int(n.textEnd - n.text)
+	case kindN:
+		return sizeOfNumber(d.span(n.text, n.textEnd))
+	case kindBOOL, kindNULL:
+		return 1
+	case kindL, kindM:
+		total = 3
+		inside.each(func(at uint32, n *node) bool {
+			total += 1 + int(n.nameEnd-n.name) + d.sizeOf(at)
+			return true
+		})
+	default:
+		inside.each(func(at uint32, _ *node) bool { total += d.sizeOf(at); return true })
+	}
+	return total
+}
+
+const (
+	jsonTrue  = "true"
+	jsonFalse = "false"
+)
+
+// answer is what was read.
+type answer struct {
+	// records are those of a Query or a batch, in their order, or the one of a GetItem.
+	records []reader
+	// more tells that a Query has not come to the end of what it reads.
+	more bool
+	// units is what the engine says that it cost, where it told.
+	units float64
+	told  bool
+	// left are the keys of a batch that were not processed.
+	left []keys
+}
+
+// parser takes answers apart. It is strict: what is not exactly as DynamoDB writes it, it leaves to the SDK, so its methods tell nothing but
+// whether they could read what stands at pos.
+type parser struct {
+	doc *document
+	// body is the answer without the texts that were put behind it.
+	body []byte
+	pos  int
+	// plain tells that there is no escape in the answer.
+	plain bool
+}
+
+// parse takes an answer apart; table is whose records a batch gives, most how many records it can be expected to hold. It is false for what the
+// SDK should judge. The bytes must not be written afterwards; body itself stays as it is, whatever parse says.
+func parse(body []byte, table string, most int) (answer, bool) {
+	if len(body) > maxAnswer || !wellFormedText(body) {
+		return answer{}, false
+	}
+	p := parser{doc: &document{body: body[:len(body):len(body)]}, body: body, plain: bytes.IndexByte(body, '\\') < 0}
+	// A value is an object and no shorter than {"S":""}.
+	p.doc.nodes = make([]node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
+	a := answer{}
+	ok := p.object(func(name string) bool {
+		switch name {
+		case "Item":
+			a.records = make([]reader, 0, 1)
+			return p.record(&a.records)
+		case "Items":
+			return p.records(&a.records, most)
+		case "Responses":
+			return p.object(func(name string) bool { return name == table && p.records(&a.records, most) })
+		case "UnprocessedKeys":
+			// Keys that are left are rare, and the SDK reads them as well.
+			return p.object(func(string) bool { return false })
+		case "LastEvaluatedKey":
+			var last []reader
+			ok := p.record(&last)
+			a.more = ok && last[0].item.first < last[0].item.end
+			return ok
+		case "ConsumedCapacity":
+			return p.capacity(&a)
+		case "Count", "ScannedCount":
+			text, ok := p.number()
+			if _, err := strconv.ParseInt(text, 10, 32); err != nil {
+				return false
+			}
+			return ok
+		}
+		return false
+	})
+	return a, ok && p.space() == 0
+}
+
+// wellFormedText tells whether text is UTF-8 without control characters, which JSON does not allow in strings, and DynamoDB does not put
+// elsewhere.
+func wellFormedText(text []byte) bool {
+	const (
+		each = 0x0101010101010101
+		high = 0x80 * each
+	)
+	ascii := true
+	rest := text
+	for ; len(rest) >= 8; rest = rest[8:] {
+		eight := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16 | uint64(rest[3])<<24 |
+			uint64(rest[4])<<32 | uint64(rest[5])<<40 | uint64(rest[6])<<48 | uint64(rest[7])<<56
+		// The high bit of a byte that is below 0x20 comes up when 0x20 is taken from it; what is above 0x7f has it before.
+		if (eight-0x20*each)&^eight&high != 0 {
+			return false
+		}
+		ascii = ascii && eight&high == 0
+	}
+	for _, c := range rest {
+		if c < 0x20 {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.Valid(text)
+}
+
+// space passes over spaces, and gives the byte behind them; 0 at the end.
+func (p *parser) space() byte {
+	for p.pos < len(p.body) {
+		if c := p.body[p.pos]; c != ' ' {
+			return c
+		}
+		p.pos++
+	}
+	return 0
+}
+
+// take passes over c, where it comes next.
+func (p *parser) take(c byte) bool {
+	if p.space() != c {
+		return false
+	}
+	p.pos++
+	return true
+}
+
+// literal passes over text, where it comes next without a space before it.
+func (p *parser) literal(text string) bool {
+	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
+		return false
+	}
+	p.pos += len(text)
+	return true
+}
+
+// object passes over an object whose values member reads, by their names.
+func (p *parser) object(member func(name string) bool) bool {
+	if !p.take('{') {
+		return false
+	}
+	if p.take('}') {
+		return true
+	}
+	var names seen
+	for {
+		from, to, ok := p.string()
+		if !ok || !p.take(':') || !names.add(p.doc, from, to) || !member(p.doc.span(from, to)) {
+			return false
+		}
+		if !p.take(',') {
+			return p.take('}')
+		}
+	}
+}
+
+// seen are the names of an object. A name that stands there twice is the SDK's to judge.
+type seen struct {
+	bits  uint64
+	count int
+	names [24]struct{ from, to uint32 }
+}
+
+// add is false for a name that is there already, and for more names than are worth looking through.
+func (s *seen) add(d *document, from, to uint32) bool {
+	name := d.span(from, to)
+	bit := uint64(1)
+	if n := len(name); n > 0 {
+		bit <<= (uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64
+	}
+	if s.bits&bit != 0 {
+		for i := range min(s.count, len(s.names)) {
+			if d.span(s.names[i].from, s.names[i].to) == name {
+				return false
+			}
+		}
+	}
+	s.bits |= bit
+	if s.count == len(s.names) {
+		return false
+	}
+	s.names[s.count] = struct{ from, to uint32 }{from, to}
+	s.count++
+	return true
+}
+
+// records adds the records of a list to to.
+func (p *parser) records(to *[]reader, most int) bool {
+	if !p.take('[') {
+		return false
+	}
+	*to = make([]reader, 0, most)
+	if p.take(']') {
+		return true
+	}
+	for {
+		if !p.record(to) {
+			return false
+		}
+		if !p.take(',') {
+			return p.take(']')
+		}
+	}
+}
+
+// record adds a record to to.
+func (p *parser) record(to *[]reader) bool {
+	i := item{doc: p.doc, first: uint32(len(p.doc.nodes))}
+	if !p.members(0) {
+		return false
+	}
+	i.end = uint32(len(p.doc.nodes))
+	*to = append(*to, reader{item: i})
+	return true
+}
+
+// members adds the attributes of a record or a map to the nodes.
+func (p *parser) members(depth int) bool {
+	if !p.take('{') {
+		return false
+	}
+	if p.take('}') {
+		return true
+	}
+	var names seen
+	for {
+		from, to, ok := p.string()
+		if !ok || !p.take(':') || !names.add(p.doc, from, to) || !p.value(node{name: from, nameEnd: to}, depth) {
+			return false
+		}
+		if !p.take(',') {
+			return p.take('}')
+		}
+	}
+}
+
+// value adds a value, which has a name or none yet, to the nodes: an object of one name, its type.
+func (p *parser) value(n node, depth int) bool {
+	if !p.take('{') {
+		return false
+	}
+	from, to, ok := p.string()
+	if !ok || !p.take(':') {
+		return false
+	}
+	at := len(p.doc.nodes)
+	p.doc.nodes = append(p.doc.nodes, n)
+	switch p.doc.span(from, to) {
+	case "S":
+		n.kind = kindS
+		n.text, n.textEnd, ok = p.string()
+	case "N":
+		n.kind = kindN
+		n.text, n.textEnd, ok = p.string()
+	case "B":
+		n.kind = kindB
+		n.text, n.textEnd, ok = p.base64()
+	case "BOOL":
+		n.kind = kindBOOL
+		n.text, n.textEnd, ok = p.truth()
+	case "NULL":
+		n.kind = kindNULL
+		n.text, n.textEnd, ok = p.truth()
+	case "SS":
+		n.kind, ok = kindSS, p.elements(func() bool { return p.element(kindS, (*parser).string) })
+	case "NS":
+		n.kind, ok = kindNS, p.elements(func() bool { return p.element(kindN, (*parser).string) })
+	case "BS":
+		n.kind, ok = kindBS, p.elements(func() bool { return p.element(kindB, (*parser).base64) })
+	case "L":
+		n.kind, ok = kindL, depth < maxDepth && p.elements(func() bool { return p.value(node{}, depth+1) })
+	case "M":
+		n.kind, ok = kindM, depth < maxDepth && p.members(depth+1)
+	default:
+		return false
+	}
+	n.end = uint32(len(p.doc.nodes))
+	p.doc.nodes[at] = n
+	return ok && p.take('}')
+}
+
+// elements passes over an array whose elements element reads.
+func (p *parser) elements(element func() bool) bool {
+	if !p.take('[') {
+		return false
+	}
+	if p.take(']') {
+		return true
+	}
+	for {
+		if !element() {
+			return false
+		}
+		if !p.take(',') {
+			return p.take(']')
+		}
+	}
+}
+
+// element adds an element of a set to the nodes.
+func (p *parser) element(k kind, read func(*parser) (from, to uint32, ok bool)) bool {
+	from, to, ok := read(p)
+	p.doc.nodes = append(p.doc.nodes, node{text: from, textEnd: to, kind: k, end: uint32(len(p.doc.nodes)) + 1})
+	return ok
+}
+
+// string passes over a string, and gives where its text stands.
+func (p *parser) string() (from, to uint32, ok bool) {
+	if !p.take('"') {
+		return 0, 0, false
+	}
+	start := p.pos
+	length := bytes.IndexByte(p.body[start:], '"')
+	if length < 0 {
+		return 0, 0, false
+	}
+	if p.plain || bytes.IndexByte(p.body[start:start+length], '\\') < 0 {
+		p.pos += length + 1
+		return uint32(start), uint32(start + length), true
+	}
+	return p.unescape()
+}
+
+// unescape puts the text of the string that pos stands in behind the answer.
+func (p *parser) unescape() (from, to uint32, ok bool) {
+	d := p.doc
+	from = uint32(len(d.body))
+	for p.pos < len(p.body) {
+		c := p.body[p.pos]
+		switch {
+		case c == '"':
+			p.pos++
+			return from, uint32(len(d.body)), true
+		case c != '\\':
+			d.body = append(d.body, c)
+			p.pos++
+			continue
+		case p.pos+1 == len(p.body):
+			return 0, 0, false
+		}
+		switch escaped := p.body[p.pos+1]; escaped {
+		case '"', '\\', '/':
+			d.body = append(d.body, escaped)
+		case 'b':
+			d.body = append(d.body, '\b')
+		case 'f':
+			d.body = append(d.body, '\f')
+		case 'n':
+			d.body = append(d.body, '\n')
+		case 'r':
+			d.body = append(d.body, '\r')
+		case 't':
+			d.body = append(d.body, '\t')
+		case 'u':
+			r, ok := escapedRune(p.body[p.pos:])
+			if ok && utf16.IsSurrogate(r) {
+				p.pos += 6
+				second, _ := escapedRune(p.body[p.pos:])
+				r = utf16.DecodeRune(r, second)
+				ok = r != utf8.RuneError
+			}
+			if !ok {
+				return 0, 0, false
+			}
+			d.body = utf8.AppendRune(d.body, r)
+			p.pos += 4
+		default:
+			return 0, 0, false
+		}
+		p.pos += 2
+	}
+	return 0, 0, false
+}
+
+// base64 is string for bytes.
+func (p *parser) base64() (from, to uint32, ok bool) {
+	if from, to, ok = p.string(); !ok {
+		return 0, 0, false
+	}
+	d := p.doc
+	start := len(d.body)
+	decoded, err := base64.StdEncoding.AppendDecode(d.body, d.body[from:to])
+	if err != nil {
+		return 0, 0, false
+	}
+	d.body = decoded
+	return uint32(start), uint32(len(d.body)), true
+}
+
+// truth passes over true or false.
+func (p *parser) truth() (from, to uint32, ok bool) {
+	p.space()
+	from = uint32(p.pos)
+	ok = p.literal(jsonTrue) || p.literal(jsonFalse)
+	return from, uint32(p.pos), ok
+}
+
+// number passes over a number, and gives its text.
+func (p *parser) number() (string, bool) {
+	p.space()
+	start := p.pos
+	for p.pos < len(p.body) && bytes.IndexByte([]byte("-0123456789.eE+"), p.body[p.pos]) >= 0 {
+		p.pos++
+	}
+	text := p.body[start:p.pos]
+	// JSON has no 01, +1 or 1., which the parsers of the standard library take.
+	digits := bytes.TrimPrefix(text, []byte{'-'})
+	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
+		return "", false
+	}
+	if i := bytes.IndexByte(digits, '.'); i >= 0 && (i+1 == len(digits) || digits[i+1] < '0' || digits[i+1] > '9') {
+		return "", false
+	}
+	return string(text), true
+}
+
+// capacity reads what the answer cost: one sum, or one for each table of a batch.
+func (p *parser) capacity(a *answer) bool {
+	one := func() bool {
+		return p.object(func(name string) bool {
+			switch name {
+			case "TableName":
+				_, _, ok := p.string()
+				return ok
+			case "CapacityUnits":
+				text, ok := p.number()
+				units, err := strconv.ParseFloat(text, 64)
+				a.units, a.told = a.units+units, true
+				return ok && err == nil
+			}
+			return false
+		})
+	}
+	if p.space() == '[' {
+		return p.elements(one)
+	}
+	return one()
+}

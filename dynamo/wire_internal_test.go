@@ -1,0 +1,402 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+	"pgregory.net/rapid"
+)
+
+// answering returns a store whose requests are answered by do.
+func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Store {
+	t.Helper()
+	options := dynamodb.Options{
+		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"), HTTPClient: do,
+		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Nanosecond }),
+	}
+	s, err := New(dynamodb.New(options, optFns...), Options{Table: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// slowly is the same store without the short way.
+func slowly(s *Store) *Store {
+	c := *s
+	c.wire = nil
+	return &c
+}
+
+// asked is a request as it was sent.
+type asked struct {
+	url, host, method string
+	header            http.Header
+	body              any
+}
+
+func sent(t interface{ Fatal(...any) }, r *http.Request) asked {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(text)) != r.ContentLength {
+		t.Fatal("the request has another length than it says")
+	}
+	a := asked{url: r.URL.String(), host: r.URL.Host, method: r.Method, header: r.Header.Clone()}
+	if err := json.Unmarshal(text, &a.body); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// reply is an answer of DynamoDB's, with its checksum.
+func reply(status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {fmt.Sprint(crc32.ChecksumIEEE([]byte(body)))}},
+	}
+}
+
+// A read that goes the short way asks for the same as the SDK's, at the same place, in the same name.
+func TestShortRequestsAreTheSDKs(t *testing.T) {
+	var last asked
+	for name, set := range map[string]func(*dynamodb.Options){
+		"as it comes": func(*dynamodb.Options) {},
+		"an endpoint": func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000") },
+		"a path":      func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000/tables/") },
+		"FIPS":        func(o *dynamodb.Options) { o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateEnabled },
+		"dual stack":  func(o *dynamodb.Options) { o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateEnabled },
+		"local":       func(o *dynamodb.Options) { o.Region = "local" },
+		"an account": func(o *dynamodb.Options) {
+			o.AccountIDEndpointMode = aws.AccountIDEndpointModePreferred
+			o.Credentials = credentials.StaticCredentialsProvider{Value: aws.Credentials{AccessKeyID: "A", SecretAccessKey: "B", AccountID: "123456789012"}}
+		},
+		"an application": func(o *dynamodb.Options) { o.AppID = "shop" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := answering(t, func(r *http.Request) (*http.Response, error) {
+				last = sent(t, r)
+				return reply(http.StatusOK, `{}`), nil
+			}, set)
+			if s.wire == nil {
+				t.Fatal("the client does not take the short way")
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				s := s
+				if rapid.Bool().Draw(t, "consistent") {
+					s = s.Consistent()
+				}
+				priced := rapid.Bool().Draw(t, "priced")
+				text := rapid.StringMatching(`[A-Z]{1,9}#[a-z0-9"\\<&é\x00-\x1f\x{10FFFF}]{0,20}`)
+				k := keys{PK: text.Draw(t, "pk"), SK: text.Draw(t, "sk")}
+				pattern := rapid.SampledFrom(AccessPatterns()).Draw(t, "pattern")
+				b := bounds{from: rapid.SampledFrom([]string{"", "b"}).Draw(t, "from"), to: rapid.SampledFrom([]string{"", "d"}).Draw(t, "to")}
+				q := querying{
+					pattern: &pattern, where: keyCondition(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
+					limit: rapid.IntRange(1, 500).Draw(t, "limit"), forward: rapid.Bool().Draw(t, "forward"),
+				}
+				for operation, read := range map[string]func(s *Store) (answer, error){
+					"GetItem": func(s *Store) (answer, error) { return s.getItem(context.Background(), k, priced) },
+					"BatchGetItem": func(s *Store) (answer, error) {
+						return s.batchGetItem(context.Background(), []keys{k, {PK: "a", SK: "b"}}, priced)
+					},
+					"Query": func(s *Store) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
+				} {
+					if _, err := read(s); err != nil {
+						t.Fatal(err)
+					}
+					short := last
+					if _, err := read(slowly(s)); err != nil {
+						t.Fatal(err)
+					}
+					if short.url != last.url || short.host != last.host || short.method != last.method || !reflect.DeepEqual(short.body, last.body) {
+						t.Fatalf("%s asks\n%+v, the SDK\n%+v", operation, short, last)
+					}
+					if short.header.Get("Amz-Sdk-Request") != "" || last.header.Get("Amz-Sdk-Request") == "" {
+						t.Fatal("the one did not go the short way, or the other did")
+					}
+					for _, name := range []string{"Content-Type", "X-Amz-Target", "Accept-Encoding", "User-Agent", "X-Amz-Security-Token"} {
+						have, want := short.header[name], last.header[name]
+						if name == "User-Agent" { // the SDK adds where each request's credentials are from
+							have, want = []string{strings.Split(have[0], " m/")[0]}, []string{strings.Split(want[0], " m/")[0]}
+						}
+						if !slices.Equal(have, want) {
+							t.Fatalf("%s: %s is %q, the SDK's %q", operation, name, short.header[name], last.header[name])
+						}
+					}
+					scope := func(a asked) string {
+						scope, _, _ := strings.Cut(a.header.Get("Authorization"), ",")
+						return scope
+					}
+					if scope(short) != scope(last) {
+						t.Fatalf("%s is signed for %s, by the SDK for %s", operation, scope(short), scope(last))
+					}
+					if signed := short.header.Get("Authorization"); !strings.Contains(signed, "host;x-amz-date;") || !strings.Contains(signed, "x-amz-target,") {
+						t.Fatalf("%s is signed as %s", operation, signed)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whatever comes of the first attempt, the SDK counts it as its own: there are as many requests, and the same end.
+func TestShortAttemptsAreTheSDKsFirst(t *testing.T) {
+	const good = `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`
+	failure := func(status int, name string) func() (*http.Response, error) {
+		return func() (*http.Response, error) { return reply(status, `{"__type":"x#`+name+`","message":"no"}`), nil }
+	}
+	ok := func() (*http.Response, error) { return reply(http.StatusOK, good), nil }
+	altered := func(alter func(*http.Response)) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			r := reply(http.StatusOK, good)
+			alter(r)
+			return r, nil
+		}
+	}
+	refused := func() (*http.Response, error) { return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }
+	for name, outcomes := range map[string][]func() (*http.Response, error){
+		"good":             {ok},
+		"throttled":        {failure(400, "ProvisionedThroughputExceededException"), ok},
+		"fails twice":      {failure(500, "InternalServerError"), failure(500, "InternalServerError"), ok},
+		"fails always":     {failure(500, "InternalServerError"), failure(500, "InternalServerError"), failure(500, "InternalServerError"), failure(500, "InternalServerError")},
+		"invalid":          {failure(400, "ValidationException"), ok},
+		"denied":           {failure(400, "AccessDeniedException"), ok},
+		"no table":         {failure(400, "ResourceNotFoundException"), ok},
+		"refused":          {refused, ok},
+		"refused always":   {refused, refused, refused, refused},
+		"no length":        {altered(func(r *http.Response) { r.ContentLength = -1 })},
+		"no checksum":      {altered(func(r *http.Response) { r.Header.Del("X-Amz-Crc32") })},
+		"another checksum": {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "7") }), ok},
+		"a foreign one":    {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "seven") }), ok},
+		"cut": {altered(func(r *http.Response) {
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(good[:9]), broken{io.ErrUnexpectedEOF}))
+		}), ok},
+		"cut short":        {altered(func(r *http.Response) { r.Body = io.NopCloser(strings.NewReader(good[:9])) }), ok},
+		"longer":           {altered(func(r *http.Response) { r.ContentLength = 9 })},
+		"nothing":          {altered(func(r *http.Response) { r.Body, r.ContentLength = http.NoBody, 0 }), ok},
+		"a page":           {func() (*http.Response, error) { return reply(http.StatusOK, "<html>"), nil }, ok},
+		"a gateway's page": {func() (*http.Response, error) { return reply(http.StatusBadGateway, "<html>"), nil }, ok},
+		"an odd body":      {func() (*http.Response, error) { return reply(http.StatusOK, `{"Item":{"pk":null}}`), nil }},
+		"the clock is late": {func() (*http.Response, error) {
+			r := reply(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"no"}`)
+			r.Header.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+			return r, nil
+		}, ok},
+	} {
+		t.Run(name, func(t *testing.T) {
+			type end struct {
+				requests int
+				record   record
+				err      string
+			}
+			read := func(s *Store, requests *int) end {
+				a, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false)
+				e := end{requests: *requests}
+				if err != nil {
+					e.err = err.Error()
+				} else if len(a.records) > 0 {
+					e.record = a.records[0].attributes()
+				}
+				return e
+			}
+			ends := make([]end, 2)
+			for i := range ends {
+				requests := 0
+				s := answering(t, func(r *http.Request) (*http.Response, error) {
+					if _, err := io.Copy(io.Discard, r.Body); err != nil {
+						t.Error(err)
+					}
+					requests++
+					if requests > len(outcomes) {
+						t.Fatal("there are more requests than outcomes")
+					}
+					return outcomes[requests-1]()
+				})
+				if i == 0 {
+					s = slowly(s)
+				}
+				ends[i] = read(s, &requests)
+			}
+			if !reflect.DeepEqual(ends[0], ends[1]) {
+				t.Errorf("with the SDK it ends so:\n%+v\nthe short way so:\n%+v", ends[0], ends[1])
+			}
+		})
+	}
+}
+
+// Once the SDK has found the clock to be wrong, the short way signs by its correction, and stops when the clock is right again.
+func TestShortRequestsFollowTheClock(t *testing.T) {
+	ahead := time.Hour
+	requests := 0
+	s := answering(t, func(r *http.Request) (*http.Response, error) {
+		requests++
+		signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`)
+		if off := time.Until(signed) - ahead; off.Abs() > 5*time.Minute {
+			answer = reply(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"Signature expired"}`)
+		}
+		answer.Header.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+		return answer, nil
+	})
+	for i, step := range []struct {
+		ahead time.Duration
+		want  int
+	}{{time.Hour, 2}, {time.Hour, 1}, {0, 2}, {0, 1}} {
+		ahead, requests = step.ahead, 0
+		if _, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		if requests != step.want {
+			t.Errorf("step %d took %d requests, want %d", i, requests, step.want)
+		}
+	}
+	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt by the old one is no first attempt of its.
+	ahead = time.Hour
+	if _, err := s.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.table}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slowly(s).wireless(s).getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
+		t.Errorf("after the SDK has corrected its clock: %v", err)
+	}
+}
+
+// wireless is the store on the client of s's short way.
+func (c *Store) wireless(s *Store) *Store {
+	c.db = s.wire.db
+	return c
+}
+
+// A client with settings that only the SDK can follow reads by the SDK.
+func TestUnusualClientsReadByTheSDK(t *testing.T) {
+	for name, set := range map[string]func(*dynamodb.Options){
+		"middleware": func(o *dynamodb.Options) {
+			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
+		},
+		"no credentials":    func(o *dynamodb.Options) { o.Credentials = aws.AnonymousCredentials{} },
+		"compression":       func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true },
+		"discovery":         func(o *dynamodb.Options) { o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryEnabled },
+		"a log":             func(o *dynamodb.Options) { o.ClientLogMode = aws.LogSigning },
+		"a rate":            func(o *dynamodb.Options) { o.Retryer = retry.NewAdaptiveMode() },
+		"a foreign retryer": func(o *dynamodb.Options) { o.Retryer = struct{ aws.Retryer }{o.Retryer} },
+		"unchecked answers": func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true },
+		"a foreign resolver": func(o *dynamodb.Options) {
+			o.EndpointResolverV2 = struct{ dynamodb.EndpointResolverV2 }{o.EndpointResolverV2}
+		},
+		"a foreign protocol": func(o *dynamodb.Options) { o.Protocol = nil },
+	} {
+		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, set)
+		if s.wire != nil {
+			t.Errorf("%s: reads go the short way", name)
+		}
+	}
+	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil {
+		t.Error("no read goes the short way")
+	}
+}
+
+// bySDK is what the SDK makes of a body.
+func bySDK(t testing.TB, body []byte, read func(*Store) (answer, error)) (answer, error) {
+	s := answering(t, func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
+	}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	return read(slowly(s))
+}
+
+// same tells whether two answers say the same.
+func same(a, b answer) bool {
+	if len(a.records) != len(b.records) || a.more != b.more || a.told != b.told || a.units != b.units || len(a.left) != len(b.left) {
+		return false
+	}
+	for i := range a.records {
+		if !reflect.DeepEqual(a.records[i].attributes(), b.records[i].attributes()) || a.records[i].size() != b.records[i].size() {
+			return false
+		}
+	}
+	return true
+}
+
+var answersToFuzz = []string{
+	`{}`, `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"5.0"}}}`,
+	`{"Items":[{"pk":{"S":"a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"},"b":{"B":"aGk="},"t":{"BOOL":true},"f":{"BOOL":false},"nil":{"NULL":true}}],"Count":1,"ScannedCount":1,"LastEvaluatedKey":{"pk":{"S":"x"}}}`,
+	`{"Items":[{"l":{"L":[{"M":{"a":{"S":"é"}}},{"L":[]},{"SS":["x","y"]},{"NS":["1","-2e3"]},{"BS":["aGk=",""]}]}},{}],"Count":2,"ScannedCount":2}`,
+	`{"Responses":{"shop":[{"pk":{"S":"a"}},{"pk":{"S":"b"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"shop","CapacityUnits":1.5}]}`,
+	`{"Responses":{"shop":[]},"UnprocessedKeys":{"shop":{"Keys":[{"pk":{"S":"a"},"sk":{"S":"b"}}]}}}`,
+	`{"ConsumedCapacity":{"TableName":"shop","CapacityUnits":0.5},"Item":{ "pk" : { "S" : "a" } } }`,
+	`{"Item":{"a":{"S":"1"},"a":{"S":"2"}}}`, `{"Item":{"a":{"S":"\ud800"}}}`, `{"Item":{"a":{}}}`, `{"Item":{"a":{"X":"1"}}}`, `{"Item":null}`,
+}
+
+// FuzzAnswers compares what the short way makes of an answer with what the SDK makes of it: the same, or nothing.
+func FuzzAnswers(f *testing.F) {
+	for _, body := range answersToFuzz {
+		for operation := range byte(3) {
+			f.Add(operation, []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
+		original := bytes.Clone(body)
+		short, ok := parse(body, "shop", 3)
+		if !bytes.Equal(body, original) {
+			t.Fatal("the answer has changed")
+		}
+		if !ok {
+			return
+		}
+		// What an operation's answer does not have is for the others.
+		reads := map[string]func(*Store) (answer, error){
+			"GetItem": func(s *Store) (answer, error) { return s.getItem(context.Background(), keys{PK: "a", SK: "b"}, true) },
+			"BatchGetItem": func(s *Store) (answer, error) {
+				return s.batchGetItem(context.Background(), []keys{{PK: "a", SK: "b"}}, true)
+			},
+			"Query": func(s *Store) (answer, error) {
+				return s.queryOnce(context.Background(), querying{pattern: &patternCustomerOrders, where: keyCondition(&patternCustomerOrders, "a", "b", bounds{}), limit: 3}, true)
+			},
+		}
+		name := []string{"GetItem", "BatchGetItem", "Query"}[operation%3]
+		var top map[string]json.RawMessage
+		if err := json.Unmarshal(body, &top); err != nil {
+			t.Fatalf("this is no JSON: %s", body)
+		}
+		for member := range top {
+			of := map[string]string{"Item": "GetItem", "Items": "Query", "LastEvaluatedKey": "Query", "Count": "Query", "ScannedCount": "Query", "Responses": "BatchGetItem", "UnprocessedKeys": "BatchGetItem"}[member]
+			if of != "" && of != name {
+				return
+			}
+			if list := bytes.HasPrefix(bytes.TrimSpace(top[member]), []byte("[")); member == "ConsumedCapacity" && list != (name == "BatchGetItem") {
+				return
+			}
+		}
+		long, err := bySDK(t, body, reads[name])
+		if err != nil {
+			t.Fatalf("the SDK cannot read what was read here: %v\n%s", err, body)
+		}
+		if !same(short, long) {
+			t.Fatalf("%s: read differently:\n%s", name, body)
+		}
+	})
+}
