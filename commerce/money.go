@@ -50,12 +50,50 @@ type Money struct {
 //
 // Errors: InvalidError where amount is no decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
+	if d, ok := parsePlain(amount, c.Digits()); ok {
+		return Money{Amount: d, Currency: c}, nil
+	}
 	d, err := decimal.Parse(amount)
 	if err != nil || !exact(d, amount) {
 		return Money{}, Invalid("is %q: an amount is a decimal number of at most 19 digits, such as 29.99", shown(amount))
 	}
 	// One amount has one form, so that equal amounts are equal (==).
-	return Money{Amount: d.Trim(c.Digits()).Pad(c.Digits()), Currency: c}, nil
+	return Money{Amount: trimmed(d, c), Currency: c}, nil
+}
+
+// trimmed is an amount with as many digits behind the point as its currency has, or as many as it takes.
+func trimmed(d decimal.Decimal, c Currency) decimal.Decimal {
+	return d.Trim(c.Digits()).Pad(c.Digits())
+}
+
+// parsePlain reads an amount of the usual form, 29.99, with so many digits behind the point or fewer. It is false for all others.
+func parsePlain(amount string, digits int) (decimal.Decimal, bool) {
+	const most = 14 // with the four digits that some currencies have behind the point, an int64 holds it
+	if len(amount) == 0 || len(amount) > most {
+		return decimal.Decimal{}, false
+	}
+	units, behind, point := int64(0), 0, false
+	for i := range len(amount) {
+		switch c := amount[i]; {
+		case c >= '0' && c <= '9':
+			units = units*10 + int64(c-'0')
+			if point {
+				behind++
+			}
+		case c == '.' && !point && i > 0:
+			point = true
+		default:
+			return decimal.Decimal{}, false
+		}
+	}
+	if behind > digits || point && behind == 0 {
+		return decimal.Decimal{}, false
+	}
+	for ; behind < digits; behind++ {
+		units *= 10
+	}
+	d, err := decimal.New(units, digits)
+	return d, err == nil
 }
 
 // shown is what a message repeats of a value: not all of it, whatever was sent.

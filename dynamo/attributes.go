@@ -120,39 +120,39 @@ func (r record) primaryKey() string {
 // primaryKey is the record's key for messages.
 func (r *reader) primaryKey() string { return r.text(attrPK) + " " + r.text(attrSK) }
 
-// of gives the text of a string or a number, whichever is asked for.
-func (r *reader) of(name string, want kind) (string, bool) {
+// of gives the text of an attribute that is a string or a number, and which of them it is; kindNone for one of another type, or none. present
+// tells whether there is one at all.
+func (r *reader) of(name string) (text string, is kind, present bool) {
 	if r.item.doc != nil {
 		at, ok := r.item.find(name)
 		if !ok {
-			return "", false
+			return "", kindNone, false
 		}
-		n := &r.item.doc.nodes[at]
-		return r.item.doc.span(n.text, n.textEnd), n.kind == want
+		if n := &r.item.doc.nodes[at]; n.kind == kindS || n.kind == kindN {
+			return r.item.doc.span(n.text, n.textEnd), n.kind, true
+		}
+		return "", kindNone, true
 	}
-	return textIn(r.record[name], want)
-}
-
-// textIn is the text of a value, a string or a number, whichever is asked for.
-func textIn(v types.AttributeValue, want kind) (string, bool) {
+	v, present := r.record[name]
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return v.Value, want == kindS
+		return v.Value, kindS, true
 	case *types.AttributeValueMemberN:
-		return v.Value, want == kindN
+		return v.Value, kindN, true
 	}
-	return "", false
+	return "", kindNone, present
 }
 
 func (r *reader) text(name string) string {
-	if s, ok := r.of(name, kindS); ok {
+	if s, is, _ := r.of(name); is == kindS {
 		return s
 	}
 	return ""
 }
 
 func (r *reader) mustText(name string) string {
-	if s, ok := r.of(name, kindS); ok {
+	s, is, _ := r.of(name)
+	if is == kindS {
 		return s
 	}
 	r.fail(name, "is missing or no string")
@@ -160,49 +160,55 @@ func (r *reader) mustText(name string) string {
 }
 
 func (r *reader) has(name string) bool {
-	if r.item.doc != nil {
-		_, ok := r.item.find(name)
-		return ok
-	}
-	_, ok := r.record[name]
-	return ok
+	_, _, present := r.of(name)
+	return present
 }
 
 func (r *reader) number(name string) int {
-	if !r.has(name) {
-		return 0
-	}
-	return r.mustNumber(name)
+	n, _ := r.counted(name)
+	return n
 }
 
 func (r *reader) mustNumber(name string) int {
-	if n, ok := r.of(name, kindN); ok {
+	n, present := r.counted(name)
+	if !present {
+		r.fail(name, "is missing or no whole number")
+	}
+	return n
+}
+
+// counted is a number, and whether there is an attribute of that name, which must be one.
+func (r *reader) counted(name string) (int, bool) {
+	n, is, present := r.of(name)
+	if !present {
+		return 0, false
+	}
+	if is == kindN {
 		if i, err := strconv.Atoi(n); err == nil {
-			return i
+			return i, true
 		}
 		// Other software writes 5.0 and 1E+1.
 		if d, err := decimal.Parse(n); err == nil {
 			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
-				return int(whole)
+				return int(whole), true
 			}
 		}
 	}
 	r.fail(name, "is missing or no whole number")
-	return 0
+	return 0, true
 }
 
 // count is number for an attribute whose absence means that nobody has counted.
 func (r *reader) count(name string) *int {
-	if !r.has(name) {
-		return nil
+	if n, present := r.counted(name); present {
+		return &n
 	}
-	n := r.mustNumber(name)
-	return &n
+	return nil
 }
 
 func (r *reader) mustMoney(name string, c commerce.Currency) commerce.Money {
-	n, ok := r.of(name, kindN)
-	if !ok {
+	n, is, _ := r.of(name)
+	if is != kindN {
 		r.fail(name, "is missing or no number")
 		return commerce.Money{Currency: c}
 	}
@@ -221,8 +227,11 @@ func (r *reader) currency(otherwise commerce.Currency) commerce.Currency {
 	return otherwise
 }
 
-func (r *reader) mustTime(name string) time.Time {
-	t, err := time.Parse(time.RFC3339, r.mustText(name))
+func (r *reader) mustTime(name string) time.Time { return r.time(name, r.mustText(name)) }
+
+// time reads an attribute's text as a time.
+func (r *reader) time(name, text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		r.fail(name, "is no time of the form 2026-02-01T09:30:00.000Z")
 	}
@@ -231,10 +240,14 @@ func (r *reader) mustTime(name string) time.Time {
 
 // timeOr is the time in an attribute that other software may not write.
 func (r *reader) timeOr(name string, otherwise time.Time) time.Time {
-	if !r.has(name) {
+	text, is, present := r.of(name)
+	switch {
+	case !present:
 		return otherwise
+	case is != kindS:
+		return r.mustTime(name)
 	}
-	return r.mustTime(name)
+	return r.time(name, text)
 }
 
 func (r *reader) texts(name string) []string {

@@ -125,14 +125,22 @@ func lineAttributes(i commerce.LineItem) record {
 // Errors: ErrCorrupt.
 func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
 	currency := r.currency(s.currency)
-	o := &commerce.Order{
-		ID:           commerce.OrderID(r.mustText("orderId")),
-		CustomerID:   commerce.CustomerID(r.mustText("customerId")),
-		Total:        r.mustMoney("total", currency),
-		ItemCount:    r.count("itemCount"),
-		AccountRepID: commerce.EmployeeID(r.text("accountRepId")),
-		Version:      r.number(attrVersion),
+	// An order, its count and its address come together, so they are made together.
+	made := &struct {
+		order   commerce.Order
+		count   int
+		address commerce.Address
+	}{}
+	o := &made.order
+	o.ID = commerce.OrderID(r.mustText("orderId"))
+	o.CustomerID = commerce.CustomerID(r.mustText("customerId"))
+	o.Total = r.mustMoney("total", currency)
+	if n, present := r.counted("itemCount"); present {
+		made.count = n
+		o.ItemCount = &made.count
 	}
+	o.AccountRepID = commerce.EmployeeID(r.text("accountRepId"))
+	o.Version = r.number(attrVersion)
 	status, err := commerce.ParseStatus(r.mustText("status"))
 	if err != nil {
 		r.fail("status", err.Error())
@@ -162,12 +170,13 @@ func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
 		}
 		o.Items = bySKU(o.Items)
 		if o.ItemCount == nil {
-			n := len(o.Items)
-			o.ItemCount = &n
+			made.count = len(o.Items)
+			o.ItemCount = &made.count
 		}
 	}
 	if a, ok := r.within("shippingAddress"); ok {
-		o.ShippingAddress = &commerce.Address{
+		o.ShippingAddress = &made.address
+		made.address = commerce.Address{
 			Recipient: a.text("recipient"), Line1: a.text("line1"), Line2: a.text("line2"), City: a.text("city"),
 			Region: a.text("region"), PostalCode: a.text("postalCode"), CountryCode: a.text("countryCode"),
 		}
@@ -258,15 +267,18 @@ func decodeEvent(r reader) (*commerce.Event, error) {
 		r.fail("type", err.Error())
 	}
 	e.Type = kind
-	for name, status := range map[string]*commerce.Status{"from": &e.From, "to": &e.To} {
-		if !r.has(name) {
-			continue
-		}
-		parsed, err := commerce.ParseStatus(r.text(name))
-		if err != nil {
-			r.fail(name, err.Error())
-		}
-		*status = parsed
-	}
+	e.From, e.To = r.statusIn("from"), r.statusIn("to")
 	return e, r.err()
+}
+
+// statusIn is a status that not every record has.
+func (r *reader) statusIn(name string) commerce.Status {
+	if !r.has(name) {
+		return 0
+	}
+	status, err := commerce.ParseStatus(r.text(name))
+	if err != nil {
+		r.fail(name, err.Error())
+	}
+	return status
 }

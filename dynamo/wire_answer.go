@@ -3,6 +3,8 @@ package dynamo
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -269,8 +271,7 @@ func wellFormedText(text []byte) bool {
 	ascii := true
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
-		eight := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16 | uint64(rest[3])<<24 |
-			uint64(rest[4])<<32 | uint64(rest[5])<<40 | uint64(rest[6])<<48 | uint64(rest[7])<<56
+		eight := binary.LittleEndian.Uint64(rest)
 		// The high bit of a byte that is below 0x20 comes up when 0x20 is taken from it; what is above 0x7f has it before.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
@@ -299,7 +300,16 @@ func (p *parser) space() byte {
 
 // take passes over c, where it comes next.
 func (p *parser) take(c byte) bool {
-	if p.space() != c {
+	if p.pos < len(p.body) && p.body[p.pos] == c {
+		p.pos++
+		return true
+	}
+	return p.takeLater(c)
+}
+
+// takeLater is take where a space may stand before it.
+func (p *parser) takeLater(c byte) bool {
+	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.space() != c {
 		return false
 	}
 	p.pos++
@@ -323,46 +333,22 @@ func (p *parser) object(member func(name string) bool) bool {
 	if p.take('}') {
 		return true
 	}
-	var names seen
+	names := make([]string, 0, 8)
 	for {
 		from, to, ok := p.string()
-		if !ok || !p.take(':') || !names.add(p.doc, from, to) || !member(p.doc.span(from, to)) {
+		if !ok || !p.take(':') {
 			return false
 		}
+		name := p.doc.span(from, to)
+		// The SDK judges what stands there twice, and what nobody has seen yet.
+		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
+			return false
+		}
+		names = append(names, name)
 		if !p.take(',') {
 			return p.take('}')
 		}
 	}
-}
-
-// seen are the names of an object. A name that stands there twice is the SDK's to judge.
-type seen struct {
-	bits  uint64
-	count int
-	names [24]struct{ from, to uint32 }
-}
-
-// add is false for a name that is there already, and for more names than are worth looking through.
-func (s *seen) add(d *document, from, to uint32) bool {
-	name := d.span(from, to)
-	bit := uint64(1)
-	if n := len(name); n > 0 {
-		bit <<= (uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64
-	}
-	if s.bits&bit != 0 {
-		for i := range min(s.count, len(s.names)) {
-			if d.span(s.names[i].from, s.names[i].to) == name {
-				return false
-			}
-		}
-	}
-	s.bits |= bit
-	if s.count == len(s.names) {
-		return false
-	}
-	s.names[s.count] = struct{ from, to uint32 }{from, to}
-	s.count++
-	return true
 }
 
 // records adds the records of a list to to.
@@ -403,10 +389,22 @@ func (p *parser) members(depth int) bool {
 	if p.take('}') {
 		return true
 	}
-	var names seen
+	first, names := uint32(len(p.doc.nodes)), uint64(0)
 	for {
 		from, to, ok := p.string()
-		if !ok || !p.take(':') || !names.add(p.doc, from, to) || !p.value(node{name: from, nameEnd: to}, depth) {
+		if !ok || !p.take(':') {
+			return false
+		}
+		name := p.doc.span(from, to)
+		bit := bitOf(name)
+		if names&bit != 0 {
+			// A name that stands there twice is the SDK's to judge.
+			if _, twice := (item{doc: p.doc, first: first, end: uint32(len(p.doc.nodes))}).find(name); twice {
+				return false
+			}
+		}
+		names |= bit
+		if !p.value(node{name: from, nameEnd: to}, depth) {
 			return false
 		}
 		if !p.take(',') {
@@ -415,8 +413,20 @@ func (p *parser) members(depth int) bool {
 	}
 }
 
+// bitOf is a bit for a name, another one for most other names of a record.
+func bitOf(name string) uint64 {
+	n := len(name)
+	if n == 0 {
+		return 1
+	}
+	return 1 << ((uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64)
+}
+
 // value adds a value, which has a name or none yet, to the nodes: an object of one name, its type.
 func (p *parser) value(n node, depth int) bool {
+	if p.usual(n) {
+		return true
+	}
 	if !p.take('{') {
 		return false
 	}
@@ -458,6 +468,32 @@ func (p *parser) value(n node, depth int) bool {
 	n.end = uint32(len(p.doc.nodes))
 	p.doc.nodes[at] = n
 	return ok && p.take('}')
+}
+
+// usual is value for what most values are, {"S":"..."} and {"N":"..."} without spaces or escapes; false where this is something else.
+func (p *parser) usual(n node) bool {
+	rest := p.body[p.pos:]
+	if len(rest) < len(`{"S":""}`) || !p.plain || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
+		return false
+	}
+	switch rest[2] {
+	case 'S':
+		n.kind = kindS
+	case 'N':
+		n.kind = kindN
+	default:
+		return false
+	}
+	length := bytes.IndexByte(rest[6:], '"')
+	if length < 0 || len(rest) < 8+length || rest[7+length] != '}' {
+		return false
+	}
+	n.text = uint32(p.pos + 6)
+	n.textEnd = n.text + uint32(length)
+	n.end = uint32(len(p.doc.nodes)) + 1
+	p.doc.nodes = append(p.doc.nodes, n)
+	p.pos += 8 + length
+	return true
 }
 
 // elements passes over an array whose elements element reads.

@@ -1,0 +1,128 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// orderJSON is an order of some items as other software writes it, in DynamoDB's JSON.
+func orderJSON(n, items int) string {
+	id := fmt.Sprintf("01HVNR4Q3R%016d", n)
+	var lines []string
+	for i := range items {
+		lines = append(lines, fmt.Sprintf(`{"M":{"price":{"N":"29.99"},"qty":{"N":"%d"},"name":{"S":"Wooden chair %d"},"productId":{"S":"prod_%03d"}}}`, i+1, i, 100+i))
+	}
+	return fmt.Sprintf(`{"gsi1sk":{"S":"ORDER#%s"},"createdAt":{"S":"2024-04-17T12:00:00.000Z"},"total":{"N":"129.98"},"updatedAt":{"S":"2024-04-18T12:00:00.000Z"},"gsi1pk":{"S":"STATUS#pending"},`+
+		`"pk":{"S":"ORDER#%s"},"sk":{"S":"ORDER"},"customerId":{"S":"cust_%04d"},"orderId":{"S":"%s"},"status":{"S":"pending"},"currency":{"S":"USD"},"entity":{"S":"Order"},"version":{"N":"1"},`+
+		`"shippingAddress":{"M":{"recipient":{"S":"A"},"line1":{"S":"Main Street 1"},"city":{"S":"Springfield"},"postalCode":{"S":"12345"},"countryCode":{"S":"US"}}},"items":{"L":[%s]}}`,
+		id, id, n, id, strings.Join(lines, ","))
+}
+
+const customerJSON = `{"pk":{"S":"CUSTOMER#cust_01"},"sk":{"S":"CUSTOMER"},"customerId":{"S":"cust_01"},"name":{"S":"Ada"},"email":{"S":"ada@example.com"},"phoneNumbers":{"L":[{"S":"+1 555 0100"}]},` +
+	`"createdAt":{"S":"2024-04-17T12:00:00.000Z"},"updatedAt":{"S":"2024-04-18T12:00:00.000Z"},"orderCount":{"N":"10"},"version":{"N":"1"},"entity":{"S":"Customer"}}`
+
+func ordersJSON(orders, items int) string {
+	list := make([]string, orders)
+	for i := range list {
+		list[i] = orderJSON(i, items)
+	}
+	return fmt.Sprintf(`{"Count":%d,"Items":[%s],"ScannedCount":%d}`, orders, strings.Join(list, ","), orders)
+}
+
+// replaying are clients whose requests are all answered so: one that gets no further than this process's memory, and one that goes through a
+// connection.
+func replaying(b testing.TB, body string) map[string]*Store {
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {reply(http.StatusOK, body).Header.Get("X-Amz-Crc32")}, "Content-Length": {strconv.Itoa(len(body))}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	b.Cleanup(server.Close)
+	memory := answering(b, func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body))}, nil
+	})
+	connected, err := New(dynamodb.New(dynamodb.Options{
+		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""), HTTPClient: awshttp.NewBuildableClient(),
+	}), Options{Table: "shop"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return map[string]*Store{"memory": memory, "memory/sdk": slowly(memory), "connection": connected, "connection/sdk": slowly(connected)}
+}
+
+func each(b *testing.B, body string, read func(*Store) error) {
+	for name, s := range replaying(b, body) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func readCustomer(s *Store) error {
+	found, err := s.CustomersByID(context.Background(), []commerce.CustomerID{"cust_01"})
+	if err == nil {
+		err = found[0].Err
+	}
+	return err
+}
+
+func readOrders(orders int) func(s *Store) error {
+	return func(s *Store) error {
+		page, err := s.OrdersByStatus(context.Background(), commerce.Pending, commerce.TimeRange{}, Page{Limit: orders})
+		if err == nil && len(page.Items) != orders {
+			err = fmt.Errorf("there are %d orders", len(page.Items))
+		}
+		return err
+	}
+}
+
+func BenchmarkGetItem(b *testing.B) { each(b, `{"Item":`+customerJSON+`}`, readCustomer) }
+
+func BenchmarkQuery(b *testing.B) {
+	for _, n := range []int{10, 50} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) { each(b, ordersJSON(n, 3), readOrders(n)) })
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	body := []byte(ordersJSON(50, 3))
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := parse(body, "shop", 50); !ok {
+			b.Fatal("it is not taken apart")
+		}
+	}
+}
+
+func BenchmarkDecodeOrder(b *testing.B) {
+	s := answering(b, nil)
+	a, _ := parse([]byte(ordersJSON(1, 3)), "shop", 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.decodeOrder(a.records[0]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
