@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,5 +125,61 @@ func BenchmarkDecodeOrder(b *testing.B) {
 		if _, err := s.decodeOrder(a.records[0]); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What a read allocates, with some head-room: the client's part without a connection, signing included.
+func TestReadsAllocateLittle(t *testing.T) {
+	if raceDetector || testing.CoverMode() != "" {
+		t.Skip("what the tools allocate would be counted")
+	}
+	customer := replaying(t, `{"Item":`+customerJSON+`}`)["memory"]
+	orders := replaying(t, ordersJSON(50, 3))["memory"]
+	for _, c := range []struct {
+		what string
+		most float64
+		read func() error
+	}{
+		{"a GetItem of a customer", 95, func() error { return readCustomer(customer) }},
+		{"a Query of 50 orders with 3 items each", 225, func() error { return readOrders(50)(orders) }},
+	} {
+		got := testing.AllocsPerRun(50, func() {
+			if err := c.read(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > c.most {
+			t.Errorf("%s makes %.0f allocations, want %.0f at most", c.what, got, c.most)
+		}
+	}
+}
+
+// What is read the short way is what the SDK reads, down to the domain's types.
+func TestShortRecordsAreTheSDKs(t *testing.T) {
+	s := replaying(t, ordersJSON(50, 3))["memory"]
+	read := func(s *Store) Slice[*commerce.Order] {
+		page, err := s.OrdersByStatus(context.Background(), commerce.Pending, commerce.TimeRange{}, Page{Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	if short, long := read(s), read(slowly(s)); !reflect.DeepEqual(short, long) || len(short.Items) != 50 || len(short.Items[7].Items) != 3 || short.Items[7].ShippingAddress.City != "Springfield" {
+		t.Errorf("the short way reads\n%+v\nthe SDK\n%+v", short, long)
+	}
+}
+
+// What is kept for longer than a request does not keep an answer's bytes.
+func TestAttributesAreTheirOwn(t *testing.T) {
+	body := []byte(`{"Item":` + customerJSON + `}`)
+	a, ok := parse(body, "shop", 1)
+	if !ok {
+		t.Fatal("it is not taken apart")
+	}
+	kept := a.records[0].attributes()
+	clear(body)
+	at := reader{record: kept}
+	if got := at.text("name") + " " + strings.Join(at.texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {
+		t.Errorf("after its answer was overwritten, a record says %q", got)
 	}
 }

@@ -20,6 +20,10 @@ import (
 // all the time.
 const idleConnections = 256
 
+// readBuffer is how much of an answer is read from a connection at once, in bytes: most answers come whole with their headers. The rest of a
+// longer one is read to where it stays.
+const readBuffer = 16 << 10
+
 // answerTimeout is how long DynamoDB may keep silent before the SDK tries again; it answers in milliseconds, so a connection
 // that is silent for longer is dead.
 const answerTimeout = 3 * time.Second
@@ -51,6 +55,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = idleConnections
 		t.MaxIdleConnsPerHost = idleConnections
+		t.ReadBufferSize = readBuffer
 		t.ResponseHeaderTimeout = answerTimeout
 	})))
 	if err != nil {
