@@ -31,7 +31,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	case result.Outcome != graph.Executed:
 		code := status(result, typeGraphQL)
 		advise(w.Header(), result, code)
-		reply(w, typeJSON, code, encode(result))
+		reply(w, typeJSON, code, encoded(result))
 		return
 	}
 	ctx, cancel := context.WithCancel(explaining(r.Context(), r.Header))

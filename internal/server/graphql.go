@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,6 +30,8 @@ type overHTTP struct {
 	// connected and followed are what customers have of them.
 	connected, followed *shares
 	authentication      authentication
+	// compress makes a handler one whose answer is compressed, for clients that accept that.
+	compress func(http.Handler) http.HandlerFunc
 }
 
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
@@ -49,11 +50,12 @@ const methods = "GET, HEAD, POST, OPTIONS"
 // ServeHTTP answers one request.
 func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("X-Content-Type-Options", "nosniff")
+	header["X-Content-Type-Options"] = nosniff
 	// Stock and orders are those of the moment, and the answer depends on headers: there is nothing that a cache should keep.
-	header.Set("Cache-Control", "no-store")
+	header["Cache-Control"] = noStore
 	header.Add("Vary", "Accept")
 	if r.Method == http.MethodOptions {
+		header.Add("Vary", "Accept-Encoding")
 		header.Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -70,22 +72,41 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
-		h.refuse(w, r, refused, contentType)
+		h.refuseCompressed(w, r, refused, contentType)
 		return
 	}
 	code := status(result, contentType)
 	advise(header, result, code)
-	body := encode(result)
-	if !h.unread.take(len(body)) {
+	body := encoded(result)
+	if !h.unread.take(body.size()) {
 		if !result.Mutation {
-			h.refuse(w, r, busyReading(), contentType)
+			h.refuseCompressed(w, r, busyReading(), contentType)
 			return
 		}
-		body = encode(mutationDropped())
-		h.unread.take(len(body)) // so short that there always is room
+		body = encoded(mutationDropped())
+		h.unread.take(body.size()) // so short that there always is room
 	}
-	defer h.unread.give(len(body))
-	reply(w, contentType, code, body)
+	defer h.unread.give(body.size())
+	h.replyCompressed(w, r, contentType, code, body)
+}
+
+// nosniff and noStore are values of headers, which nothing writes to.
+var nosniff, noStore = []string{"nosniff"}, []string{"no-store"}
+
+// replyCompressed is reply, compressed where that pays and the client accepts it.
+func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t mediaType, status int, body answerBody) {
+	if body.size() < minCompressed || r.Header["Accept-Encoding"] == nil {
+		w.Header().Add("Vary", "Accept-Encoding")
+		reply(w, t, status, body)
+		return
+	}
+	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, t, status, body) }))(w, r) // which says so in Vary
+}
+
+// refuseCompressed is refuse for those whose answers are compressed; refusals are too short for that.
+func (h overHTTP) refuseCompressed(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	h.refuse(w, r, refused, contentType)
 }
 
 // advise tells in the header of an answer what clients can do about its status: by which method to ask, or when.
@@ -214,33 +235,53 @@ func status(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// encode makes the body of an answer. Data are put in as they are: they can be megabytes, which encoding/json would read
-// and copy once more.
+// answerBody is the body of an answer, in two parts, so that data, which can be megabytes, are not copied to stand inside the body.
+type answerBody struct{ head, rest []byte }
+
+func (b answerBody) size() int { return len(b.head) + len(b.rest) }
+
+// dataHead begins the body of an answer that has data and no errors.
+var dataHead = []byte(`{"data":`)
+
+// encoded makes the body of an answer. Data are put in as they are: encoding/json would read and copy them once more. They are the
+// answer's own, and what ends the body is put behind them.
+func encoded(result graph.Result) answerBody {
+	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
+		return answerBody{rest: encode(result)}
+	}
+	rest := []byte(result.Data)
+	if len(result.Extensions) > 0 {
+		rest = append(append(rest, `,"extensions":`...), marshal(result.Extensions)...)
+	}
+	return answerBody{dataHead, append(rest, '}')}
+}
+
+// encode makes the body of an answer, in one part.
 func encode(result graph.Result) []byte {
-	var body bytes.Buffer
-	body.Grow(len(result.Data) + 64)
+	body := make([]byte, 0, len(result.Data)+64)
 	separator := byte('{')
-	member := func(name string, value []byte) {
-		body.WriteByte(separator)
-		body.WriteString(`"` + name + `":`)
-		body.Write(value)
+	member := func(name string) {
+		body = append(append(append(body, separator), name...), ':')
 		separator = ','
 	}
 	if len(result.Errors) > 0 {
-		member("errors", marshal(result.Errors))
+		member(`"errors"`)
+		body = append(body, marshal(result.Errors)...)
 	}
 	switch {
 	case result.Outcome != graph.Executed:
 	case len(result.Data) == 0:
-		member("data", []byte("null"))
+		member(`"data"`)
+		body = append(body, "null"...)
 	default:
-		member("data", result.Data)
+		member(`"data"`)
+		body = append(body, result.Data...)
 	}
 	if len(result.Extensions) > 0 {
-		member("extensions", marshal(result.Extensions))
+		member(`"extensions"`)
+		body = append(body, marshal(result.Extensions)...)
 	}
-	body.WriteByte('}')
-	return body.Bytes()
+	return append(body, '}')
 }
 
 // marshal is for values of this module, which always have a form in JSON; else it panics, which answers INTERNAL.
@@ -288,7 +329,7 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 		// The rest of the body is not waited for.
 		header.Set("Connection", "close")
 	}
-	reply(w, t, e.status, encode(e.result()))
+	reply(w, t, e.status, answerBody{rest: encode(e.result())})
 }
 
 // result is the refusal as the result of a request.
@@ -300,8 +341,14 @@ func (e *refusal) result() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: e.message, Extensions: extensions}}}, Outcome: graph.Refused}
 }
 
-func reply(w http.ResponseWriter, t mediaType, status int, body []byte) {
-	w.Header().Set("Content-Type", string(t)+"; charset=utf-8")
+// reply writes an answer. What is short goes out in one packet, as net/http collects it; its length is told, so that net/http makes no chunks of it.
+func reply(w http.ResponseWriter, t mediaType, status int, body answerBody) {
+	header := w.Header()
+	header["Content-Type"] = []string{string(t) + "; charset=utf-8"}
+	header["Content-Length"] = []string{strconv.Itoa(body.size())}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // whoever does not take it is gone
+	if len(body.head) > 0 {
+		_, _ = w.Write(body.head)
+	}
+	_, _ = w.Write(body.rest) // whoever does not take it is gone
 }

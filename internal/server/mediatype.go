@@ -24,6 +24,10 @@ const (
 // JSON, as does */*. A stream of events has to be named, and wins no tie against another type that is: clients that can read all of them get
 // one answer as one.
 func answerType(values []string) (mediaType, bool) {
+	// What most clients send is not taken apart.
+	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
+		return typeJSON, true
+	}
 	ranges := accept.List(values)
 	if len(ranges) == 0 {
 		return typeJSON, true
@@ -85,6 +89,9 @@ func inUTF8(parameters string) bool {
 // isJSON tells whether a Content-Type is that of JSON in UTF-8, which is the only charset that JSON is exchanged in
 // (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
 func isJSON(contentType string) bool {
+	if contentType == string(typeJSON) { // what most clients send
+		return true
+	}
 	t, parameters, err := mime.ParseMediaType(contentType)
 	charset, given := parameters["charset"]
 	return err == nil && t == string(typeJSON) && (!given || strings.EqualFold(charset, "utf-8"))

@@ -72,9 +72,8 @@ func checkContent(h http.Header) *refusal {
 
 // receive reads a body, within its limits.
 func (h overHTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
-	tooLarge := refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
 	if r.ContentLength > int64(h.limits.Body) {
-		return nil, tooLarge
+		return nil, h.tooLarge()
 	}
 	expected := int(r.ContentLength)
 	if expected < 0 {
@@ -82,27 +81,48 @@ func (h overHTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, *refu
 	}
 	// net/http takes the deadline away when the body has been read. Errors: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
-	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
-	// Most bodies are short; only for what is longer there has to be room.
-	body, err := io.ReadAll(io.LimitReader(arriving, free))
-	if err == nil && len(body) == free {
-		if !h.arriving.take(expected) {
-			return nil, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one")
+	var body []byte
+	var err error
+	if r.ContentLength >= 0 && expected <= free {
+		// Most bodies are short and say so.
+		body = make([]byte, expected)
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		var refused *refusal
+		if body, refused, err = h.receiveLong(w, r, expected); refused != nil {
+			return nil, refused
 		}
-		defer h.arriving.give(expected)
-		whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
-		_, err = whole.ReadFrom(arriving)
-		body = whole.Bytes()
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, tooLarge
+		return nil, h.tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refuse(http.StatusRequestTimeout, graph.CodeRequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
 	case err != nil:
 		return nil, badRequest("the body did not arrive as a whole")
 	}
 	return body, nil
+}
+
+// receiveLong reads a body that is expected to be long, or does not say how long it is. Only for what is long there has to be room.
+func (h overHTTP) receiveLong(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
+	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
+	body, err := io.ReadAll(io.LimitReader(arriving, free))
+	if err != nil || len(body) < free {
+		return body, nil, err
+	}
+	if !h.arriving.take(expected) {
+		return nil, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
+	}
+	defer h.arriving.give(expected)
+	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
+	_, err = whole.ReadFrom(arriving)
+	return whole.Bytes(), nil, err
+}
+
+// tooLarge refuses a body.
+func (h overHTTP) tooLarge() *refusal {
+	return refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
 }
 
 // maxValues is how many values the JSON of a body can have. Decoded, a zero and its comma take thirty times their two bytes, so that
@@ -127,6 +147,14 @@ func values(text []byte) int {
 
 // readBody reads a GraphQL request from a body. What it says of a bad one does not repeat it.
 func readBody(body []byte) (graph.Request, *refusal) {
+	if r, ok := readPlainBody(body); ok {
+		return r, nil
+	}
+	return readAnyBody(body)
+}
+
+// readAnyBody reads any body, and tells what is wrong with it.
+func readAnyBody(body []byte) (graph.Request, *refusal) {
 	if !utf8.Valid(body) {
 		return graph.Request{}, badRequest("the body is not in UTF-8")
 	}

@@ -19,6 +19,20 @@ const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
+// identifiedContext is the context of a request that has an id. It holds nothing of the reply: a socket keeps it.
+type identifiedContext struct {
+	context.Context
+	id string
+}
+
+// Value is the id, or what the context beneath has.
+func (c *identifiedContext) Value(key any) any {
+	if key == (requestIDKey{}) {
+		return c.id
+	}
+	return c.Context.Value(key)
+}
+
 // requestID is the id of the request that ctx belongs to, empty outside of one.
 func requestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
@@ -31,8 +45,12 @@ func identified(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
 		w.Header().Set(requestIDHeader, id)
-		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
-		start := time.Now()
+		r = r.WithContext(&identifiedContext{r.Context(), id})
+		logged := log.Enabled(r.Context(), slog.LevelDebug)
+		var start time.Time
+		if logged {
+			start = time.Now()
+		}
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
 			panicked := recover()
@@ -43,7 +61,9 @@ func identified(log *slog.Logger, next http.Handler) http.Handler {
 				log.ErrorContext(r.Context(), "request failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", id)
 				seen.fail(id)
 			}
-			log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.sent(), "duration", time.Since(start), "requestId", id)
+			if logged { // what is logged takes memory before the log can decline it
+				log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.sent(), "duration", time.Since(start), "requestId", id)
+			}
 		}()
 		next.ServeHTTP(seen, r)
 	})

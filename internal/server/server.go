@@ -135,22 +135,17 @@ func New(opts Options) (http.Handler, error) {
 		MaxAge:         600,
 	})
 	overHTTP := newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Log}, opts.Log)
+	overHTTP.compress = compress
 	overWebSocket := overWebSocket{overHTTP, crossOrigin.OriginAllowed, opts.Log}
-	uncompressed := crossOrigin.Handler(overHTTP)
-	compressed := compress(uncompressed)
+	answered := crossOrigin.Handler(overHTTP)
 
 	mux := http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request) {
-		contentType, _ := answerType(r.Header.Values("Accept"))
-		switch {
-		case upgrades(r):
+		if upgrades(r) {
 			overWebSocket.ServeHTTP(w, r)
-		case contentType == typeEventStream:
-			// An encoder takes a megabyte for as long as the stream lives, and gains little: events are short.
-			uncompressed.ServeHTTP(w, r)
-		default:
-			compressed(w, r)
+			return
 		}
+		answered.ServeHTTP(w, r)
 	}
 	if opts.Private {
 		serve = unrebound(opts.Origins, serve)

@@ -1,0 +1,54 @@
+package server_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// fewReads selects much, as a page of a client does, and leaves all out that would be read: what is measured is the way in and out.
+const fewReads = `{"operationName":"Page","query":` + "\"query Page($id: ID!, $first: Int = 10, $all: Boolean = false) {\\n  __typename\\n  customer(id: $id) @include(if: $all) { id name email orders(first: $first) { nodes { id } pageInfo { hasNextPage endCursor } } }\\n}\"" + `,"variables":{"id":"cust_01","first":10}}`
+
+// taker is a writer of replies as net/http's is, without a connection.
+type taker struct {
+	header http.Header
+	body   bytes.Buffer
+	status int
+}
+
+func (w *taker) Header() http.Header              { return w.header }
+func (w *taker) WriteHeader(status int)           { w.status = status }
+func (w *taker) Write(b []byte) (int, error)      { return w.body.Write(b) }
+func (w *taker) SetReadDeadline(time.Time) error  { return nil }
+func (w *taker) SetWriteDeadline(time.Time) error { return nil }
+
+// post makes of w what a request of this body is answered with.
+func (w *taker) post(h http.Handler, body []byte, header http.Header) {
+	clear(w.header)
+	w.body.Reset()
+	r := &http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: server.PathGraphQL}, RequestURI: server.PathGraphQL, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Host: "localhost",
+	}
+	h.ServeHTTP(w, r)
+}
+
+// BenchmarkWayInAndOut is a small POST from the handler's begin to its end, for which nothing is read.
+func BenchmarkWayInAndOut(b *testing.B) {
+	h, _ := handler(b, sampleThrough(b, direct), slog.LevelInfo)
+	w, header := &taker{header: http.Header{}}, http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}}
+	body := []byte(fewReads)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.post(h, body, header)
+	}
+	if want := `{"data":{"__typename":"Query"}}`; w.body.String() != want {
+		b.Errorf("%d %s", w.status, w.body.String())
+	}
+}
