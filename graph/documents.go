@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -29,6 +30,8 @@ type document struct {
 	walkTrees       walkTrees
 	// outlooks keeps what plans see of it.
 	outlooks outlooks
+	// known has the facts of its operations, once somebody has asked for them.
+	known sync.Map
 }
 
 // told are the errors as somebody may see them.

@@ -205,10 +205,13 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	if errs := access.check(who, chosen, variables); len(errs) > 0 {
-		return nil, Refused, errs
+	facts := document.facts(access, chosen)
+	if !facts.allows(access.policy, who) {
+		if errs := access.check(who, chosen, variables); len(errs) > 0 {
+			return nil, Refused, errs
+		}
 	}
-	cost := e.costs.of(chosen, variables)
+	cost := facts.cost(e.costs, chosen, variables)
 	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -280,6 +281,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	cfg.Pacing.Memory = pacing.ContainerMemory()
+	defer pacing.Start(cfg.Pacing)()
 	store, source, err := openForServing(ctx, cfg, env, log)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -56,6 +57,8 @@ type Config struct {
 	Auth string
 	// JWT says what tokens are checked against, with AuthJWT.
 	JWT auth.Options
+	// Pacing decides when Go's garbage collector collects; it has no Memory.
+	Pacing pacing.Options
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 }
@@ -83,6 +86,8 @@ func Variables() []Variable {
 		{"ORDERGRAPH_CURSOR_KEY", "", "the secret that signs cursors, 16 characters or more, the same for all servers; without it the table's name makes a key that guards against mistakes, not against forgers"},
 		{"ORDERGRAPH_CORS_ORIGINS", "", "origins, separated by commas, whose pages may call the API from a browser"},
 		{"ORDERGRAPH_LOG", "info", "`debug` (every request), `info`, `warn` or `error`"},
+		{"GOGC", "", "when the garbage collector runs, as [Go's runtime](https://go.dev/doc/gc-guide#GOGC) reads it; without it, and without `GOMEMLIMIT`, the heap is collected when it has doubled and grown by 16 MiB besides"},
+		{"GOMEMLIMIT", "", "the memory that the runtime stays within, as [it](https://go.dev/doc/gc-guide#Memory_limit) reads it; without it 90 % of the container's, where that has a limit"},
 		{"ORDERGRAPH_INTROSPECTION", "on", "`on`, or `off`: clients cannot ask for the schema; gateways still get the subgraph's"},
 		{"ORDERGRAPH_DOCUMENTS", "", "the file of a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
 		{"ORDERGRAPH_TRUSTED_ONLY", "off", "`on`: nothing but trusted documents is executed"},
@@ -168,7 +173,7 @@ func Read(getenv func(string) string) (Config, error) {
 		}
 		return ""
 	}
-	c := Config{Addr: ":" + value("PORT"), Store: value("ORDERGRAPH_STORE")}
+	c := Config{Addr: ":" + value("PORT"), Store: value("ORDERGRAPH_STORE"), Pacing: pacing.Options{GOGC: value("GOGC"), GOMEMLIMIT: value("GOMEMLIMIT")}}
 	if c.Store != Embedded && c.Store != DynamoDB {
 		return c, fmt.Errorf("ORDERGRAPH_STORE is %q: set it to %s or %s", c.Store, Embedded, DynamoDB)
 	}

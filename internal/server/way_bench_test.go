@@ -1,7 +1,10 @@
+//go:build !race
+
 package server_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -9,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -50,5 +54,30 @@ func BenchmarkWayInAndOut(b *testing.B) {
 	}
 	if want := `{"data":{"__typename":"Query"}}`; w.body.String() != want {
 		b.Errorf("%d %s", w.status, w.body.String())
+	}
+}
+
+// around is how many allocations the way in and out makes around an execution.
+const around = 50
+
+// What a request takes beside its execution does not grow unseen.
+func TestWayInAndOutIsShort(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("coverage allocates")
+	}
+	store := sampleThrough(t, direct)
+	h, _ := handler(t, store, slog.LevelInfo)
+	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))})
+	w, header := &taker{header: http.Header{}}, http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}}
+	body := []byte(fewReads)
+	var request graph.Request
+	if err := json.Unmarshal(body, &request); err != nil {
+		t.Fatal(err)
+	}
+	request.Variables["first"] = json.Number("10")
+	all := testing.AllocsPerRun(100, func() { w.post(h, body, header) })
+	within := testing.AllocsPerRun(100, func() { executor.Execute(t.Context(), request) })
+	if n := all - within; n > around || within == 0 {
+		t.Errorf("%.0f allocations around %.0f, want %d at most", n, within, around)
 	}
 }

@@ -1,0 +1,48 @@
+//go:build !race
+
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// usualRequest is of the size of a client's page.
+var usualRequest = Request{
+	Query: `query Page($id: ID!, $first: Int = 10) {
+  customer(id: $id) { id name email orders(first: $first) { nodes { id status itemCount total { amount } items { nodes { productId name quantity unitPrice { amount } } } } pageInfo { hasNextPage endCursor } } }
+}`,
+	OperationName: "Page", Variables: map[string]any{"id": "cust_01", "first": json.Number("10")},
+}
+
+// BenchmarkPrepare is what comes before an operation is executed, for a document that is kept.
+func BenchmarkPrepare(b *testing.B) {
+	e, ctx := NewExecutor(Options{}), context.Background()
+	if _, _, errs := e.prepare(ctx, usualRequest); len(errs) > 0 {
+		b.Fatal(errs)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		e.prepare(ctx, usualRequest)
+	}
+}
+
+// An operation that is known is prepared without walking through it.
+func TestKnownOperationsAreSoonPrepared(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("coverage allocates")
+	}
+	e, ctx := NewExecutor(Options{}), WithPrincipal(context.Background(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin})
+	if _, _, errs := e.prepare(ctx, usualRequest); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if n := testing.AllocsPerRun(100, func() { e.prepare(ctx, usualRequest) }); n > preparing {
+		t.Errorf("%.0f allocations, want %d at most", n, preparing)
+	}
+}
+
+// preparing is how many allocations are made before an operation is executed.
+const preparing = 8
