@@ -36,7 +36,9 @@ type Options struct {
 type Store struct {
 	db *dynamodb.Client
 	// wire makes reads the short way; nil where the client's settings leave them to the SDK.
-	wire     *wire
+	wire *wire
+	// longWay is why it is nil.
+	longWay  string
 	table    string
 	shards   int
 	currency commerce.Currency
@@ -53,7 +55,8 @@ type Store struct {
 //
 // Errors: one that says so where opts are out of their limits.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
-	s := &Store{db: budgeted(db), wire: newWire(db), table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
+	s := &Store{db: budgeted(db), table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
+	s.wire, s.longWay = newWire(db)
 	if s.clock == nil {
 		s.clock = time.Now
 	}
@@ -84,6 +87,10 @@ func (s *Store) Consistent() *Store {
 
 // Currency is the currency of records that name none.
 func (s *Store) Currency() commerce.Currency { return s.currency }
+
+// LongWay tells which setting of the client lets reads take the long way, all through the AWS SDK, where most could go beside it; empty
+// where they do.
+func (s *Store) LongWay() string { return s.longWay }
 
 // Ping makes the cheapest read there is.
 //

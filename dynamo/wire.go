@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -56,40 +57,91 @@ type place struct {
 // service is the name under which requests to DynamoDB are signed.
 const service = "dynamodb"
 
-// newWire returns the short way for a client; nil where the client has settings that only the SDK can follow.
-func newWire(db *dynamodb.Client) *wire {
+// newWire returns the short way for a client; nil where the client has settings that only the SDK can follow, and which these are.
+func newWire(db *dynamodb.Client) (*wire, string) {
 	w := &wire{db: db, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
 	o := &w.options
+	if why := unusual(o); why != "" {
+		return nil, why
+	}
 	w.signer = o.HTTPSignerV4
-	var ok bool
-	switch o.Retryer.(type) {
-	case *retry.Standard, aws.NopRetryer:
-		w.retryer, ok = o.Retryer.(aws.RetryerV2)
+	w.retryer, _ = o.Retryer.(aws.RetryerV2)
+	headers := probe(o)
+	if w.userAgent = headers["User-Agent"]; w.userAgent == nil {
+		return nil, "requests tell no user agent"
 	}
-	if !ok && o.Retryer != (aws.NopRetryer{}) || !usual(o) {
-		return nil
+	for name := range headers {
+		if !slices.Contains(usualHeaders(), name) {
+			return nil, "requests have the header " + name
+		}
 	}
-	if w.userAgent = userAgent(o); w.userAgent == nil {
-		return nil
-	}
-	return w
+	return w, ""
 }
 
-// usual tells whether a client does nothing with a read beyond what the short way does.
-func usual(o *dynamodb.Options) bool {
+// usualHeaders are those that the SDK gives a read of a usual client. The last two are of use to nobody where an attempt is not repeated.
+func usualHeaders() []string {
+	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
+}
+
+// unusual tells what a client does with a read beyond what the short way does; empty where that is nothing.
+func unusual(o *dynamodb.Options) string {
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
 	if !untraced {
 		_, untraced = o.TracerProvider.(tracing.NopTracerProvider)
 	}
 	stock := dynamodb.New(dynamodb.Options{}).Options()
-	return len(o.APIOptions) == 0 && noInterceptors(o.Interceptors) && unmeasured && untraced && o.ClientLogMode == 0 &&
-		o.Credentials != nil && o.HTTPClient != nil && o.HTTPSignerV4 != nil && len(o.AuthSchemePreference) == 0 &&
-		sameType(o.Protocol, stock.Protocol) && sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && sameType(o.EndpointResolverV2, stock.EndpointResolverV2) &&
-		len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()) &&
-		!legacyEndpoint(o) && o.EndpointOptions.ResolvedRegion == "" && !o.EndpointOptions.DisableHTTPS &&
-		o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled &&
-		!o.EnableAcceptEncodingGzip && !o.DisableValidateResponseChecksum
+	for _, setting := range []struct {
+		usual bool
+		what  string
+	}{
+		{usualRetryer(o.Retryer), "the client has an unusual retryer, as AWS_RETRY_MODE=adaptive makes it"},
+		{len(o.APIOptions) == 0, "the client has middleware"},
+		{noInterceptors(o.Interceptors), "the client has interceptors"},
+		{unmeasured, "the client's requests are measured"},
+		{untraced, "the client's requests are traced"},
+		{o.ClientLogMode == 0, "the client's requests are logged"},
+		{o.Credentials != nil, "the client has no credentials"},
+		{o.HTTPClient != nil, "the client has no HTTP client"},
+		{o.HTTPSignerV4 != nil, "the client has no signer"},
+		{len(o.AuthSchemePreference) == 0, "the client prefers ways to sign, as AWS_AUTH_SCHEME_PREFERENCE makes it"},
+		{sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()), "the client has an unusual way to sign"},
+		{sameType(o.Protocol, stock.Protocol), "the client has an unusual protocol"},
+		{sameType(o.EndpointResolverV2, stock.EndpointResolverV2) && !legacyEndpoint(o) && o.EndpointOptions.ResolvedRegion == "" && !o.EndpointOptions.DisableHTTPS, "the client has an unusual resolver of endpoints"},
+		{o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled, "endpoints are discovered, as AWS_ENABLE_ENDPOINT_DISCOVERY makes it"},
+		{!o.EnableAcceptEncodingGzip, "answers are compressed"},
+		{!o.DisableValidateResponseChecksum, "answers are not checked"},
+	} {
+		if !setting.usual {
+			return setting.what
+		}
+	}
+	return ""
+}
+
+// usualRetryer tells whether a retryer lets every first attempt pass at once. The SDK wraps one for settings that matter after that only:
+// AWS_MAX_ATTEMPTS is one. What it wraps it in has no exported name, but the retryer inside has.
+func usualRetryer(r aws.Retryer) bool {
+	wraps := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
+	for {
+		switch r.(type) {
+		case *retry.Standard, aws.NopRetryer:
+			return true
+		}
+		if !slices.ContainsFunc(wraps, func(wrap any) bool { return sameType(r, wrap) }) {
+			return false
+		}
+		inside := reflect.ValueOf(r).Elem().FieldByName("RetryerV2")
+		if !inside.IsValid() {
+			return false
+		}
+		switch v := inside.Interface().(type) {
+		case aws.RetryerV2:
+			r = v
+		default:
+			return false
+		}
+	}
 }
 
 // legacyEndpoint tells whether the client has a resolver of endpoints of the SDK's first kind.
@@ -110,9 +162,9 @@ func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	return true
 }
 
-// userAgent is how the SDK names itself in requests of such a client. It asks the SDK for one, which gets no further than here.
-func userAgent(o *dynamodb.Options) []string {
-	var told []string
+// probe gives the headers of a read by such a client. It asks the SDK for one, which gets no further than here.
+func probe(o *dynamodb.Options) http.Header {
+	var told http.Header
 	db := dynamodb.New(*o, func(o *dynamodb.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
@@ -120,7 +172,7 @@ func userAgent(o *dynamodb.Options) []string {
 		o.Region, o.BaseEndpoint, o.Retryer = "nowhere", aws.String("http://nowhere.invalid"), aws.NopRetryer{}
 		o.AccountIDEndpointMode, o.EndpointOptions = "", dynamodb.EndpointResolverOptions{}
 		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
-			told = r.Header["User-Agent"]
+			told = r.Header
 			return nil, errors.New("this request is not sent")
 		})
 	})
@@ -146,12 +198,18 @@ type attempt struct {
 	err      error
 	// skew is what the attempt took the clock to be wrong by.
 	skew time.Duration
+	// credentials is why there are no credentials; then nothing was sent.
+	credentials error
 }
 
 // read makes one attempt of an operation on a table. Where ok is false, whoever called goes on with the SDK and w.after(failed).
 func (w *wire) read(ctx context.Context, operation []string, table string, body []byte, most int) (a answer, failed *attempt, ok bool) {
 	skew := time.Duration(w.skew.Load())
-	r, err := w.request(ctx, operation, table, body, skew)
+	credentials, err := w.options.Credentials.Retrieve(ctx)
+	if err != nil {
+		return answer{}, &attempt{credentials: err}, false
+	}
+	r, err := w.request(ctx, credentials, operation, table, body, skew)
 	if err != nil {
 		return answer{}, nil, false
 	}
@@ -181,12 +239,8 @@ func (w *wire) succeeded(ctx context.Context) {
 
 // request is a signed request.
 //
-// Errors: the credentials', the endpoint's, the signer's. The SDK will find the same.
-func (w *wire) request(ctx context.Context, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
-	credentials, err := w.options.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, err
-	}
+// Errors: the endpoint's, the signer's. The SDK will find the same.
+func (w *wire) request(ctx context.Context, credentials aws.Credentials, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
 	to, err := w.to(ctx, credentials.AccountID, table)
 	if err != nil {
 		return nil, err
@@ -199,9 +253,9 @@ func (w *wire) request(ctx context.Context, operation []string, table string, bo
 	header["Content-Type"], header["X-Amz-Target"] = w.contentType, operation
 	r := (&http.Request{
 		Method: http.MethodPost, URL: &at, Host: at.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		// There is no GetBody, as the SDK's requests have none: with it the HTTP client would follow redirects, and so send what is asked for,
+		// and credentials, to whomever the answer names.
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		// With it a connection that turns out to be closed, before anything was sent, is replaced without an attempt having failed.
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}).WithContext(ctx)
 	sum := sha256.Sum256(body)
 	if err := w.signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), to.name, to.region, time.Now().Add(skew)); err != nil {
@@ -249,8 +303,12 @@ func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 	if err := smithyhttp.ValidateEndpointHost(endpoint.URI.Host); err != nil {
 		return nil, err
 	}
-	p := &place{account: account, table: table, url: endpoint.URI, headers: endpoint.Headers, name: service, region: o.Region}
-	p.url.Path = smithyhttp.JoinPath(p.url.Path, "/")
+	p := &place{account: account, table: table, headers: endpoint.Headers, name: service, region: o.Region}
+	// The SDK takes no more of the endpoint than this: no query, and no name of a user.
+	p.url = url.URL{Scheme: endpoint.URI.Scheme, Host: endpoint.URI.Host, Path: smithyhttp.JoinPath(endpoint.URI.Path, "/")}
+	if endpoint.URI.RawPath != "" {
+		p.url.RawPath = smithyhttp.JoinPath(endpoint.URI.RawPath, "/")
+	}
 	schemes, _ := smithyauth.GetAuthOptions(&endpoint.Properties)
 	for _, scheme := range schemes {
 		if name, ok := smithyhttp.GetSigV4SigningName(&scheme.SignerProperties); ok {
@@ -264,29 +322,39 @@ func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 	return p, nil
 }
 
+// errTooLong means that an answer is none of DynamoDB's.
+var errTooLong = errors.New("the answer is longer than any of DynamoDB's")
+
+// roomAhead is how many bytes of an answer room is made for because it says that it has so many, which need not be true. A Query ends at a
+// megabyte.
+const roomAhead = 2 << 20
+
 // readBody reads an answer's body and closes it.
 //
-// Errors: those of reading, with what was read before them.
+// Errors: those of reading, and errTooLong, with what was read before them.
 func readBody(r *http.Response) ([]byte, error) {
 	defer r.Body.Close()
-	if r.ContentLength < 0 || r.ContentLength > maxAnswer {
-		return io.ReadAll(r.Body)
+	size := min(r.ContentLength, roomAhead)
+	if size < 0 {
+		size = 4 << 10
 	}
 	// One byte more than there are lets the last Read find the end, which gives the connection back.
-	text := make([]byte, r.ContentLength+1)
-	n := 0
-	for n < len(text) {
-		read, err := r.Body.Read(text[n:])
-		n += read
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return text[:n], nil
+	text := make([]byte, 0, size+1)
+	for {
+		if len(text) == cap(text) {
+			text = slices.Grow(text, len(text))
 		}
-		if err != nil {
-			return text[:n], err
+		n, err := r.Body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case err != nil:
+			return text, err
+		case len(text) > maxAnswer:
+			return text, errTooLong
 		}
 	}
-	rest, err := io.ReadAll(r.Body)
-	return append(text, rest...), err
 }
 
 // intact tells whether an answer is what was sent, as far as its checksum tells. Source:
@@ -302,13 +370,18 @@ func intact(header http.Header, body []byte) bool {
 
 // after makes the SDK begin with what came of the short way's attempt. Without an outcome it begins anew.
 func (w *wire) after(failed *attempt) func(*dynamodb.Options) {
+	if failed != nil && failed.credentials != nil {
+		return func(o *dynamodb.Options) {
+			o.Credentials = &unfound{CredentialsProvider: w.options.Credentials, err: failed.credentials}
+		}
+	}
 	first := true
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
 			begins := first
 			first = false
 			skew := clockSkew(r)
-			if begins && failed != nil && failed.skew == skew {
+			if begins && failed != nil && (failed.skew-skew).Abs() < 2*smallSkew {
 				return failed.hand(r)
 			}
 			// The SDK corrects its clock between attempts.
@@ -334,13 +407,29 @@ func (f *attempt) hand(r *http.Request) (*http.Response, error) {
 	return f.response, nil
 }
 
+// unfound are credentials that were looked for once in vain, which takes its time and is the SDK's first attempt.
+type unfound struct {
+	aws.CredentialsProvider
+	err error
+}
+
+// Retrieve gives the error, and looks again when it is asked again. A request asks for one attempt at a time.
+func (u *unfound) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	if err := u.err; err != nil {
+		u.err = nil
+		return aws.Credentials{}, err
+	}
+	return u.CredentialsProvider.Retrieve(ctx)
+}
+
 // broken is the end of a body that could not be read.
 type broken struct{ err error }
 
 // Read gives the error.
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// smallSkew is what the SDK's clock is off by in the usual course of things: requests tell full seconds, and take their time.
+// smallSkew is what the SDK's clock is off by in the usual course of things: requests tell full seconds, and take their time. Less than twice
+// as much between two attempts is nothing, as either may have been rounded the other way, and DynamoDB forgives minutes.
 const smallSkew = time.Minute
 
 // clockSkew is how much later the SDK took it to be than the clock says when it signed a request.

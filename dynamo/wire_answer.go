@@ -51,6 +51,10 @@ const (
 // maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB of records.
 const maxAnswer = 64 << 20
 
+// maxNames is how many attributes a record or a map has at most that is taken apart here. Names are looked for one after the other, which
+// would take seconds where somebody has filled a record with names; ours have some twenty.
+const maxNames = 512
+
 // item is a record, or a map in one, in an answer: the nodes from first to end.
 type item struct {
 	doc        *document
@@ -390,13 +394,16 @@ func (p *parser) members(depth int) bool {
 		return true
 	}
 	first, names := uint32(len(p.doc.nodes)), uint64(0)
-	for {
+	for n := 1; ; n++ {
 		from, to, ok := p.string()
 		if !ok || !p.take(':') {
 			return false
 		}
 		name := p.doc.span(from, to)
 		bit := bitOf(name)
+		if n > maxNames {
+			return false
+		}
 		if names&bit != 0 {
 			// A name that stands there twice is the SDK's to judge.
 			if _, twice := (item{doc: p.doc, first: first, end: uint32(len(p.doc.nodes))}).find(name); twice {
@@ -634,6 +641,7 @@ func (p *parser) number() (string, bool) {
 // capacity reads what the answer cost: one sum, or one for each table of a batch.
 func (p *parser) capacity(a *answer) bool {
 	one := func() bool {
+		a.told = true // the SDK takes what is told without a number for nothing
 		return p.object(func(name string) bool {
 			switch name {
 			case "TableName":
@@ -642,7 +650,7 @@ func (p *parser) capacity(a *answer) bool {
 			case "CapacityUnits":
 				text, ok := p.number()
 				units, err := strconv.ParseFloat(text, 64)
-				a.units, a.told = a.units+units, true
+				a.units += units
 				return ok && err == nil
 			}
 			return false

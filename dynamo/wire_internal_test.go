@@ -21,7 +21,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/metrics"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/aws/smithy-go/tracing"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"pgregory.net/rapid"
 )
 
@@ -90,7 +93,12 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 			o.AccountIDEndpointMode = aws.AccountIDEndpointModePreferred
 			o.Credentials = credentials.StaticCredentialsProvider{Value: aws.Credentials{AccessKeyID: "A", SecretAccessKey: "B", AccountID: "123456789012"}}
 		},
-		"an application": func(o *dynamodb.Options) { o.AppID = "shop" },
+		"an application":  func(o *dynamodb.Options) { o.AppID = "shop" },
+		"an escaped path": func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000/ta%2Fbles%20x") },
+		"a query":         func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000/x?y=z") },
+		"a user":          func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("https://user:secret@localhost:8000") },
+		"more attempts":   func(o *dynamodb.Options) { o.RetryMaxAttempts = 5 },
+		"defaults":        func(o *dynamodb.Options) { o.DefaultsMode = aws.DefaultsModeInRegion },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := answering(t, func(r *http.Request) (*http.Response, error) {
@@ -98,7 +106,7 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 				return reply(http.StatusOK, `{}`), nil
 			}, set)
 			if s.wire == nil {
-				t.Fatal("the client does not take the short way")
+				t.Fatal("the client does not take the short way:", s.LongWay())
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				s := s
@@ -203,45 +211,101 @@ func TestShortAttemptsAreTheSDKsFirst(t *testing.T) {
 			return r, nil
 		}, ok},
 	} {
-		t.Run(name, func(t *testing.T) {
-			type end struct {
-				requests int
-				record   record
-				err      string
-			}
-			read := func(s *Store, requests *int) end {
-				a, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false)
-				e := end{requests: *requests}
-				if err != nil {
-					e.err = err.Error()
-				} else if len(a.records) > 0 {
-					e.record = a.records[0].attributes()
+		for _, attempts := range []int{0, 1, 2} {
+			t.Run(fmt.Sprint(name, attempts), func(t *testing.T) {
+				type end struct {
+					requests int
+					// quota is what became of the quota of attempts, open how many bodies were not closed.
+					quota  []string
+					open   int
+					record record
+					err    string
 				}
-				return e
-			}
-			ends := make([]end, 2)
-			for i := range ends {
-				requests := 0
-				s := answering(t, func(r *http.Request) (*http.Response, error) {
-					if _, err := io.Copy(io.Discard, r.Body); err != nil {
-						t.Error(err)
+				read := func(s *Store, requests *int) end {
+					a, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false)
+					e := end{requests: *requests}
+					if err != nil {
+						e.err = err.Error()
+					} else if len(a.records) > 0 {
+						e.record = a.records[0].attributes()
 					}
-					requests++
-					if requests > len(outcomes) {
-						t.Fatal("there are more requests than outcomes")
-					}
-					return outcomes[requests-1]()
-				})
-				if i == 0 {
-					s = slowly(s)
+					return e
 				}
-				ends[i] = read(s, &requests)
-			}
-			if !reflect.DeepEqual(ends[0], ends[1]) {
-				t.Errorf("with the SDK it ends so:\n%+v\nthe short way so:\n%+v", ends[0], ends[1])
-			}
-		})
+				ends := make([]end, 2)
+				for i := range ends {
+					requests := 0
+					quota := &quota{}
+					open := 0
+					s := answering(t, func(r *http.Request) (*http.Response, error) {
+						if _, err := io.Copy(io.Discard, r.Body); err != nil {
+							t.Error(err)
+						}
+						requests++
+						if requests > len(outcomes) {
+							t.Fatal("there are more requests than outcomes")
+						}
+						answer, err := outcomes[requests-1]()
+						if answer != nil {
+							open++
+							answer.Body = &closing{ReadCloser: answer.Body, close: func() { open-- }}
+						}
+						return answer, err
+					}, func(o *dynamodb.Options) {
+						o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Nanosecond, quota })
+						o.RetryMaxAttempts = attempts
+					})
+					if s.wire == nil {
+						t.Fatal(s.LongWay())
+					}
+					if i == 0 {
+						s = slowly(s)
+					}
+					ends[i] = read(s, &requests)
+					ends[i].quota, ends[i].open = quota.changes, open
+					if open != 0 {
+						t.Errorf("%d bodies are not closed", open)
+					}
+				}
+				if !reflect.DeepEqual(ends[0], ends[1]) {
+					t.Errorf("with the SDK it ends so:\n%+v\nthe short way so:\n%+v", ends[0], ends[1])
+				}
+			})
+		}
 	}
+}
+
+// quota notes what becomes of the quota of attempts.
+type quota struct{ changes []string }
+
+// GetToken takes from it.
+func (q *quota) GetToken(_ context.Context, cost uint) (func() error, error) {
+	q.changes = append(q.changes, fmt.Sprint("-", cost))
+	return func() error {
+		q.changes = append(q.changes, fmt.Sprint("+", cost))
+		return nil
+	}, nil
+}
+
+// AddTokens adds to it.
+func (q *quota) AddTokens(n uint) error {
+	q.changes = append(q.changes, fmt.Sprint("+", n))
+	return nil
+}
+
+// closing is a body that tells when it is closed for the first time.
+type closing struct {
+	io.ReadCloser
+	closed bool
+	close  func()
+}
+
+// Close closes the body.
+func (c *closing) Close() error {
+	if !c.closed {
+		c.closed = true
+		c.close()
+	}
+	return c.ReadCloser.Close()
 }
 
 // Once the SDK has found the clock to be wrong, the short way signs by its correction, and stops when the clock is right again.
@@ -292,33 +356,56 @@ func (c *Store) wireless(s *Store) *Store {
 	return c
 }
 
-// A client with settings that only the SDK can follow reads by the SDK.
+// A client with settings that only the SDK can follow reads by the SDK, and the store tells why.
 func TestUnusualClientsReadByTheSDK(t *testing.T) {
-	for name, set := range map[string]func(*dynamodb.Options){
-		"middleware": func(o *dynamodb.Options) {
+	for name, c := range map[string]struct {
+		set func(*dynamodb.Options)
+		why string
+	}{
+		"middleware": {func(o *dynamodb.Options) {
 			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
-		},
-		"no credentials":    func(o *dynamodb.Options) { o.Credentials = aws.AnonymousCredentials{} },
-		"compression":       func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true },
-		"discovery":         func(o *dynamodb.Options) { o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryEnabled },
-		"a log":             func(o *dynamodb.Options) { o.ClientLogMode = aws.LogSigning },
-		"a rate":            func(o *dynamodb.Options) { o.Retryer = retry.NewAdaptiveMode() },
-		"a foreign retryer": func(o *dynamodb.Options) { o.Retryer = struct{ aws.Retryer }{o.Retryer} },
-		"unchecked answers": func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true },
-		"a foreign resolver": func(o *dynamodb.Options) {
+		}, "middleware"},
+		"an interceptor":    {func(o *dynamodb.Options) { o.Interceptors.AddBeforeExecution(interceptor{}) }, "interceptors"},
+		"no credentials":    {func(o *dynamodb.Options) { o.Credentials = aws.AnonymousCredentials{} }, "credentials"},
+		"compression":       {func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true }, "compressed"},
+		"discovery":         {func(o *dynamodb.Options) { o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryEnabled }, "AWS_ENABLE_ENDPOINT_DISCOVERY"},
+		"a log":             {func(o *dynamodb.Options) { o.ClientLogMode = aws.LogSigning }, "logged"},
+		"a rate":            {func(o *dynamodb.Options) { o.Retryer = retry.NewAdaptiveMode() }, "AWS_RETRY_MODE"},
+		"a rate of a mode":  {func(o *dynamodb.Options) { o.Retryer, o.RetryMaxAttempts = retry.NewAdaptiveMode(), 4 }, "AWS_RETRY_MODE"},
+		"a foreign retryer": {func(o *dynamodb.Options) { o.Retryer = struct{ aws.Retryer }{o.Retryer} }, "retryer"},
+		"unchecked answers": {func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }, "not checked"},
+		"a foreign resolver": {func(o *dynamodb.Options) {
 			o.EndpointResolverV2 = struct{ dynamodb.EndpointResolverV2 }{o.EndpointResolverV2}
-		},
-		"a foreign protocol": func(o *dynamodb.Options) { o.Protocol = nil },
+		}, "resolver"},
+		"an old resolver": {func(o *dynamodb.Options) {
+			o.EndpointResolver = dynamodb.EndpointResolverFromURL("http://localhost") //nolint:staticcheck // deprecated, and so what is refused
+		}, "resolver"},
+		"a region of endpoints": {func(o *dynamodb.Options) { o.EndpointOptions.ResolvedRegion = "eu-west-1" }, "resolver"},
+		"no HTTPS":              {func(o *dynamodb.Options) { o.EndpointOptions.DisableHTTPS = true }, "resolver"},
+		"preferred schemes":     {func(o *dynamodb.Options) { o.AuthSchemePreference = []string{"sigv4a"} }, "AWS_AUTH_SCHEME_PREFERENCE"},
+		"foreign schemes":       {func(o *dynamodb.Options) { o.AuthSchemes = []smithyhttp.AuthScheme{smithyhttp.NewAnonymousScheme()} }, "sign"},
+		"a foreign choice": {func(o *dynamodb.Options) {
+			o.AuthSchemeResolver = struct{ dynamodb.AuthSchemeResolver }{o.AuthSchemeResolver}
+		}, "sign"},
+		"a meter":            {func(o *dynamodb.Options) { o.MeterProvider = struct{ metrics.MeterProvider }{o.MeterProvider} }, "measured"},
+		"a tracer":           {func(o *dynamodb.Options) { o.TracerProvider = struct{ tracing.TracerProvider }{o.TracerProvider} }, "traced"},
+		"a foreign protocol": {func(o *dynamodb.Options) { o.Protocol = nil }, "protocol"},
 	} {
-		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, set)
-		if s.wire != nil {
-			t.Errorf("%s: reads go the short way", name)
+		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
+		if s.wire != nil || !strings.Contains(s.LongWay(), c.why) {
+			t.Errorf("%s: reads go the short way, or for another reason not: %q", name, s.LongWay())
 		}
 	}
-	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil {
-		t.Error("no read goes the short way")
+	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.LongWay() != "" {
+		t.Errorf("no read goes the short way: %s", s.LongWay())
 	}
 }
+
+// interceptor looks at requests.
+type interceptor struct{}
+
+// BeforeExecution does nothing.
+func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorContext) error { return nil }
 
 // bySDK is what the SDK makes of a body.
 func bySDK(t testing.TB, body []byte, read func(*Store) (answer, error)) (answer, error) {
@@ -349,6 +436,7 @@ var answersToFuzz = []string{
 	`{"Responses":{"shop":[]},"UnprocessedKeys":{"shop":{"Keys":[{"pk":{"S":"a"},"sk":{"S":"b"}}]}}}`,
 	`{"ConsumedCapacity":{"TableName":"shop","CapacityUnits":0.5},"Item":{ "pk" : { "S" : "a" } } }`,
 	`{"Item":{"a":{"S":"1"},"a":{"S":"2"}}}`, `{"Item":{"a":{"S":"\ud800"}}}`, `{"Item":{"a":{}}}`, `{"Item":{"a":{"X":"1"}}}`, `{"Item":null}`,
+	`{"Responses":{"shop":[]},"ConsumedCapacity":[{}]}`,
 }
 
 // FuzzAnswers compares what the short way makes of an answer with what the SDK makes of it: the same, or nothing.

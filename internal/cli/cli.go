@@ -338,6 +338,9 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 		if err := store.CheckStream(ctx); err != nil {
 			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 		}
+		if why := store.LongWay(); why != "" {
+			log.Info("reads take the long way through the AWS SDK, which costs more of the processor", "reason", why)
+		}
 		return store, source, nil
 	}
 	book, err := sampledata.Sample()

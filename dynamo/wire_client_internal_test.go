@@ -1,0 +1,358 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+var someKeys = keys{PK: "a", SK: "b"}
+
+// readSome is a read that the tests make.
+func readSome(s *Store) error {
+	_, err := s.getItem(context.Background(), someKeys, false)
+	return err
+}
+
+// over is a store whose requests go over connections to a server.
+func over(t *testing.T, server *httptest.Server) *Store {
+	t.Helper()
+	s, err := New(dynamodb.New(dynamodb.Options{
+		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"),
+		HTTPClient: awshttp.NewBuildableClient(), Retryer: aws.NopRetryer{},
+	}), Options{Table: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.wire == nil {
+		t.Fatal("the client does not take the short way:", s.LongWay())
+	}
+	return s
+}
+
+// What DynamoDB would compute for a request is the signature that it has.
+func TestShortRequestsAreSigned(t *testing.T) {
+	for name, endpoint := range map[string]string{"as it comes": "", "a path": "http://localhost:8000/ta%20bles/x/", "a query": "http://localhost:8000/?a=b"} {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			s := answering(t, func(r *http.Request) (*http.Response, error) {
+				requests++
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := &http.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: http.Header{}, ContentLength: int64(len(body))}
+				_, signed, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
+				signed, _, _ = strings.Cut(signed, ",")
+				for _, name := range strings.Split(signed, ";") {
+					if values := r.Header.Values(name); len(values) > 0 {
+						again.Header[http.CanonicalHeaderKey(name)] = values
+					}
+				}
+				sum := sha256.Sum256(body)
+				who := aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET", SessionToken: "TOKEN"}
+				if err := v4.NewSigner().SignHTTP(context.Background(), who, again, hex.EncodeToString(sum[:]), "dynamodb", "eu-central-1", at); err != nil {
+					t.Fatal(err)
+				}
+				if have, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); have != want {
+					t.Errorf("it is signed\n%s, want\n%s", have, want)
+				}
+				return reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
+			}, func(o *dynamodb.Options) {
+				if endpoint != "" {
+					o.BaseEndpoint = &endpoint
+				}
+			})
+			// The SDK's request shows that the computation is right.
+			for _, s := range []*Store{slowly(s), s} {
+				if err := readSome(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if requests != 2 {
+				t.Errorf("there were %d requests, want 2", requests)
+			}
+		})
+	}
+}
+
+// An answer that names another place is no reason to tell that place anything.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, status := range []int{http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusFound} {
+		var reached atomic.Int64
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			reached.Add(1)
+			_, _ = io.WriteString(w, `{}`)
+		}))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", elsewhere.URL)
+			w.WriteHeader(status)
+		}))
+		s := over(t, server)
+		short, long := readSome(s), readSome(slowly(s))
+		if short == nil || long == nil || kindOf(short) != kindOf(long) { //nolint:errorlint // these are the sentinels themselves
+			t.Errorf("%d: the short way ends with %v, the SDK with %v", status, short, long)
+		}
+		if reached.Load() != 0 {
+			t.Errorf("%d was followed %d times", status, reached.Load())
+		}
+		server.Close()
+		elsewhere.Close()
+	}
+}
+
+// However an answer ends that is read to its end, its connection is used again.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	const good = `{"Item":{"pk":{"S":"a"}}}`
+	var opened atomic.Int64
+	kind := ""
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch kind {
+		case "fails":
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, `{"__type":"x#InternalServerError"}`)
+		case "denied":
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"__type":"x#AccessDeniedException"}`)
+		case "checksum":
+			w.Header().Set("X-Amz-Crc32", "7")
+			_, _ = io.WriteString(w, good)
+		case "chunks":
+			_, _ = io.WriteString(w, good[:9])
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, good[9:])
+		case "long":
+			_, _ = io.WriteString(w, `{"Item":{"pk":{"S":"`+strings.Repeat("a", roomAhead)+`"}}}`)
+		case "nothing":
+		default:
+			_, _ = io.WriteString(w, good)
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	s := over(t, server)
+	for range 2 {
+		for _, kind = range []string{"good", "chunks", "long", "fails", "good", "denied", "checksum", "nothing", "good"} {
+			err := readSome(s)
+			// The SDK takes an answer for good that has another checksum, or nothing in it.
+			if fails := kind == "fails" || kind == "denied"; fails != (err != nil) {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+	}
+	if opened.Load() != 1 {
+		t.Errorf("%d connections were opened, want 1", opened.Load())
+	}
+}
+
+// endless is a body that does not end, and counts what was read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(to []byte) (int, error) {
+	for i := range to {
+		to[i] = 'a'
+	}
+	if e.read += len(to); e.read > 8*maxAnswer {
+		return 0, errors.New("the body is read without end")
+	}
+	return len(to), nil
+}
+
+func TestAnswersWithoutEndAreNotRead(t *testing.T) {
+	for _, length := range []int64{-1, 1 << 40} {
+		body := &endless{}
+		text, err := readBody(&http.Response{Body: io.NopCloser(body), ContentLength: length})
+		if !errors.Is(err, errTooLong) || len(text) > 2*maxAnswer+roomAhead {
+			t.Errorf("%d bytes of the body were read: %v", len(text), err)
+		}
+		s := answering(t, func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{}), ContentLength: length}, nil
+		})
+		if err := readSome(s); !errors.Is(err, errTooLong) || !errors.Is(failed("GetItem", "a", err), ErrUnavailable) {
+			t.Errorf("an answer without end is read as %v", err)
+		}
+	}
+}
+
+// What an answer says of its length is not believed where it would cost memory.
+func TestRoomIsNotMadeForWhatIsOnlySaid(t *testing.T) {
+	text, err := readBody(&http.Response{Body: io.NopCloser(strings.NewReader("{}")), ContentLength: maxAnswer})
+	if err != nil || string(text) != "{}" || cap(text) > roomAhead+1 {
+		t.Errorf("%q is read with room for %d bytes: %v", text, cap(text), err)
+	}
+}
+
+// Credentials that cannot be had are looked for as often as by the SDK, and the error is its.
+func TestMissingCredentialsAreTheSDKs(t *testing.T) {
+	for _, cause := range []error{errors.New("no role"), &net.OpError{Op: "dial", Err: errors.New("no route")}} {
+		ends := make([]string, 2)
+		asked := make([]int, 2)
+		for i := range ends {
+			s := answering(t, func(*http.Request) (*http.Response, error) { return reply(http.StatusOK, `{}`), nil }, func(o *dynamodb.Options) {
+				o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+					asked[i]++
+					return aws.Credentials{}, cause
+				})
+			})
+			if s.wire == nil {
+				t.Fatal(s.LongWay())
+			}
+			if i == 0 {
+				s = slowly(s)
+			}
+			err := readSome(s)
+			if !errors.Is(err, cause) {
+				t.Fatalf("the end is %v", err)
+			}
+			ends[i] = err.Error()
+		}
+		if ends[0] != ends[1] || asked[0] != asked[1] {
+			t.Errorf("after %d times the SDK says\n%s\nafter %d the short way\n%s", asked[0], ends[0], asked[1], ends[1])
+		}
+	}
+}
+
+// A read that ends with its context is no fault of DynamoDB's, and one that was out of time is.
+func TestContextsEndReadsAlike(t *testing.T) {
+	for name, begin := range map[string]func() (context.Context, func()){
+		"cancelled before": func() (context.Context, func()) {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			return ctx, func() {}
+		},
+		"cancelled meanwhile": func() (context.Context, func()) {
+			ctx, cancel := context.WithCancel(context.Background())
+			return ctx, cancel
+		},
+		"too late": func() (context.Context, func()) {
+			ctx, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
+			return ctx, cancel
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, way := range []func(*Store) *Store{slowly, func(s *Store) *Store { return s }} {
+				ctx, meanwhile := begin()
+				requests := 0
+				s := way(answering(t, func(r *http.Request) (*http.Response, error) {
+					requests++
+					meanwhile()
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}))
+				_, err := s.get(ctx, &patternCustomerOrders, someKeys)
+				want := ctx.Err()
+				if !errors.Is(err, want) || errors.Is(err, ErrUnavailable) != errors.Is(want, context.DeadlineExceeded) {
+					t.Errorf("it ends with %v", err)
+				}
+				if requests > 1 {
+					t.Errorf("%d requests were made", requests)
+				}
+			}
+		})
+	}
+}
+
+// A clock that is off by what lies between two minutes is the same for both attempts, whichever way it was rounded.
+func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
+	sent := 0
+	s := answering(t, func(*http.Request) (*http.Response, error) {
+		sent++
+		return nil, errors.New("this is sent")
+	})
+	outcome := errors.New("this came of it")
+	options := dynamodb.Options{}
+	s.wire.after(&attempt{err: outcome})(&options)
+	r := &http.Request{Header: http.Header{"X-Amz-Date": {time.Now().Add(40 * time.Second).UTC().Format("20060102T150405Z")}}}
+	if _, err := options.HTTPClient.Do(r); !errors.Is(err, outcome) || sent != 0 {
+		t.Errorf("the first attempt ends with %v, after %d requests", err, sent)
+	}
+}
+
+// In AWS Lambda the SDK names a trace in each request.
+func TestTracedProcessesReadByTheSDK(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
+	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")
+	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.LongWay(), "X-Amzn-Trace-Id") {
+		t.Errorf("reads go the short way; else the reason is %q", s.LongWay())
+	}
+}
+
+// Settings that matter after a failed attempt only are no reason to take the long way.
+func TestUsualRetryers(t *testing.T) {
+	standard := retry.NewStandard()
+	for name, c := range map[string]struct {
+		retryer aws.Retryer
+		want    bool
+	}{
+		"standard":             {standard, true},
+		"none":                 {aws.NopRetryer{}, true},
+		"more attempts":        {retry.AddWithMaxAttempts(standard, 5), true},
+		"wrapped twice":        {retry.AddWithMaxAttempts(retry.AddWithErrorCodes(retry.AddWithMaxBackoffDelay(standard, 1), "x"), 5), true},
+		"adaptive":             {retry.NewAdaptiveMode(), false},
+		"adaptive and wrapped": {retry.AddWithMaxAttempts(retry.NewAdaptiveMode(), 5), false},
+		"foreign":              {struct{ aws.RetryerV2 }{standard}, false},
+		"foreign and wrapped":  {retry.AddWithMaxAttempts(struct{ aws.RetryerV2 }{standard}, 5), false},
+		"of the first kind":    {retry.AddWithMaxAttempts(struct{ aws.Retryer }{standard}, 5), false},
+	} {
+		if got := usualRetryer(c.retryer); got != c.want {
+			t.Errorf("%s: usual is %t", name, got)
+		}
+	}
+}
+
+// A record that is full of names, or nested without end, is not taken apart here.
+func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
+	named := func(n int) []byte {
+		var b bytes.Buffer
+		b.WriteString(`{"Item":{`)
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(`"n` + strings.Repeat("0", i%7) + "x" + strings.Repeat("1", i/7) + `":{"S":""}`)
+		}
+		b.WriteString(`}}`)
+		return b.Bytes()
+	}
+	nested := func(n int) []byte {
+		return []byte(`{"Item":{"a":` + strings.Repeat(`{"L":[`, n) + strings.Repeat(`]}`, n) + `}}`)
+	}
+	for name, c := range map[string]struct {
+		body []byte
+		want bool
+	}{
+		"many names": {named(maxNames), true}, "too many names": {named(maxNames + 1), false},
+		"deep": {nested(maxDepth), true}, "too deep": {nested(maxDepth + 1), false}, "without end": {nested(1 << 20), false},
+	} {
+		if _, ok := parse(c.body, "shop", 1); ok != c.want {
+			t.Errorf("%s: taken apart is %t", name, ok)
+		}
+	}
+}
