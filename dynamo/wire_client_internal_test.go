@@ -356,3 +356,45 @@ func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
 		}
 	}
 }
+
+// An answer that is not what its checksum says is left to the SDK.
+func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
+	body := []byte(`{"Item":{"pk":{"S":"a"}}}`)
+	for sum, want := range map[string]bool{reply(http.StatusOK, string(body)).Header.Get("X-Amz-Crc32"): true, "7": false, "seven": false, "": true} {
+		if got := intact(http.Header{"X-Amz-Crc32": {sum}}, body); got != want {
+			t.Errorf("with the checksum %q it is intact: %t", sum, got)
+		}
+		s := answering(t, func(*http.Request) (*http.Response, error) {
+			r := reply(http.StatusOK, string(body))
+			r.Header.Set("X-Amz-Crc32", sum)
+			return r, nil
+		})
+		if _, _, ok := s.wire.read(context.Background(), s.wire.operations.getItem, "shop", nil, 1); ok != want {
+			t.Errorf("with the checksum %q it is taken apart: %t", sum, ok)
+		}
+	}
+}
+
+// A read is paid for once, whichever way it goes and however often it is tried; one that cannot be paid for is not made.
+func TestReadsArePaidForOnce(t *testing.T) {
+	for name, s := range map[string]func(*Store) *Store{"the short way": func(s *Store) *Store { return s }, "the SDK": slowly} {
+		requests := 0
+		store := s(answering(t, func(*http.Request) (*http.Response, error) {
+			if requests++; requests == 2 {
+				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
+			}
+			return reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
+		}))
+		budget := NewReadBudget(2)
+		ctx := budget.On(context.Background())
+		for read := range 3 {
+			_, err := store.getItem(ctx, someKeys, false)
+			if over := read == 2; errors.Is(err, ErrOverBudget) != over || !over && err != nil {
+				t.Errorf("%s: read %d ends with %v", name, read, err)
+			}
+		}
+		if requests != 3 || budget.Left() != -1 {
+			t.Errorf("%s: there were %d requests, and %d are left; want 3 and -1", name, requests, budget.Left())
+		}
+	}
+}
