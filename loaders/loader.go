@@ -177,7 +177,11 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 		}
 	}()
 	if l.many != nil {
-		return l.many(ctx, l.all, keys)
+		if results, err = l.many(ctx, l.all, keys); err == nil && len(results) != len(keys) {
+			// Whoever looks for a result that is not there would panic, and in a goroutine of a level that ends the server.
+			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
+		}
+		return results, err
 	}
 	results = make([]dynamo.Result[V], len(keys))
 	if len(keys) == 1 {

@@ -1,0 +1,35 @@
+package loaders
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// A read that loses results is an error of its keys, wherever it runs, and does not end the server.
+func TestResultsThatAreMissing(t *testing.T) {
+	ctx := t.Context()
+	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) })
+	var few, none Loader[int, string]
+	few.together(all, func(_ context.Context, _ *Loaders, keys []int) ([]dynamo.Result[string], error) {
+		return make([]dynamo.Result[string], len(keys)-1), nil
+	})
+	none.together(all, func(context.Context, *Loaders, []int) ([]dynamo.Result[string], error) { return nil, nil })
+	all.Plan(func(first *Level) {
+		for _, l := range []*Loader[int, string]{&few, &none} {
+			l.Plan(ctx, first, []int{1, 2}, func(_ context.Context, _ *Level, found []Found[int, string]) {
+				if len(found) > 0 {
+					t.Errorf("found %v", found)
+				}
+			})
+		}
+	})
+	for _, l := range []*Loader[int, string]{&few, &none} {
+		for _, key := range []int{1, 2, 3} { // 3 was not planned
+			if v, err := l.Load(ctx, key); err == nil {
+				t.Errorf("key %d is %q", key, v)
+			}
+		}
+	}
+}
