@@ -78,15 +78,15 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := status(result, contentType)
 	advise(header, result, code)
 	body := encoded(result)
-	if !h.unread.take(body.size()) {
+	if !h.unread.take(body.held()) {
 		if !result.Mutation {
 			h.refuseCompressed(w, r, busyReading(), contentType)
 			return
 		}
 		body = encoded(mutationDropped())
-		h.unread.take(body.size()) // so short that there always is room
+		h.unread.take(body.held()) // so short that there always is room
 	}
-	defer h.unread.give(body.size())
+	defer h.unread.give(body.held())
 	h.replyCompressed(w, r, contentType, code, body)
 }
 
@@ -240,6 +240,13 @@ type answerBody struct{ head, rest []byte }
 
 func (b answerBody) size() int { return len(b.head) + len(b.rest) }
 
+// held is how much memory the body takes until the client has read it.
+func (b answerBody) held() int { return cap(b.rest) }
+
+// mostSpare is how much of the buffer that data were written to can be empty, beside a quarter of what they take. An operation gets a buffer for as much as
+// its last answer took: where that was long, and this answer is short, a client who does not read it would hold the room of the long one.
+const mostSpare = 4 << 10
+
 // dataHead begins the body of an answer that has data and no errors.
 var dataHead = []byte(`{"data":`)
 
@@ -250,6 +257,9 @@ func encoded(result graph.Result) answerBody {
 		return answerBody{rest: encode(result)}
 	}
 	rest := []byte(result.Data)
+	if spare := cap(rest) - len(rest); spare > mostSpare+len(rest)/4 {
+		rest = append(make([]byte, 0, len(rest)+1), rest...)
+	}
 	if len(result.Extensions) > 0 {
 		rest = append(append(rest, `,"extensions":`...), marshal(result.Extensions)...)
 	}
