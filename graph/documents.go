@@ -17,6 +17,8 @@ import (
 const (
 	keptDocuments     = 1000
 	keptDocumentBytes = 16 << 20
+	// keptTextBytes is for texts that nobody has registered: they cost one parsing each when they are gone, and anybody can send thousands of them.
+	keptTextBytes = 8 << 20
 )
 
 // document is a text that was parsed, kept within limits and validated. Requests share it, and nothing writes to it but what it keeps for
@@ -87,7 +89,7 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 		introspection: !opts.NoIntrospection,
 		trustedOnly:   opts.TrustedOnly,
 		registered:    newDocumentCache(keptDocuments, keptDocumentBytes),
-		recent:        newDocumentCache(keptDocuments, keptDocumentBytes),
+		recent:        newDocumentCache(keptDocuments, keptTextBytes),
 		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a text, so that more at once would only take memory.
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}

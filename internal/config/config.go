@@ -86,7 +86,7 @@ func Variables() []Variable {
 		{"ORDERGRAPH_CURSOR_KEY", "", "the secret that signs cursors, 16 characters or more, the same for all servers; without it the table's name makes a key that guards against mistakes, not against forgers"},
 		{"ORDERGRAPH_CORS_ORIGINS", "", "origins, separated by commas, whose pages may call the API from a browser"},
 		{"ORDERGRAPH_LOG", "info", "`debug` (every request), `info`, `warn` or `error`"},
-		{"GOGC", "", "when the garbage collector runs, as [Go's runtime](https://go.dev/doc/gc-guide#GOGC) reads it; without it, and without `GOMEMLIMIT`, the heap is collected when it has doubled and grown by 16 MiB besides"},
+		{"GOGC", "", "when the garbage collector runs, as [Go's runtime](https://go.dev/doc/gc-guide#GOGC) reads it; without it, and without `GOMEMLIMIT`, the heap is collected when it has doubled and grown by 8 MiB besides"},
 		{"GOMEMLIMIT", "", "the memory that the runtime stays within, as [it](https://go.dev/doc/gc-guide#Memory_limit) reads it; without it 90 % of the container's, where that has a limit"},
 		{"ORDERGRAPH_INTROSPECTION", "on", "`on`, or `off`: clients cannot ask for the schema; gateways still get the subgraph's"},
 		{"ORDERGRAPH_DOCUMENTS", "", "the file of a manifest of trusted documents, as Apollo's or Relay's tool writes it"},

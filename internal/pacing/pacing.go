@@ -17,9 +17,11 @@ import (
 const (
 	// ballast is how much the heap counts beyond what lives in it, in bytes. The heap so grows by as much more before it is collected, whatever lives: no
 	// moment has a goal that is a multiple of what the last one had, as with a GOGC that is set anew after each collection.
-	ballast = 16 << 20
+	//
+	// It is held in vain when much lives, in a burst: so it is no more than makes collections rare while a server holds little.
+	ballast = 8 << 20
 	// leastMemory is how much memory a container has in which so much more is little.
-	leastMemory = 16 * ballast
+	leastMemory = 256 << 20
 	// limitPercent is how much of a container's memory the Go runtime is to stay within; the rest is for what it does not count.
 	limitPercent = 90
 )
