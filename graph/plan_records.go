@@ -124,22 +124,42 @@ func (p plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
 	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planOrderIDs plans what can be read of orders by their ids.
+// planOrderIDs plans what can be read of orders by their ids. Those that come with their timelines are waited for in the level: whether they
+// have come is not to be asked before it runs, as whoever asks then reads them, and all else that the level knows would wait.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id func(T) commerce.OrderID) {
 	var timelines wanted[loaders.Listed[commerce.OrderID]]
-	for of, f := range fields(targets) {
-		if f.Name == "timeline" && !p.loaders.TimelineAtHand(id(of)) {
-			addList(p, &timelines, f, p.resolver.timeline(id(of), p.paging(f)))
+	var whole wanted[commerce.OrderID]
+	for i := range targets {
+		id := id(targets[i].of)
+		for _, f := range fields(targets[i : i+1]) {
+			switch {
+			case f.Name != "timeline":
+			case p.loaders.WholeOrderPlanned(id):
+				whole.add(id, f.path, targets[i].selections)
+			default:
+				addList(p, &timelines, f, p.resolver.timeline(id, p.paging(f)))
+			}
 		}
 	}
 	start(ctx, p, &timelines, p.loaders.TimelinePage.Plan, nil)
+	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.largeTimelines)
 }
 
-// wholeOrders plans what follows from orders that came with their timelines, and the timelines of those that are too large to
-// come whole.
+// wholeOrders plans what follows from orders that came with their timelines.
 func (p plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	p.orderRecords(ctx, targets)
-	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
+	p.largeTimelines(ctx, targets)
+}
+
+// largeTimelines plans the timelines of orders that were to come with them, and are too large to come whole.
+func (p plan) largeTimelines(ctx context.Context, targets []target[*commerce.Order]) {
+	var timelines wanted[loaders.Listed[commerce.OrderID]]
+	for order, f := range fields(targets) {
+		if f.Name == "timeline" && !p.loaders.TimelineAtHand(order.ID) {
+			addList(p, &timelines, f, p.resolver.timeline(order.ID, p.paging(f)))
+		}
+	}
+	start(ctx, p, &timelines, p.loaders.TimelinePage.Plan, nil)
 }
 
 // orderRecords plans what can only be read of orders when their records are there.
