@@ -26,7 +26,7 @@ func BenchmarkPrepare(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		e.prepare(ctx, usualRequest)
+		_, _, _ = e.prepare(ctx, usualRequest)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestKnownOperationsAreSoonPrepared(t *testing.T) {
 	if _, _, errs := e.prepare(ctx, usualRequest); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if n := testing.AllocsPerRun(100, func() { e.prepare(ctx, usualRequest) }); n > preparing {
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = e.prepare(ctx, usualRequest) }); n > preparing {
 		t.Errorf("%.0f allocations, want %d at most", n, preparing)
 	}
 }

@@ -61,6 +61,9 @@ func newVictim(t *testing.T, binary string, environment ...string) *victim {
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: soon},
 	}
 	t.Cleanup(func() {
+		if v.calm > 0 {
+			t.Logf("the server has grown by %d MB", (v.peak(t)-v.calm)>>20)
+		}
 		for line := range strings.Lines(v.Kill(t)) {
 			// A fatal error of the runtime, or a panic that nobody recovered, writes what is no line of the log.
 			if !strings.HasPrefix(line, "{") {
