@@ -100,6 +100,13 @@ func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t medi
 		reply(w, t, status, body)
 		return
 	}
+	if r.Method == http.MethodHead {
+		// What compresses leaves HEAD alone, and a GET may have another length: none is told (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
+		w.Header().Add("Vary", "Accept-Encoding")
+		w.Header()["Content-Type"] = contentTypeOf(t)
+		w.WriteHeader(status)
+		return
+	}
 	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, t, status, body) }))(w, r) // which says so in Vary
 }
 
@@ -351,10 +358,12 @@ func (e *refusal) result() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: e.message, Extensions: extensions}}}, Outcome: graph.Refused}
 }
 
+func contentTypeOf(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
+
 // reply writes an answer. What is short goes out in one packet, as net/http collects it; its length is told, so that net/http makes no chunks of it.
 func reply(w http.ResponseWriter, t mediaType, status int, body answerBody) {
 	header := w.Header()
-	header["Content-Type"] = []string{string(t) + "; charset=utf-8"}
+	header["Content-Type"] = contentTypeOf(t)
 	header["Content-Length"] = []string{strconv.Itoa(body.size())}
 	w.WriteHeader(status)
 	if len(body.head) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -334,6 +335,60 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		}
 	}
 	j.checkEmpty(t)
+}
+
+// The size of a compressed answer tells less than what it holds: bytes are added, by the content.
+func TestCompressedSizesAreBlurred(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	padded := map[int]bool{}
+	for i := range 30 {
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(`{ customer(id: "cust_01") { a%02d: name %s } }`, i, long("id", 2))), "Accept-Encoding", "gzip")
+		z, err := gzip.NewReader(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		padded[len(z.Comment)] = true
+	}
+	if len(padded) < 10 {
+		t.Errorf("as many bytes as %v were added to 30 answers", padded)
+	}
+}
+
+// HEAD tells no length that GET does not have.
+func TestLengthsOfCompressedAnswers(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	l := httptest.NewServer(h)
+	t.Cleanup(l.Close)
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	for _, query := range []string{alice, `{ customer(id: "cust_01") { ` + long("id", 2) + `} }`, `{ customer(id: "cust_01") { ` + long("id", 12) + `} }`} {
+		for _, accepts := range []string{"", "gzip"} {
+			told := map[string]*http.Response{}
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				r, err := http.NewRequestWithContext(t.Context(), method, l.URL+server.PathGraphQL+"?"+url.Values{"query": {query}}.Encode(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Apollo-Require-Preflight", "1")
+				if accepts != "" {
+					r.Header.Set("Accept-Encoding", accepts)
+				}
+				response, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				body, err := io.ReadAll(response.Body)
+				if err != nil || method == http.MethodGet && response.ContentLength >= 0 && response.ContentLength != int64(len(body)) {
+					t.Errorf("%s: a length of %d, %d bytes, %v", method, response.ContentLength, len(body), err)
+				}
+				told[method] = response
+			}
+			a, b := told[http.MethodGet], told[http.MethodHead]
+			if b.ContentLength >= 0 && a.ContentLength != b.ContentLength || a.StatusCode != b.StatusCode || a.Header.Get("Content-Type") != b.Header.Get("Content-Type") || fmt.Sprint(a.Header["Vary"]) != fmt.Sprint(b.Header["Vary"]) {
+				t.Errorf("Accept-Encoding %q: GET tells %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
+			}
+		}
+	}
 }
 
 // Large answers are compressed for those who can read that.
