@@ -376,8 +376,8 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer response.Body.Close()
 				body, err := io.ReadAll(response.Body)
+				response.Body.Close()
 				if err != nil || method == http.MethodGet && response.ContentLength >= 0 && response.ContentLength != int64(len(body)) {
 					t.Errorf("%s: a length of %d, %d bytes, %v", method, response.ContentLength, len(body), err)
 				}
