@@ -14,7 +14,7 @@ import (
 // the heap grows by, and not so much more that the caches would stay empty.
 func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 	d := newDocuments(newSchema(), Options{})
-	walkers := NewExecutor(Options{}).walkers
+	e := NewExecutor(Options{})
 	for name, text := range map[string]string{
 		"a small one":       `{ customer(id: "cust_01") { name } }`,
 		"a usual one":       `query Q($id: ID!, $n: Int) { customer(id: $id) { id name email orders(first: $n) { edges { cursor node { id status placedAt total { amount currencyCode } items { nodes { name quantity product { sku name } } } } } pageInfo { hasNextPage endCursor } } } }`,
@@ -49,17 +49,92 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			before := heap()
 			for i := range many {
 				many[i] = d.parse(text, false)
-				for _, o := range many[i].parsed.Operations {
-					if len(many[i].errs) == 0 {
-						many[i].walkTree(walkers, &graphql.OperationContext{Doc: many[i].parsed, Operation: o})
-					}
-				}
+				askFor(t, e, many[i])
 			}
 			grown := (heap() - before) / len(many)
 			said := one.bytes()
 			t.Logf("takes %d bytes, said %d", grown, said)
 			if said < grown || said > 6*grown {
 				t.Errorf("it takes %d bytes, and is said to take %d", grown, said)
+			}
+			runtime.KeepAlive(many)
+		})
+	}
+}
+
+// askFor makes all that requests can have made of a document and is kept with it, whatever their variables are.
+func askFor(t testing.TB, e *Executor, d *document) {
+	if len(d.errs) > 0 {
+		return
+	}
+	for _, o := range d.parsed.Operations {
+		d.facts(e.resolver.access, o).cost(e.costs, o, map[string]any{})
+		choices := conditionsOf(d.parsed)
+		for i := range min(1<<len(choices), 64) {
+			variables := map[string]any{}
+			for bit, name := range choices {
+				variables[name] = i>>bit&1 == 1
+			}
+			operation := &graphql.OperationContext{Doc: d.parsed, Operation: o, Variables: variables}
+			d.walkTree(e.walkers, operation)
+			if i == 0 {
+				outlookOf(withOutlooks(t.Context(), d), operation)
+			}
+		}
+	}
+}
+
+// What is kept with a document is reckoned as well, each part as what it takes, as those who ask decide which parts there are: trees of few fields that
+// have long arguments, say, for each choice of many conditions.
+func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
+	d, e := newDocuments(newSchema(), Options{Limits: Limits{Aliases: 1000}}), NewExecutor(Options{})
+	conditions, variables := "", "query ("
+	for i := range 6 {
+		variables += fmt.Sprintf("$v%d: Boolean! ", i)
+		conditions += fmt.Sprintf(" ... @include(if: $v%d) { a%d: __typename }", i, i)
+	}
+	variables += ") "
+	for name, text := range map[string]string{
+		"a usual one":               `query Q($id: ID!, $n: Int) { customer(id: $id) { id name email orders(first: $n) { edges { cursor node { id status placedAt total { amount currencyCode } items { nodes { name quantity product { sku name } } } } } pageInfo { hasNextPage endCursor } } } }`,
+		"few fields":                variables + "{ " + conditions + " }",
+		"representations":           variables + "{ _entities(representations: [" + strings.Repeat(`{__typename: "Order", id: "x"} `, 200) + "]) {" + conditions + " } }",
+		"small representations":     variables + "{ _entities(representations: [" + strings.Repeat(`{a: 1} `, 300) + "]) {" + conditions + " } }",
+		"a list":                    variables + "{ orders(statuses: [" + strings.Repeat("PENDING ", 1500) + "]) { nodes { id " + conditions + " } } }",
+		"fragments of other types":  variables + "{ _entities(representations: []) { " + strings.Repeat("... on Order { id } ", 250) + conditions + " } }",
+		"selections that are left":  variables + "{ customer(id: 1) { ... @include(if: $v0) {" + strings.Repeat(" id", 1500) + " } " + conditions + " } }",
+		"many operations":           strings.Repeat("query O%d { __typename } ", 300),
+		"operations with sizes":     strings.Repeat("query O%d($n: Int) { orders(first: $n) { nodes { id } } } ", 80),
+		"lists":                     "{ " + strings.Repeat("a%d: customer(id: 1) { orders(first: 1) { nodes { id } } } ", 49) + "}",
+		"long names inside another": "{ " + strings.Repeat(strings.Repeat("a", 196)+"%d: customer(id: 1) { "+strings.Repeat("b", 200)+": orders(first: 1) { nodes { "+strings.Repeat("c", 200)+": customer { name } } } } ", 49) + "}",
+		"entities of all types":     "{ " + strings.Repeat("a%d: _entities(representations: []) { ... on Order { id } ... on Customer { orderCount } ... on Product { sku } } ", 40) + "}",
+		"records in records":        "{ customer(id: 1) {" + strings.Repeat(" a%d: accountRep { id name }", 100) + " } }",
+		"pages with pages":          "{ customer(id: 1) {" + strings.Repeat(` a%d: orders(first: 2, after: "x", placed: {from: "2026-01-01T00:00:00Z"}) { nodes { customer { name } } edges { node { id } } pageInfo { hasNextPage } }`, 40) + " } }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := 0; strings.Contains(text, "%d"); i++ {
+				text = strings.Replace(text, "%d", fmt.Sprint("v", i), 1)
+			}
+			one := d.parse(text, false)
+			if len(one.errs) > 0 {
+				t.Fatal(one.errs)
+			}
+			many := make([]*document, 4+1<<20/one.bytes())
+			for i := range many {
+				many[i] = d.parse(text, false)
+			}
+			before := heap()
+			for _, d := range many {
+				askFor(t, e, d)
+			}
+			grown := (heap() - before) / len(many)
+			room := roomBytes + one.nodes()*nodeRoomBytes
+			said := room - int(many[0].room.left.Load())
+			t.Logf("%d bytes are kept, said %d, of %d", grown, said, room)
+			if said < grown || said > 6*grown {
+				t.Errorf("%d bytes are kept, and said to be %d", grown, said)
+			}
+			if said > room || one.bytes() < room {
+				t.Errorf("%d bytes are kept, there is room for %d, and the document is said to take %d", said, room, one.bytes())
 			}
 			runtime.KeepAlive(many)
 		})

@@ -29,7 +29,9 @@ type document struct {
 	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs tell the same to those who are
 	// not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
-	walkTrees       walkTrees
+	// room is how much there is left for what follows, which is found when it is first needed and kept for the requests after it.
+	room      documentRoom
+	walkTrees walkTrees
 	// outlooks keeps what plans see of it.
 	outlooks outlooks
 	// known has the facts of its operations, once somebody has asked for them.

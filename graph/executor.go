@@ -169,7 +169,7 @@ func (e *Executor) execute(ctx context.Context, operation *operation) (result Re
 		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.end(operation.cost)
-	return Result{Response: e.run(withOutlooks(withPayment(ctx, operation.paid), &operation.document.outlooks), operation), Mutation: operation.Operation.Operation == ast.Mutation}
+	return Result{Response: e.run(withOutlooks(withPayment(ctx, operation.paid), operation.document), operation), Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
 // maxErrors is how many errors of one document are told; the client mends the first anyway.

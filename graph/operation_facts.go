@@ -34,9 +34,23 @@ func (d *document) facts(a access, operation *ast.OperationDefinition) *operatio
 	}
 	f := &factsFinding{access: a, seen: map[string]bool{}, found: &operationFacts{sized: true}}
 	f.selections(operation.SelectionSet)
-	known, _ := d.known.LoadOrStore(operation, f.found)
+	bytes := factsBytes + len(f.found.permissions)*permissionBytes + len(f.found.sizes)*sizeBytes
+	if !d.keep(bytes) {
+		return f.found
+	}
+	known, other := d.known.LoadOrStore(operation, f.found)
+	if other { // another request was first
+		d.forget(bytes)
+	}
 	return known.(*operationFacts)
 }
+
+// What facts take in memory, with their place among those of the document and what it cost last.
+const (
+	factsBytes      = 512
+	permissionBytes = 2 * 8
+	sizeBytes       = 2 * (16 + 16 + 8)
+)
 
 // factsFinding walks an operation, each fragment once.
 type factsFinding struct {

@@ -173,7 +173,7 @@ func (f foreseen) planning(t testing.TB, e *Executor) func() {
 		t.Fatal(errs)
 	}
 	return func() {
-		ctx := withOutlooks(e.begun(context.Background(), afresh(operation.OperationContext)), &operation.document.outlooks)
+		ctx := withOutlooks(e.begun(context.Background(), afresh(operation.OperationContext)), operation.document)
 		l := e.scope.loaders(ctx, e.resolver.store)
 		e.scope.plan(ctx, l)
 		if err := f.resolvers(ctx, l); err != nil {

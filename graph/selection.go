@@ -15,9 +15,10 @@ import (
 type outlook struct {
 	operation *ast.OperationDefinition
 	root      *selection
-	// fields is how many there are; varying are those whose arguments hold variables.
-	fields  int
+	// varying are the fields whose arguments hold variables.
 	varying []*selected
+	// bytes is what it takes in memory, about.
+	bytes int
 }
 
 // selection is what a query selects of one type at one place, however many records it applies to.
@@ -43,39 +44,49 @@ type selected struct {
 // readsMore tells whether the selection has fields that may need a request of their own once the record is there.
 func (s *selection) readsMore() bool { return len(s.fields) > 0 }
 
-// outlooks keeps the outlook of a document's operation, unless it depends on variables or is large: there may be as many documents as
-// clients like, and each is reckoned by its text.
+// outlooks keeps the outlook of a document's operation, the one that was asked for last, unless it depends on variables or the document has no room
+// for it (document.keep).
 type outlooks struct {
 	kept atomic.Pointer[outlook]
 	// passing tells that it is not to be kept.
 	passing atomic.Bool
 }
 
-// keptFields is how many fields the outlook of a document has at most that is kept with it. They take some 250 bytes each.
-const keptFields = 40
+// What outlooks take in memory, measured (TestDocumentsKeepNoMoreThanTheyAreSaidTo): each, each of its fields beside its path, each node of a page's
+// arguments, and the selections of _entities.
+const (
+	outlookBytes         = 192
+	selectedBytes        = 384
+	outlookArgumentBytes = 32
+	entitySelectionBytes = 768
+)
 
 type outlooksKey struct{}
 
-// withOutlooks returns the context of an operation whose document keeps its outlook.
-func withOutlooks(ctx context.Context, o *outlooks) context.Context {
-	return context.WithValue(ctx, outlooksKey{}, o)
+// withOutlooks returns the context of an operation of a document, which keeps its outlook.
+func withOutlooks(ctx context.Context, d *document) context.Context {
+	return context.WithValue(ctx, outlooksKey{}, d)
 }
 
 // outlookOf returns the outlook of an operation: the one that its document keeps, or a new one.
 func outlookOf(ctx context.Context, operation *graphql.OperationContext) *outlook {
-	keeps, _ := ctx.Value(outlooksKey{}).(*outlooks)
-	if keeps != nil {
-		if kept := keeps.kept.Load(); kept != nil && kept.operation == operation.Operation {
-			return kept
-		}
+	document, _ := ctx.Value(outlooksKey{}).(*document)
+	if document == nil {
+		return newOutlook(ctx, operation)
+	}
+	keeps := &document.outlooks
+	if kept := keeps.kept.Load(); kept != nil && kept.operation == operation.Operation {
+		return kept
 	}
 	seen := newOutlook(ctx, operation)
 	switch {
-	case keeps == nil || keeps.passing.Load():
-	case seen.fields > keptFields || dependsOnVariables(operation.Doc):
+	case keeps.passing.Load():
+	case dependsOnVariables(operation.Doc):
 		keeps.passing.Store(true)
-	default:
-		keeps.kept.Store(seen)
+	case document.keep(seen.bytes):
+		if before := keeps.kept.Swap(seen); before != nil {
+			document.forget(before.bytes)
+		}
 	}
 	return seen
 }
@@ -126,7 +137,7 @@ type watching struct {
 }
 
 func newOutlook(ctx context.Context, operation *graphql.OperationContext) *outlook {
-	w := watching{ctx: ctx, operation: operation, out: &outlook{operation: operation.Operation}}
+	w := watching{ctx: ctx, operation: operation, out: &outlook{operation: operation.Operation, bytes: outlookBytes}}
 	w.out.root = w.selection(rootType(operation.Operation.Operation), operation.Operation.SelectionSet, "")
 	return w.out
 }
@@ -174,10 +185,11 @@ var valueTypes = map[string]bool{"Money": true, "Address": true}
 
 func (w watching) field(f graphql.CollectedField, path string, counted bool) *selected {
 	s := &selected{Field: f.Field, path: path, counted: counted}
-	w.out.fields++
+	w.out.bytes += selectedBytes + len(path)
 	switch {
 	case f.Name == entitiesField:
 		s.entities = map[string][]*selection{}
+		w.out.bytes += entitySelectionBytes
 		for _, typ := range []string{"Customer", "Order", "Product", "Employee", "Warehouse"} {
 			s.entities[typ] = []*selection{w.selection(typ, f.Selections, path)}
 		}
@@ -189,6 +201,7 @@ func (w watching) field(f graphql.CollectedField, path string, counted bool) *se
 			w.out.varying = append(w.out.varying, s)
 		} else {
 			s.arguments = s.read(w.ctx, w.operation.Variables)
+			w.out.bytes += countArguments(f.Arguments) * outlookArgumentBytes
 		}
 	case len(f.Selections) > 0:
 		s.records = []*selection{w.selection(f.Definition.Type.Name(), f.Selections, path)}

@@ -147,7 +147,7 @@ func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result R
 		paid.watch(operation)
 	}
 	size := &answerSize{left: e.limits.Answer}
-	ctx = withOutlooks(context.WithValue(e.begun(ctx, operation), eventKey{}, change), &s.operation.document.outlooks)
+	ctx = withOutlooks(context.WithValue(e.begun(ctx, operation), eventKey{}, change), s.operation.document)
 	return Result{Response: e.answered(ctx, operation.Operation, size, func(ctx context.Context) *graphql.Response {
 		if tree != nil {
 			return e.walk(ctx, operation, tree, func(w *walker) []byte { return w.event(tree.root, size, change) })

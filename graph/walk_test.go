@@ -178,7 +178,7 @@ func TestTreesAreKeptWithTheirDocument(t *testing.T) {
 	with, _ := tree(query, "A", map[string]any{"c": true, "n": json.Number("1")})
 	without, _ := tree(query, "A", map[string]any{"c": false})
 	again, _ := tree(query, "A", map[string]any{"c": true})
-	if with == nil || with != again || with == without || with.fields != without.fields+1 {
+	if with == nil || with != again || with == without || len(with.nodes()) != len(without.nodes())+1 {
 		t.Errorf("with the field %p, again %p, without %p", with, again, without)
 	}
 	fragments := `query A { ...F0 } query B { ...F0 }`
@@ -189,13 +189,17 @@ func TestTreesAreKeptWithTheirDocument(t *testing.T) {
 	fragments += ` fragment G6 on Customer { name }`
 	fragments = strings.Replace(fragments, "{ ...F0 }", "{ ...F0 ...F1 ...F2 ...F3 ...F4 ...F5 }", 2)
 	large, document := tree(fragments, "A", nil)
-	if other, _ := tree(fragments, "A", nil); other == large || large.fields <= int64(document.nodes()) {
-		t.Errorf("a tree of %d fields is kept with a document of %d nodes", large.fields, document.nodes())
+	room := document.room.left.Load()
+	if other, _ := tree(fragments, "A", nil); other == large || int64(large.bytes) <= room {
+		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.bytes, room)
 	}
-	if room := document.walkTrees.room.Load(); room != int64(document.nodes()) {
-		t.Errorf("there is room for %d fields, of %d", room, document.nodes())
+	if left := document.room.left.Load(); left != room {
+		t.Errorf("there is room for %d bytes, of %d", left, room)
 	}
 }
+
+// nodes are the fields of customers' nodes.
+func (t *walkTree) nodes() []walkedField { return t.root.fields[0].set.fields[0].set.fields }
 
 // faults makes resolvers fail: which, of which objects and how depends on the salt alone, so that both ways of executing meet the same.
 type faults struct {

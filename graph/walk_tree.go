@@ -17,8 +17,8 @@ type walkTree struct {
 	root *walkedSet
 	// arguments is how many fields have arguments with variables.
 	arguments int
-	// fields is how many there are.
-	fields int64
+	// bytes is what it takes in memory, about.
+	bytes int
 	// length is about how long the last answers were.
 	length atomic.Int64
 }
@@ -61,12 +61,10 @@ type walkType struct {
 	field func(name string) (number int, read argumentsReader)
 }
 
-// walkTrees are the trees of a document's operations. They are made when they are first needed, and kept while there is room. It is safe for concurrent use.
+// walkTrees are the trees of a document's operations. They are made when they are first needed, and kept while the document has room (document.keep): where fragments
+// are spread within each other, or many variables decide, they are made for each request. It is safe for concurrent use.
 type walkTrees struct {
 	kept sync.Map // of *walkTree, nil where gqlgen's code has to execute it, by walkTreeKey
-	// room is for how many fields there is room: as many as the document has nodes, so that what it takes can be told from its text. Where fragments are spread within
-	// each other, trees are larger than that, and made for each request.
-	room atomic.Int64
 	// conditions are the variables that decide what is selected.
 	conditions []string
 	begin      sync.Once
@@ -81,10 +79,7 @@ type walkTreeKey struct {
 // walkTree is the tree of what an operation selects; nil where it has fields that are not walked.
 func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
 	t := &d.walkTrees
-	t.begin.Do(func() {
-		t.conditions = conditionsOf(d.parsed)
-		t.room.Store(int64(d.nodes()))
-	})
+	t.begin.Do(func() { t.conditions = conditionsOf(d.parsed) })
 	key, told := t.key(operation)
 	if !told {
 		return newWalkTree(resolvers, operation)
@@ -93,19 +88,18 @@ func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.Operati
 		return kept.(*walkTree)
 	}
 	tree := newWalkTree(resolvers, operation)
-	fields := int64(1)
+	bytes := treeBytes
 	if tree != nil {
-		fields += tree.fields
+		bytes = tree.bytes
 	}
-	if t.room.Add(-fields) >= 0 {
-		kept, other := t.kept.LoadOrStore(key, tree)
-		if !other {
-			return tree
-		}
-		tree = kept.(*walkTree) // another request was first
+	if !d.keep(bytes) {
+		return tree
 	}
-	t.room.Add(fields)
-	return tree
+	kept, other := t.kept.LoadOrStore(key, tree)
+	if other { // another request was first
+		d.forget(bytes)
+	}
+	return kept.(*walkTree)
 }
 
 // key is what the tree of an operation is kept by; false where there is no telling, as a condition is of another operation, or there are too many.
@@ -186,9 +180,34 @@ func hasVariable(v *ast.Value) bool {
 	return false
 }
 
+// What trees take in memory, measured (TestDocumentsKeepNoMoreThanTheyAreSaidTo): one with its place among the document's, the fields of a type, and one of
+// them. What else a field takes depends on how it is written: see treeBuilder.field.
+const (
+	treeBytes      = 512
+	setBytes       = 48
+	fieldBytes     = 144
+	memberBytes    = 16
+	selectionBytes = 24
+)
+
+// givenBytes is what an argument's value takes as resolvers want it: an object may be a map.
+func givenBytes(v *ast.Value) int {
+	const value, object, name = 40, 448, 40
+	bytes := value
+	if v != nil {
+		for _, child := range v.Children {
+			bytes += givenBytes(child.Value)
+		}
+		if v.Kind == ast.ObjectValue {
+			bytes += object + len(v.Children)*name
+		}
+	}
+	return bytes
+}
+
 // newWalkTree makes the tree of what a query or a subscription selects. It is no larger than the operation's cost, which was within its limit.
 func newWalkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
-	b := treeBuilder{tree: &walkTree{}, resolvers: resolvers, operation: operation}
+	b := treeBuilder{tree: &walkTree{bytes: treeBytes}, resolvers: resolvers, operation: operation}
 	root := walkTypeOf(rootType(operation.Operation.Operation))
 	if operation.Operation.Operation == ast.Subscription {
 		// Its fields are no values of an object: an event is given to the first, which is the only one, and its arguments are done with.
@@ -228,7 +247,7 @@ func (b *treeBuilder) set(t walkType, selections ast.SelectionSet) *walkedSet {
 		written[c.Alias] = true
 		set.fields = append(set.fields, b.field(t, c, len(set.fields) == 0))
 	}
-	b.tree.fields += int64(len(set.fields))
+	b.tree.bytes += setBytes + cap(set.fields)*fieldBytes
 	return set
 }
 
@@ -239,6 +258,8 @@ func (b *treeBuilder) field(t walkType, c graphql.CollectedField, first bool) wa
 	if f.key = strconv.Quote(c.Alias) + ":"; !first {
 		f.key = "," + f.key
 	}
+	// What is selected below is listed with what does not apply, or is left out.
+	b.tree.bytes += len(f.key) + len(c.Selections)*selectionBytes
 	if f.number, f.read = t.field(c.Name); f.number == 0 {
 		b.unknown = true
 		return f
@@ -258,6 +279,7 @@ func (b *treeBuilder) field(t walkType, c graphql.CollectedField, first bool) wa
 		return f
 	}
 	f.members = make([]*walkedSet, len(of.members))
+	b.tree.bytes += len(of.members) * memberBytes
 	for i, member := range of.members {
 		f.members[i] = b.set(walkTypeOf(member), c.Selections)
 	}
@@ -270,6 +292,9 @@ func (b *treeBuilder) arguments(f *walkedField) {
 	if !anyVariable(f.field.Arguments) {
 		if given, err := f.read(context.Background(), b.resolvers.generated, f.field.ArgumentMap(nil)); err == nil {
 			f.given = given
+			for _, a := range f.field.Arguments {
+				b.tree.bytes += givenBytes(a.Value)
+			}
 			return
 		}
 	}
