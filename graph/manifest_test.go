@@ -139,7 +139,7 @@ func TestCheckDocuments(t *testing.T) {
 				text = d.Text
 			}
 		}
-		d := (&documents{schema: schema, limits: DefaultLimits(), introspection: true}).parse(text, false)
+		d := newDocuments(schema, Options{}).parse(text, false)
 		if want := boundOf(schema, d.parsed.Operations.ForName(o.Name), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}

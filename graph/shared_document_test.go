@@ -1,0 +1,101 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// sharing is a document that many requests send, and what differs between them: the operation, the variables, and who asks.
+type sharing struct {
+	document   string
+	operations []string
+	variables  []map[string]any
+}
+
+var shared = []sharing{
+	{ // one fragment, whose variables have other defaults in each operation
+		`query A($n: Int = 1, $c: Boolean = true) { ...F } query B($n: Int = 2, $c: Boolean = false) { ...F } query C($n: Int = 3, $c: Boolean! = true) { x: products(category: "furniture", first: $n) { ...P } }
+		fragment F on Query { products(category: "furniture", first: $n) { ...P } } fragment P on ProductConnection { nodes { sku name @include(if: $c) ... @skip(if: $c) { price { amount } } } pageInfo { hasNextPage @include(if: $c) } }`,
+		[]string{"A", "B", "C"},
+		[]map[string]any{nil, {"n": json.Number("2")}, {"n": nil}, {"c": false}, {"c": true, "n": json.Number("1")}, {"c": nil}, {"n": json.Number("0")}},
+	},
+	{ // conditions of the one operation are no variables of the other; what may not be asked for is left out by one of them
+		`query A($a: Boolean!) { __typename customer(id: "cust_001") { name email } orders(first: 1) @include(if: $a) { nodes { id } } } query B($b: Boolean!) { customer(id: "cust_002") { ...on Customer @skip(if: $b) { name } id } }`,
+		[]string{"A", "B"},
+		[]map[string]any{{"a": true}, {"a": false}, {"b": true}, {"b": false}},
+	},
+	{ // a response name that is asked for twice, and arguments in part from variables
+		`query A($id: ID!, $from: DateTime, $c: Boolean!) { c: customer(id: $id) { orders(first: 2, placed: {from: $from, to: "2030-01-01T00:00:00Z"}) { nodes { id } } } ... @include(if: $c) { c: customer(id: $id) { name orders(first: 2, placed: {from: $from, to: "2030-01-01T00:00:00Z"}) { nodes { id status } edges { cursor } pageInfo { hasNextPage } } } } }`,
+		[]string{"A", ""},
+		[]map[string]any{{"id": "cust_001", "c": true}, {"id": "cust_001", "c": false}, {"id": "cust_002", "c": true}, {"id": "cust_001", "c": true, "from": nil}, {"id": "cust_001", "c": true, "from": "2029-01-01T00:00:00Z"}, {"id": "", "c": true}},
+	},
+	{ // a union, with conditions on its members
+		`query A($r: [_Any!]!, $c: Boolean = false) { _entities(representations: $r) { __typename ... on Customer { id __typename ...N @include(if: $c) } ... on Product @skip(if: $c) { sku n: name } ... on Product { sku } } } fragment N on Customer { n: name }`,
+		[]string{"A"},
+		[]map[string]any{
+			{"r": []any{map[string]any{"__typename": "Customer", "id": "cust_001"}, map[string]any{"__typename": "Product", "sku": "prod_100"}}},
+			{"r": []any{map[string]any{"__typename": "Product", "sku": "prod_100"}, map[string]any{"__typename": "Customer", "id": "cust_001"}, "x"}, "c": true},
+			{"r": []any{}, "c": nil}, {"r": []any{map[string]any{"__typename": "Order", "id": "x"}}},
+		},
+	},
+}
+
+// Whatever others have asked for with the same document before, or ask for at the same time, an answer is the one that a server gives which has answered nobody
+// yet and has gqlgen's code execute the operation.
+func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
+	who := map[string]commerce.Principal{"a customer": ann, "an admin": {ID: "adm", Role: commerce.RoleAdmin}, "a clerk": {ID: "clerk", Role: commerce.RoleStaff}}
+	e := guarded(t, Options{})
+	answer := func(e *Executor, by commerce.Principal, r Request) string {
+		result := e.Execute(WithExplain(WithPrincipal(context.Background(), by)), r)
+		var errs []string
+		for _, err := range result.Errors {
+			text, _ := json.Marshal(err)
+			errs = append(errs, string(text))
+		}
+		slices.Sort(errs)
+		return fmt.Sprintf("%v %s %s", result.Outcome, result.Data, strings.Join(errs, "\n"))
+	}
+	type asked struct {
+		by      string
+		request Request
+		want    string
+	}
+	var all []asked
+	kinds := map[string]bool{}
+	for _, s := range shared {
+		for _, operation := range s.operations {
+			for _, variables := range s.variables {
+				for by := range who {
+					r := Request{Query: s.document, OperationName: operation, Variables: variables}
+					fresh := guarded(t, Options{Store: e.resolver.store})
+					fresh.walkers = nil
+					a := asked{by, r, answer(fresh, who[by], r)}
+					all = append(all, a)
+					kinds[a.want] = true
+				}
+			}
+		}
+	}
+	if len(kinds) < 20 {
+		t.Fatalf("there are %d different answers", len(kinds))
+	}
+	var asking sync.WaitGroup
+	for shift := range 4 {
+		asking.Go(func() {
+			for i := range 2 * len(all) {
+				a := all[(i*7+shift*11)%len(all)]
+				if got := answer(e, who[a.by], a.request); got != a.want {
+					t.Errorf("%s asks for %s of %s with %v, and gets\n%s\nwant\n%s", a.by, a.request.OperationName, a.request.Query, a.request.Variables, got, a.want)
+				}
+			}
+		})
+	}
+	asking.Wait()
+}
