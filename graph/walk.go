@@ -228,7 +228,7 @@ func newWalkers(resolvers ResolverRoot, schema *executableSchema) *walkResolvers
 }
 
 // walkTree is the tree by which an operation is walked. Nil means that it is for gqlgen's code: it is a mutation, whose payloads read what nobody
-// could plan, or asks for the schema.
+// could plan, or asks for the schema, or selects very much.
 func (e *Executor) walkTree(document *document, operation *graphql.OperationContext) *walkTree {
 	if operation.Operation.Operation == ast.Mutation || !e.scope.plans || e.walkers == nil {
 		// Without a plan, it is the goroutines of gqlgen's code that make many reads one request.

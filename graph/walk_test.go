@@ -182,12 +182,12 @@ func TestTreesAreKeptWithTheirDocument(t *testing.T) {
 		t.Errorf("with the field %p, again %p, without %p", with, again, without)
 	}
 	fragments := `query A { ...F0 } query B { ...F0 }`
-	for i := range 6 {
+	for i := range 4 {
 		fragments += fmt.Sprintf(" fragment F%d on Query { a%d: customer(id: 1) { orders { nodes { customer { ...G%d } } } } }", i, i, i)
 		fragments += fmt.Sprintf(" fragment G%d on Customer { name a: order(id: 1) { customer { ...G%d } } b: order(id: 1) { customer { ...G%d } } }", i, i+1, i+1)
 	}
-	fragments += ` fragment G6 on Customer { name }`
-	fragments = strings.Replace(fragments, "{ ...F0 }", "{ ...F0 ...F1 ...F2 ...F3 ...F4 ...F5 }", 2)
+	fragments += ` fragment G4 on Customer { name }`
+	fragments = strings.Replace(fragments, "{ ...F0 }", "{ ...F0 ...F1 ...F2 ...F3 }", 2)
 	large, document := tree(fragments, "A", nil)
 	room := document.room.left.Load()
 	if other, _ := tree(fragments, "A", nil); other == large || int64(large.bytes) <= room {
@@ -195,6 +195,30 @@ func TestTreesAreKeptWithTheirDocument(t *testing.T) {
 	}
 	if left := document.room.left.Load(); left != room {
 		t.Errorf("there is room for %d bytes, of %d", left, room)
+	}
+}
+
+// What an operation selects is not collected where it is very much: of what does not exist, that would be work for nothing.
+func TestVeryLargeOperationsAreNotWalked(t *testing.T) {
+	tw := newTwins(t, Options{Limits: Limits{Cost: 1 << 30}}, nil)
+	text := "{"
+	for i := range 30 {
+		text += fmt.Sprintf(` c%d: customer(id: "%s") { ...C0 }`, i, []string{"nobody", "cust_01"}[i/29])
+	}
+	text += " }"
+	for i := range 3 {
+		text += fmt.Sprintf(` fragment C%d on Customer { id name orders(first: 1) { nodes { ...O%d } edges { node { ...O%d } } } order(id: "x") { ...O%d } } fragment O%d on Order { id customer { ...C%d } }`, i, i, i, i, i, i+1)
+	}
+	r := Request{Query: text + " fragment C3 on Customer { id email }"}
+	operation, _, errs := tw.walks.prepare(t.Context(), r)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if tree := tw.walks.walkTree(operation.document, operation.OperationContext); tree != nil {
+		t.Errorf("there is a tree of %d bytes", tree.bytes)
+	}
+	if got := tw.alike(t, r); !strings.Contains(got, `"email":`) {
+		t.Error(got)
 	}
 }
 

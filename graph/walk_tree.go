@@ -76,7 +76,7 @@ type walkTreeKey struct {
 	conditions uint64
 }
 
-// walkTree is the tree of what an operation selects; nil where it has fields that are not walked.
+// walkTree is the tree of what an operation selects; nil where gqlgen's code has to execute it.
 func (d *document) walkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
 	t := &d.walkTrees
 	t.begin.Do(func() { t.conditions = conditionsOf(d.parsed) })
@@ -190,6 +190,11 @@ const (
 	selectionBytes = 24
 )
 
+// mostTreeBytes is how large a tree can get: a thousand fields or two. Fragments that are spread within each other make fifty thousand of one document, more than it has
+// room for, so that each request would make them anew; and where nothing is found, all for nothing, as no value is paid for. gqlgen's code looks at what is
+// selected of an object when there is one.
+const mostTreeBytes = 256 << 10
+
 // givenBytes is what an argument's value takes as resolvers want it: an object may be a map.
 func givenBytes(v *ast.Value) int {
 	const value, object, name = 40, 448, 40
@@ -205,7 +210,7 @@ func givenBytes(v *ast.Value) int {
 	return bytes
 }
 
-// newWalkTree makes the tree of what a query or a subscription selects. It is no larger than the operation's cost, which was within its limit.
+// newWalkTree makes the tree of what a query or a subscription selects; nil where that has fields that are not walked, or is larger than mostTreeBytes.
 func newWalkTree(resolvers *walkResolvers, operation *graphql.OperationContext) *walkTree {
 	b := treeBuilder{tree: &walkTree{bytes: treeBytes}, resolvers: resolvers, operation: operation}
 	root := walkTypeOf(rootType(operation.Operation.Operation))
@@ -224,13 +229,13 @@ type treeBuilder struct {
 	tree      *walkTree
 	resolvers *walkResolvers
 	operation *graphql.OperationContext
-	// unknown tells that there is a field which is not walked.
+	// unknown tells that there is a field which is not walked, or that there are too many.
 	unknown bool
 }
 
 // set makes what is selected of a type.
 func (b *treeBuilder) set(t walkType, selections ast.SelectionSet) *walkedSet {
-	if t.field == nil {
+	if b.unknown || t.field == nil || b.tree.bytes > mostTreeBytes {
 		b.unknown = true
 		return nil
 	}
