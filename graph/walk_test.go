@@ -203,7 +203,7 @@ func TestVeryLargeOperationsAreNotWalked(t *testing.T) {
 	tw := newTwins(t, Options{Limits: Limits{Cost: 1 << 30}}, nil)
 	text := "{"
 	for i := range 30 {
-		text += fmt.Sprintf(` c%d: customer(id: "%s") { ...C0 }`, i, []string{"nobody", "cust_01"}[i/29])
+		text += fmt.Sprintf(` c%d: customer(id: %q) { ...C0 }`, i, []string{"nobody", "cust_01"}[i/29])
 	}
 	text += " }"
 	for i := range 3 {
