@@ -365,7 +365,7 @@ func intact(header http.Header, body []byte) bool {
 		return true
 	}
 	sum, err := strconv.ParseUint(said[0], 10, 32)
-	return err == nil && crc32.ChecksumIEEE(body) == uint32(sum)
+	return err == nil && uint64(crc32.ChecksumIEEE(body)) == sum
 }
 
 // after makes the SDK begin with what came of the short way's attempt. Without an outcome it begins anew.

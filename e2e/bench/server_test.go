@@ -84,13 +84,13 @@ func operations() []operation {
 			name:      "CustomerWithOrders",
 			document:  `query Customer($id: ID!, $first: Int) { customer(id: $id) { id name email orders(first: $first) { nodes { ` + order + ` } } } }`,
 			variables: func(n int) map[string]any { return map[string]any{"id": customerID(n), "first": ordersOfEach} },
-			requests:  2, units: 1.5, orders: ordersOfEach, items: ordersOfEach * itemsOfEach, allocations: 8000,
+			requests:  2, units: 1.5, orders: ordersOfEach, items: ordersOfEach * itemsOfEach, allocations: 370,
 		},
 		{
 			name:      "OrderWithCustomer",
 			document:  `query Order($id: ID!) { order(id: $id) { ` + order + ` customer { id name email } } }`,
 			variables: func(n int) map[string]any { return map[string]any{"id": orderID(n * 7)} },
-			requests:  2, units: 1, orders: 1, items: itemsOfEach, allocations: 2400,
+			requests:  2, units: 1, orders: 1, items: itemsOfEach, allocations: 290,
 		},
 		{
 			name:     "OrdersOfAStatus",
@@ -98,7 +98,7 @@ func operations() []operation {
 			variables: func(int) map[string]any {
 				return map[string]any{"status": "PENDING", "first": pendingOrders}
 			},
-			requests: 2, units: 28.5, orders: pendingOrders, items: pendingOrders * itemsOfEach, allocations: 38500,
+			requests: 2, units: 28.5, orders: pendingOrders, items: pendingOrders * itemsOfEach, allocations: 920,
 		},
 	}
 }

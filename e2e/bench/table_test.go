@@ -34,20 +34,20 @@ func tableReads() []tableRead {
 		batch[n] = customerID(n)
 	}
 	return []tableRead{
-		{name: "GetItem", want: 1, requests: 1, allocations: 500, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+		{name: "GetItem", want: 1, requests: 1, allocations: 94, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
 			found, err := store.OrdersByID(ctx, []commerce.OrderID{orderID(0)})
 			return len(found), err
 		}},
-		{name: "QueryOf50", want: 50, requests: 1, allocations: 5900, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+		{name: "QueryOf50", want: 50, requests: 1, allocations: 220, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
 			page, err := store.OrdersByStatus(ctx, commerce.Pending, commerce.TimeRange{}, dynamo.Page{Limit: 50})
 			return len(page.Items), err
 		}},
-		{name: "BatchOf50", want: 50, requests: 1, allocations: 3500, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+		{name: "BatchOf50", want: 50, requests: 1, allocations: 454, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
 			found, err := store.CustomersByID(ctx, batch)
 			return len(found), err
 		}},
 		// Five statuses, which are equally full, are merged into one list.
-		{name: "MergeOf50", want: 50, requests: 5, allocations: 9400, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+		{name: "MergeOf50", want: 50, requests: 5, allocations: 613, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
 			page, err := store.Orders(ctx, nil, commerce.TimeRange{}, dynamo.Page{Limit: 50})
 			return len(page.Items), err
 		}},
