@@ -22,7 +22,7 @@ func generated(t testing.TB, orders int) *sampledata.Generator {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	shape.Customers, shape.Products, shape.Orders = 20, 20, orders
-	book, err := sampledata.NewGenerator(shape)
+	book, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}

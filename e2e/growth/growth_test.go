@@ -181,7 +181,7 @@ func fill(t *testing.T, orders int) *shop {
 	// One item and few events make few records. Few customers, so that each has long lists.
 	shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = orders, 10, 1, 1
 	shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
-	book, err := sampledata.NewGenerator(shape)
+	book, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func newTable(t *testing.T) *table {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	shape.Customers, shape.Products, shape.Orders, shape.FewestItems, shape.MostItems = distinct, 40, 400, 3, 3
-	book, err := sampledata.NewGenerator(shape)
+	book, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}

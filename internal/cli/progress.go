@@ -21,6 +21,19 @@ type progressLine struct {
 	mu    sync.Mutex
 	last  time.Time
 	shown bool
+	// log, where it is set, is told a line of its own every logPause, as nobody is looking and somebody may read later.
+	log io.Writer
+}
+
+// logPause is how long a log waits for the next line.
+const logPause = 30 * time.Second
+
+// alsoInLogs has progress told in w where that is no terminal: for work that may take hours, and that somebody has to go on with who
+// knows no more than its log, as it was killed.
+func (p *progressLine) alsoInLogs(w io.Writer) {
+	if !isTerminal(w) {
+		p.log, p.last = w, p.clock()
+	}
 }
 
 func newProgressLine(w io.Writer, clock func() time.Time) *progressLine {
@@ -33,7 +46,12 @@ func newProgressLine(w io.Writer, clock func() time.Time) *progressLine {
 func (p *progressLine) show(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := p.clock(); now.Sub(p.last) >= progressPause {
+	now := p.clock()
+	switch since := now.Sub(p.last); {
+	case p.log != nil && since >= logPause:
+		p.last = now
+		fmt.Fprintf(p.log, format+"\n", args...)
+	case p.log == nil && since >= progressPause:
 		p.last, p.shown = now, true
 		// The escape sequence clears what a longer line left behind.
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)

@@ -35,3 +35,20 @@ func TestProgressLine(t *testing.T) {
 		t.Errorf("a file holds %q", file.String())
 	}
 }
+
+// A log gets whole lines, and few of them, from work that asks for it; from other work none.
+func TestProgressInALog(t *testing.T) {
+	var log bytes.Buffer
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := newProgressLine(&log, func() time.Time { return now })
+	p.show("%d of 9", 1)
+	p.alsoInLogs(&log)
+	for n := range 9 {
+		now = now.Add(10 * time.Second)
+		p.show("%d of 9", n+1)
+	}
+	p.clear()
+	if want := "3 of 9\n6 of 9\n9 of 9\n"; log.String() != want {
+		t.Errorf("the log is %q, want %q", log.String(), want)
+	}
+}

@@ -117,21 +117,26 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 	if len(files) > 0 {
 		return usageError{fmt.Sprintf("seed -generate takes no FILE: it makes up its order book, and %q is one", files[0])}
 	}
-	if opts.from < 0 || opts.from > opts.shape.Orders {
-		return usageError{fmt.Sprintf("seed: -from is %d: give how many orders were loaded, up to %d", opts.from, opts.shape.Orders)}
-	}
+	// The shape first: what -from may be depends on it.
 	if err := opts.shape.Check(); err != nil {
 		return usageError{"seed: -" + err.Error()}
+	}
+	if opts.from < 0 || opts.from > opts.shape.Orders {
+		return usageError{fmt.Sprintf("seed: -from is %d: give how many orders were loaded, up to %d", opts.from, opts.shape.Orders)}
 	}
 	store, cfg, err := openForSeeding(ctx, env)
 	if err != nil {
 		return err
 	}
-	book, err := sampledata.NewGenerator(opts.shape)
+	book, err := sampledata.NewGenerator(ctx, opts.shape)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("seed: interrupted before anything was loaded")
+	}
 	if err != nil {
 		return err
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
+	progress.alsoInLogs(env.Stderr)
 	stock := dynamo.Loaded{}
 	if opts.from == 0 {
 		stock, err = store.LoadAll(ctx, book.Stock(), func(l dynamo.Loaded) { progress.show("%d records, no orders yet", l.Records) })

@@ -66,3 +66,16 @@ func TestSeedGenerateThatFails(t *testing.T) {
 	_, table, variables := local(t)
 	run(t, "seed -generate", variables...).checkFailed(t, 1, table, "does not exist", "ordergraph table create")
 }
+
+// What is wrong is said of the flag that is wrong, before any table is looked for.
+func TestSeedGenerateThatIsAskedForWrongly(t *testing.T) {
+	for line, says := range map[string]string{
+		"-orders -1":                       "seed: -orders is -1: give 0 to",
+		"-from 5 -orders 4":                "seed: -from is 5: give how many orders were loaded, up to 4",
+		"-statuses foo=1":                  "there are pending confirmed shipped delivered cancelled",
+		"-statuses pending=1,PENDING=2":    `"PENDING=2" names a status again`,
+		"-statuses SHIPPED=1 -customers 0": "seed: -customers is 0",
+	} {
+		run(t, "seed --generate "+line).checkFailed(t, 2, says)
+	}
+}

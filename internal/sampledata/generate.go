@@ -1,6 +1,7 @@
 package sampledata
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
@@ -49,16 +50,20 @@ const (
 
 // ParseWeights reads weights such as "pending=1,delivered=9". A status that is not named is not met.
 //
-// Errors: commerce.InvalidError for anything else, and where all are 0.
+// Errors: commerce.InvalidError for anything else, where a status is named twice, and where all are 0.
 func ParseWeights(s string) (Weights, error) {
 	var w Weights
-	total := uint(0)
+	total, named := uint(0), map[commerce.Status]bool{}
 	for part := range strings.SplitSeq(s, ",") {
 		name, weight, _ := strings.Cut(part, "=")
-		status, err := commerce.ParseStatus(name)
+		status, err := commerce.ParseStatus(strings.ToLower(name)) // GraphQL's names are in capitals
 		if err != nil {
-			return w, commerce.Invalid("%q is no status with its weight, such as pending=1", part)
+			return w, commerce.Invalid("%q is no status with its weight, such as pending=1: there are %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
 		}
+		if named[status] {
+			return w, commerce.Invalid("%q names a status again", part)
+		}
+		named[status] = true
 		n, err := strconv.ParseUint(weight, 10, 32)
 		if err != nil || n > maxWeight {
 			return w, commerce.Invalid("%q is no status with its weight: give a whole number up to %d", part, maxWeight)
@@ -144,8 +149,8 @@ const span = 365 * 24 * time.Hour
 
 // NewGenerator returns what makes the book of that shape. It looks at each order once, to count: about a second for a million.
 //
-// Errors: those of Shape.Check.
-func NewGenerator(s Shape) (*Generator, error) {
+// Errors: those of Shape.Check; the context's, as the most orders there can be take minutes.
+func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -155,6 +160,9 @@ func NewGenerator(s Shape) (*Generator, error) {
 		placed: make([]int32, s.Customers), reserved: make([]int32, s.Products),
 	}
 	for n := range s.Orders {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		d := g.draft(n)
 		g.placed[d.customer]++
 		if d.status.Reserves() {

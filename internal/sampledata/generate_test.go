@@ -1,6 +1,8 @@
 package sampledata_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,7 +18,7 @@ import (
 // whole collects all parts of a generated book.
 func whole(t rapid.TB, s sampledata.Shape) (commerce.Book, *sampledata.Generator) {
 	t.Helper()
-	g, err := sampledata.NewGenerator(s)
+	g, err := sampledata.NewGenerator(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,11 +186,11 @@ func TestShapesThatCannotBe(t *testing.T) {
 	} {
 		s := sampledata.DefaultShape()
 		change(&s)
-		if _, err := sampledata.NewGenerator(s); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := sampledata.NewGenerator(context.Background(), s); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	for _, weights := range []string{"", "pending", "pending=", "pending=-1", "pending=1000001", "lost=1", "pending=0", "pending=1,", "PENDING=1"} {
+	for _, weights := range []string{"", "pending", "pending=", "pending=-1", "pending=1000001", "lost=1", "pending=0", "pending=1,", "pending=1,PENDING=1"} {
 		if w, err := sampledata.ParseWeights(weights); err == nil {
 			t.Errorf("%q is read as %v", weights, w)
 		}
@@ -210,5 +212,16 @@ func TestStatusesAreWeighed(t *testing.T) {
 	}
 	if pending := met[commerce.Pending]; len(met) != 2 || pending < 900 || pending > 1100 {
 		t.Errorf("of 4000 orders are %s", fmt.Sprint(met))
+	}
+}
+
+// Who has asked for more than there is time for can end it.
+func TestGeneratorThatIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := sampledata.DefaultShape()
+	s.Orders = 100_000_000
+	if _, err := sampledata.NewGenerator(ctx, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -1,0 +1,85 @@
+package bench_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/server"
+)
+
+// BenchmarkStart measures how long the built program takes from nothing to its first answer, with the sample data in the built-in store.
+func BenchmarkStart(b *testing.B) {
+	program := filepath.Join(b.TempDir(), "ordergraph")
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, "../..")
+	if said, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("build: %v\n%s", err, said)
+	}
+	for b.Loop() {
+		startAndAsk(b, program)
+	}
+}
+
+// startAndAsk starts the program, asks it once, and ends it.
+func startAndAsk(b *testing.B, program string) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	process := serving(ctx, program)
+	welcome, err := process.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		_ = process.Wait() // it was killed
+	}()
+	said := bufio.NewReader(welcome)
+	var url []string
+	for url == nil {
+		line, err := said.ReadString('\n')
+		if err != nil {
+			b.Fatalf("the server says nothing of where it is: %v", err)
+		}
+		url = address.FindStringSubmatch(line)
+	}
+	ask(b, url[1])
+}
+
+func serving(ctx context.Context, program string) *exec.Cmd {
+	c := exec.CommandContext(ctx, program, "-addr", "127.0.0.1:0")
+	// Whoever measures may have set up a table of theirs.
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "ORDERGRAPH_") && !strings.HasPrefix(variable, "AUTH=") {
+			c.Env = append(c.Env, variable)
+		}
+	}
+	return c
+}
+
+var address = regexp.MustCompile(`GraphQL +(http://\S+)` + server.PathGraphQL)
+
+// ask makes one request over a connection of its own.
+func ask(b *testing.B, url string) {
+	b.Helper()
+	const query = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Post(url+server.PathGraphQL, "application/json", strings.NewReader(query))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(text, []byte("Alice Chen")) {
+		b.Fatalf("the answer is %.300s: %v", text, err)
+	}
+}
