@@ -113,7 +113,7 @@ func TestAnyQueryIsWalkedAsGqlgenExecutesIt(t *testing.T) {
 		tw.walks.limits.Answer, tw.generates.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
 		tw.alike(rt, r)
 	})
-	if walked < 20 {
+	if walked < 4 { // of 20, where tests are short
 		t.Errorf("%d queries were walked", walked)
 	}
 }
