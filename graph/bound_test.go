@@ -300,7 +300,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 			rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
 		}
 	})
-	if largest < 2 {
+	if largest < 2 && !testing.Short() {
 		t.Errorf("no mutation took more than %d requests", largest)
 	}
 }

@@ -163,7 +163,7 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 			rt.Fatalf("%s costs %d, and as %s %d", query, cost, cut, costOf(rt, e, cut, nil))
 		}
 	})
-	if largest < 50 {
+	if largest < 50 && !testing.Short() {
 		t.Errorf("the largest answer has %d values", largest)
 	}
 }

