@@ -182,7 +182,8 @@ func TestSoak(t *testing.T) {
 	checkFlat(t, "resident memory", memory)
 	checkFlat(t, "heap that was in use after a collection", liveHeap(t, log))
 	for made, n := range goroutines(log) {
-		if n > calm[made] {
+		// Connections to DynamoDB are counted by their sockets, in leave: their goroutines take a moment to end behind them.
+		if n > calm[made] && !strings.Contains(made, "dialConn") {
 			t.Errorf("%d goroutines that %s made are left; a server that had little to do has %d", n, made, calm[made])
 		}
 	}
