@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
 // orderJSON is an order of some items as other software writes it, in DynamoDB's JSON.
@@ -130,7 +131,7 @@ func BenchmarkDecodeOrder(b *testing.B) {
 
 // What a read allocates, with some head-room: the client's part without a connection, signing included.
 func TestReadsAllocateLittle(t *testing.T) {
-	if raceDetector || testing.CoverMode() != "" {
+	if racing.On || testing.CoverMode() != "" {
 		t.Skip("what the tools allocate would be counted")
 	}
 	customer := replaying(t, `{"Item":`+customerJSON+`}`)["memory"]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
 )
@@ -194,7 +195,7 @@ func (f foreseen) reading(t testing.TB, e *Executor) func() {
 
 // What a query is planned with, and its loaders, are counted beside the reads themselves.
 func TestPlansTakeFewAllocations(t *testing.T) {
-	if racing || testing.CoverMode() != "" {
+	if racing.On || testing.CoverMode() != "" {
 		t.Skip("the race detector and -cover allocate, too")
 	}
 	e := busyExecutor(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
 // walkedOrders is a page of orders as a client shows it: with what they cost, when and by whom they were placed, and their items.
@@ -105,7 +106,7 @@ func BenchmarkExecution(b *testing.B) {
 // What a walk allocates grows by less than two things an order: the connection of its items, and what the answer takes. A field or an element
 // that allocated would show.
 func TestWalksAllocateLittle(t *testing.T) {
-	if detectsRaces || testing.CoverMode() != "" {
+	if racing.On || testing.CoverMode() != "" {
 		t.Skip("these allocate themselves")
 	}
 	execute := executing(t, true)

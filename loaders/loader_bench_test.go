@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -74,5 +75,5 @@ func BenchmarkItemsAtHand(b *testing.B) {
 
 // allocationsCount tells whether allocations can be counted, and else why not.
 func allocationsCount() (bool, string) {
-	return !racing && testing.CoverMode() == "", "the race detector and -cover allocate, too"
+	return !racing.On && testing.CoverMode() == "", "the race detector and -cover allocate, too"
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -68,7 +69,7 @@ func BenchmarkHandlerParallel(b *testing.B) {
 
 // What one request allocates does not creep up. Times are no matter of tests; counts hardly change from machine to machine.
 func TestAllocations(t *testing.T) {
-	if raced || testing.CoverMode() != "" {
+	if racing.On || testing.CoverMode() != "" {
 		t.Skip("more is allocated under the race detector, and where coverage is counted")
 	}
 	shop := open(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -85,7 +86,7 @@ func BenchmarkTable(b *testing.B) {
 }
 
 func TestTableAllocations(t *testing.T) {
-	if raced || testing.CoverMode() != "" {
+	if racing.On || testing.CoverMode() != "" {
 		t.Skip("more is allocated under the race detector, and where coverage is counted")
 	}
 	store, table := table(t)

@@ -1,5 +1,0 @@
-//go:build race
-
-package loaders_test
-
-const racing = true
