@@ -155,45 +155,53 @@ func readBody(body []byte) (graph.Request, *refusal) {
 
 // readAnyBody reads any body, and tells what is wrong with it.
 func readAnyBody(body []byte) (graph.Request, *refusal) {
+	p, refused := readParameters(body)
+	if refused != nil {
+		return graph.Request{}, refused
+	}
+	return p.request()
+}
+
+// readParameters reads the parameters of a GraphQL request from a JSON object, whatever their types.
+func readParameters(body []byte) (p parameters, refused *refusal) {
 	if !utf8.Valid(body) {
-		return graph.Request{}, badRequest("the body is not in UTF-8")
+		return p, badRequest("the body is not in UTF-8")
 	}
 	if values(body) > maxValues {
-		return graph.Request{}, refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
+		return p, refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	switch first, err := d.Token(); {
 	case err == nil && first == json.Delim('['):
-		return graph.Request{}, badRequest("the body is a list: send one JSON object, with one operation, per request")
+		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
 	case err != nil || first != json.Delim('{'):
-		return graph.Request{}, badRequest("the body is no JSON object: send one with query, and variables where there are any")
+		return p, badRequest("the body is no JSON object: send one with query, and variables where there are any")
 	}
-	var p parameters
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return graph.Request{}, badJSON()
+			return p, badJSON()
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return graph.Request{}, badJSON()
+			return p, badJSON()
 		}
 		to := p.named(name.(string)) // a JSON object's names are strings, the decoder sees to it
 		if to == nil {
 			continue
 		}
 		if *to != nil {
-			return graph.Request{}, badRequest("%s is given more than once", name)
+			return p, badRequest("%s is given more than once", name)
 		}
 		*to = value
 	}
 	if _, err := d.Token(); err != nil {
-		return graph.Request{}, badJSON()
+		return p, badJSON()
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return graph.Request{}, badRequest("something follows the JSON object: send one request only")
+		return p, badRequest("something follows the JSON object: send one request only")
 	}
-	return p.request()
+	return p, nil
 }
 
 // parameters are those of a GraphQL request, as JSON; nil where one is not given.

@@ -346,14 +346,23 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, got, code)
 		}
 	}
-	w.send(frame{ID: "x", Type: "subscribe", Payload: json.RawMessage(`{"query": 1}`)})
+	w.subscribe("x", "")
 	if got := codes(t, w.want("error", "x")); got != "BAD_REQUEST" {
-		t.Errorf("no request: %s", got)
+		t.Errorf("an empty query: %s", got)
+	}
+	w.send(frame{ID: "x", Type: "subscribe", Payload: json.RawMessage(`{"query": null, "variables": null, "operationName": null, "extensions": {"persistedQuery": {"version": 1, "sha256Hash": "` + strings.Repeat("0", 64) + `"}}}`)})
+	if got := codes(t, w.want("error", "x")); got != "PERSISTED_QUERY_NOT_FOUND" {
+		t.Errorf("a hash without a query: %s", got)
 	}
 	l.settled()
 	w.subscribe("x", alice)
 	w.want("next", "x")
 	l.log.checkEmpty(t)
+}
+
+// subscribing is a subscribe message with a payload.
+func subscribing(payload string) string {
+	return `{"id":"a","type":"subscribe","payload":` + payload + `}`
 }
 
 // Each way to break the protocol closes the socket with the code for it.
@@ -377,6 +386,27 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 		"an empty id":                {append(open, `{"id":"","type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},
 		"a long id":                  {append(open, `{"id":"`+strings.Repeat("a", 257)+`","type":"subscribe","payload":{"query":"{__typename}"}}`), 4400},
 		"no payload":                 {append(open, `{"id":"a","type":"subscribe"}`), 4400},
+		"a null payload":             {append(open, `{"id":"a","type":"subscribe","payload":null}`), 4400},
+		"a list as payload":          {append(open, `{"id":"a","type":"subscribe","payload":[]}`), 4400},
+		"no query":                   {append(open, subscribing(`{}`)), 4400},
+		"a null query":               {append(open, subscribing(`{"query":null}`)), 4400},
+		"a query in capitals":        {append(open, subscribing(`{"QUERY":"{__typename}"}`)), 4400},
+		"extensions without a hash":  {append(open, subscribing(`{"extensions":{"persistedQuery":null}}`)), 4400},
+		"a number as query":          {append(open, subscribing(`{"query":1}`)), 4400},
+		"an object as query":         {append(open, subscribing(`{"query":{}}`)), 4400},
+		"two queries":                {append(open, subscribing(`{"query":"{__typename}","query":"{__typename}"}`)), 4400},
+		"a list as operationName":    {append(open, subscribing(`{"query":"{__typename}","operationName":["a"]}`)), 4400},
+		"false as operationName":     {append(open, subscribing(`{"query":"{__typename}","operationName":false}`)), 4400},
+		"a list as variables":        {append(open, subscribing(`{"query":"{__typename}","variables":[]}`)), 4400},
+		"a string as variables":      {append(open, subscribing(`{"query":"{__typename}","variables":"{}"}`)), 4400},
+		"a number as extensions":     {append(open, subscribing(`{"query":"{__typename}","extensions":0}`)), 4400},
+		"a number as documentId":     {append(open, subscribing(`{"query":"{__typename}","documentId":0}`)), 4400},
+		"a list as ping's payload":   {append(open, `{"type":"ping","payload":[]}`), 4400},
+		"a string as pong's payload": {append(open, `{"type":"pong","payload":"x"}`), 4400},
+		"a list as init's payload":   {[]string{`{"type":"connection_init","payload":[]}`}, 4400},
+		"complete with an empty id":  {append(open, `{"type":"complete","id":""}`), 4400},
+		"null":                       {[]string{`null`}, 4400},
+		"an invalid one before init": {[]string{subscribing(`{"query":1}`)}, 4400},
 		"complete without an id":     {append(open, `{"type":"complete"}`), 4400},
 		"subscribe first":            {following[1:], 4401},
 		"two Authorizations":         {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer a","authorization":"Bearer b"}}`}, 4403},
@@ -385,7 +415,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 		"the same long id twice":     {append(open, strings.Replace(following[1], `"a"`, `"`+strings.Repeat("ä", 128)+`"`, 1), strings.Replace(following[1], `"a"`, `"`+strings.Repeat("ä", 128)+`"`, 1)), 4409},
 		"init twice":                 {append(open, open[0]), 4429},
 		"a message that is too long": {append(open, `{"type":"ping","payload":{"a":"`+strings.Repeat("a", 3000)+`"}}`), websocket.StatusMessageTooBig},
-		"a message with many values": {append(open, `{"type":"ping","payload":[`+strings.Repeat("1,", 900)+`1]}`), 0},
+		"a message with many values": {append(open, `{"type":"ping","payload":{"a":[`+strings.Repeat("1,", 900)+`1]}}`), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := l.dial()
@@ -402,7 +432,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 	}
 	t.Run("a message with too many values", func(t *testing.T) {
 		w := newLive(t, server.Limits{}).open()
-		w.text(`{"type":"ping","payload":[` + strings.Repeat("1,", 10_000) + `1]}`)
+		w.text(`{"type":"ping","payload":{"a":[` + strings.Repeat("1,", 10_000) + `1]}}`)
 		w.closed(4400)
 	})
 	t.Run("bytes", func(t *testing.T) {
