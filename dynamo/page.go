@@ -124,8 +124,15 @@ func (b bounds) narrowed(page Page, direction string) bounds {
 	return b
 }
 
-// empty tells whether nothing can lie in b.
-func (b bounds) empty() bool { return b.to != "" && b.from >= b.to }
+// empty reports whether no key lies in b. Such a range must not be read: DynamoDB refuses one whose lower
+// end is above its upper end, as those of neighbouring positions are, and one that ends before every key.
+func (b bounds) empty() bool {
+	last := highest
+	if b.to != "" {
+		last = justBefore(b.to)
+	}
+	return last == "" || b.from > last
+}
 
 // highest sorts behind every character that a key can hold.
 const highest = string(utf8.MaxRune)

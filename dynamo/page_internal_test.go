@@ -28,6 +28,31 @@ func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
 	})
 }
 
+// TestRangesThatAreRead checks that a page with any positions is read with a range that DynamoDB accepts,
+// unless no key lies between them.
+func TestRangesThatAreRead(t *testing.T) {
+	position := rapid.OneOf(rapid.Just(""), keyText(), rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', 'a', '\U0010FFFE', '\U0010FFFF'}), 1, 3, -1))
+	rapid.Check(t, func(t *rapid.T) {
+		prefix := rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix")
+		pattern := rapid.SampledFrom([]AccessPattern{patternCustomers, patternOrders}).Draw(t, "pattern")
+		page := Page{After: position.Draw(t, "after"), Before: position.Draw(t, "before")}
+		b := bounds{from: position.Draw(t, "from"), to: position.Draw(t, "to")}.narrowed(page, pattern.Direction)
+		if b.empty() {
+			for range 20 {
+				if key := keyText().Draw(t, "key"); key >= b.from && (b.to == "" || key < b.to) {
+					t.Fatalf("%+v counts as empty, and holds %q", b, key)
+				}
+			}
+			return
+		}
+		c := keyCondition(&pattern, "p", prefix, b)
+		between := strings.Contains(c.text, "BETWEEN")
+		if between && c.from > c.to || (c.from != "") != strings.Contains(c.text, ":from") || (c.to != "") != strings.Contains(c.text, ":to") {
+			t.Fatalf("%+v below %q is read with %+v", b, prefix, c)
+		}
+	})
+}
+
 // The function that spreads records over shards must never change: records stand where it put them.
 func TestShardsNeverChange(t *testing.T) {
 	for id, want := range map[string]int{"01HVMK3P2Q0000000000000001": 5, "cust_01": 2, "emp_001": 5, "": 1} {

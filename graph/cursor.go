@@ -16,8 +16,9 @@ const (
 	cursorVersion = 1
 	// signatureSize is how many bytes of the HMAC-SHA-256 a cursor carries.
 	signatureSize = 12
-	// maxCursorSize is longer than any cursor that seal makes.
-	maxCursorSize = 512
+	// maxPosition is the maximum size of a position in bytes. DynamoDB's limit for a sort key is 1,024.
+	// The rest is for the prefix of the keys and for what a key condition adds to a position.
+	maxPosition = 1000
 )
 
 // Cursors signs and reads the cursors of all lists.
@@ -71,7 +72,7 @@ func (s cursorScope) seal(position string) string {
 //
 // Errors: commerce.InvalidError for what seal did not make for this list, under this key.
 func (s cursorScope) open(cursor string) (string, error) {
-	if len(cursor) > maxCursorSize {
+	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
 		return "", commerce.Invalid("is no cursor: it is too long")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -58,17 +59,29 @@ func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
 	}
 }
 
-// No text makes a cursor panic or open, unless it is one.
+// FuzzCursorOpen checks that no text makes a cursor panic or open unless it is one, and that a cursor
+// opens to a position that can stand in a key.
 func FuzzCursorOpen(f *testing.F) {
 	list := NewCursors([]byte("a key for tests")).of("Query.customers")
-	f.Add(list.seal("01HVMK3P2Q0000000000000001"))
+	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPosition), strings.Repeat("a", maxPosition+1)} {
+		f.Add(list.seal(position))
+	}
 	f.Add("")
 	f.Add("AQ")
 	f.Add("AQ0PD55g_Ii_nyDhbDIwMjUtMDEtMDFUMDk6MDA6MDAuMDAwWiNjdXN0XzAwMQ")
 	f.Fuzz(func(t *testing.T, cursor string) {
 		position, err := list.open(cursor)
-		if err == nil && list.seal(position) != cursor {
+		if err != nil {
+			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) {
+				t.Errorf("%q: error is %v, want an InvalidError", cursor, err)
+			}
+			return
+		}
+		if list.seal(position) != cursor {
 			t.Errorf("%q opens to %q, whose cursor is %q", cursor, position, list.seal(position))
+		}
+		if position == "" || len(position) > maxPosition || !utf8.ValidString(position) {
+			t.Errorf("%q opens to %q", cursor, position)
 		}
 	})
 }

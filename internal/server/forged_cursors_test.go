@@ -1,0 +1,346 @@
+package server_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// cursorKey is the key that test servers sign cursors with.
+const cursorKey = "a key for tests"
+
+// forge makes a cursor as somebody who knows the key can: base64url(version, signature, position).
+func forge(position, field string, arguments ...string) string {
+	const version = "\x01"
+	mac := hmac.New(sha256.New, []byte(cursorKey))
+	mac.Write([]byte(version + strings.Join(append([]string{field}, arguments...), "\x00") + "\x00\x00" + position))
+	return base64.RawURLEncoding.EncodeToString([]byte(version + string(mac.Sum(nil)[:12]) + position))
+}
+
+// positionOf is the position that a cursor holds.
+func positionOf(t *testing.T, cursor string) string {
+	t.Helper()
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) < 14 {
+		t.Fatalf("the cursor is %q: %v", cursor, err)
+	}
+	return string(b[13:])
+}
+
+// forgedList is a list of the schema: a query for it, with %s in place of the fields of the list, and the
+// list's field with %s in place of its cursors.
+type forgedList struct {
+	name, query, call string
+	// scope is what cursors are signed for beside the field.
+	scope      []string
+	descending bool
+}
+
+const someYears = `placed: {from: "2024-01-01T00:00:00Z", to: "2027-01-01T00:00:00Z"}, `
+
+func forgedLists() []forgedList {
+	const noRange, years = "/", "2024-01-01T00:00:00Z/2027-01-01T00:00:00Z"
+	return []forgedList{
+		{"Query.customers", `{ %s }`, `customers(%s)`, nil, false},
+		{"Query.orders", `{ %s }`, `orders(%s)`, []string{"0", noRange}, true},
+		{"Query.orders", `{ %s }`, `orders(` + someYears + `%s)`, []string{"0", years}, true},
+		{"Query.orders", `{ %s }`, `orders(statuses: [PENDING, DELIVERED], %s)`, []string{"18", noRange}, true},
+		{"Query.ordersByStatus", `{ %s }`, `ordersByStatus(status: PENDING, %s)`, []string{"2", noRange}, true},
+		{"Query.ordersByStatus", `{ %s }`, `ordersByStatus(status: PENDING, ` + someYears + `%s)`, []string{"2", years}, true},
+		{"Query.products", `{ %s }`, `products(category: "Electronics", %s)`, []string{"Electronics"}, false},
+		{"Query.employees", `{ %s }`, `employees(%s)`, []string{"", ""}, false},
+		{"Query.employees", `{ %s }`, `employees(hired: {from: "2024-01-01", to: "2026-01-01"}, %s)`, []string{"2024-01-01", "2026-01-01"}, false},
+		{"Query.employeesByName", `{ %s }`, `employeesByName(name: "Jane Doe", %s)`, []string{"Jane Doe"}, false},
+		{"Query.employeesByJobTitle", `{ %s }`, `employeesByJobTitle(jobTitle: "Associate", %s)`, []string{"Associate"}, false},
+		{"Query.warehouses", `{ %s }`, `warehouses(%s)`, nil, false},
+		{"Customer.orders", `{ customer(id: "cust_01") { %s } }`, `orders(%s)`, []string{"cust_01", noRange}, true},
+		{"Customer.orders", `{ customer(id: "cust_01") { %s } }`, `orders(` + someYears + `%s)`, []string{"cust_01", years}, true},
+		{"Order.items", `{ order(id: "01HVMK3P2Q0000000000000001") { %s } }`, `items(%s)`, []string{"01HVMK3P2Q0000000000000001"}, false},
+		// The test takes the items out of the record of this order, so that they are listed with a Query.
+		{"Order.items", `{ order(id: "01KNVV2HR00000000000000101") { %s } }`, `items(%s)`, []string{"01KNVV2HR00000000000000101"}, false},
+		{"Order.timeline", `{ order(id: "01HVMK3P2Q0000000000000001") { %s } }`, `timeline(%s)`, []string{"01HVMK3P2Q0000000000000001"}, false},
+		{"Order.timeline", `{ customer(id: "cust_01") { order(id: "01HVMK3P2Q0000000000000001") { %s } } }`, `timeline(%s)`, []string{"01HVMK3P2Q0000000000000001"}, false},
+		{"Product.inventory", `{ product(sku: "prod_100") { %s } }`, `inventory(%s)`, []string{"prod_100"}, false},
+		{"Product.inventory", `{ orderItem(orderId: "01KA3P5WG00000000000000001", productId: "prod_100") { product { %s } } }`, `inventory(%s)`, []string{"prod_100"}, false},
+		{"Product.orderItems", `{ product(sku: "prod_100") { %s } }`, `orderItems(%s)`, []string{"prod_100"}, true},
+		{"Warehouse.employees", `{ warehouse(id: "wh_sea") { %s } }`, `employees(%s)`, []string{"wh_sea"}, false},
+		{"Warehouse.inventory", `{ warehouse(id: "wh_sea") { %s } }`, `inventory(%s)`, []string{"wh_sea"}, false},
+		{"Employee.customers", `{ employee(id: "rep_001") { %s } }`, `customers(%s)`, []string{"rep_001"}, false},
+		{"Employee.orders", `{ employee(id: "rep_001") { %s } }`, `orders(%s)`, []string{"rep_001"}, true},
+	}
+}
+
+// cursorPage is what a test reads of a connection.
+type cursorPage struct {
+	Edges []struct{ Cursor string }
+}
+
+// pages asks for pages of a list, each with its cursors, in one query, and returns the positions on each.
+func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]string {
+	t.Helper()
+	var fields strings.Builder
+	for i, c := range cursors {
+		fmt.Fprintf(&fields, "a%d: %s { edges { cursor } } ", i, fmt.Sprintf(l.call, "first: 100"+c))
+	}
+	w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(l.query, fields.String())))
+	var got answer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Errors) > 0 {
+		t.Errorf("%s of %s: status %d, %v, %v, %.100s", l.call, l.query, w.Code, err, got.Errors, w.Body)
+		return nil
+	}
+	var pages map[string]cursorPage
+	data := got.Data
+	for json.Unmarshal(data, &pages) != nil || pages["a0"].Edges == nil {
+		var inner map[string]json.RawMessage
+		if err := json.Unmarshal(data, &inner); err != nil || len(inner) != 1 {
+			t.Fatalf("%s of %s: %.300s", l.call, l.query, w.Body)
+		}
+		for _, v := range inner {
+			data = v
+		}
+		pages = nil
+	}
+	all := make([][]string, len(cursors))
+	for i := range cursors {
+		for _, edge := range pages[fmt.Sprint("a", i)].Edges {
+			all[i] = append(all[i], positionOf(t, edge.Cursor))
+		}
+	}
+	return all
+}
+
+// TestForgedCursors gives every list of the schema cursors with a valid signature for positions that no
+// record has. Each page holds the records between its cursors, and no position is a fault of the server.
+func TestForgedCursors(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.Sample(t, db)
+		d, err := store.DescribeTable(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
+			TableName: &d.Name, Key: map[string]attribute{"pk": text("ORDER#01KNVV2HR00000000000000101"), "sk": text("#METADATA")},
+			UpdateExpression: aws.String("REMOVE #i"), ExpressionAttributeNames: map[string]string{"#i": "items"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
+		for _, l := range forgedLists() {
+			checkForged(t, h, l)
+		}
+		j.checkEmpty(t)
+	})
+}
+
+func checkForged(t *testing.T, h http.Handler, l forgedList) {
+	t.Helper()
+	all := l.pages(t, h, []string{""})[0]
+	if len(all) == 0 {
+		t.Errorf("%s is empty", l.call)
+		return
+	}
+	// The forger's cursors are the server's.
+	if got := l.pages(t, h, []string{fmt.Sprintf(", after: %q", forge(all[0], l.name, l.scope...))}); got == nil || !slices.Equal(got[0], all[1:]) {
+		t.Errorf("%s after its first record: %q, want %q", l.call, got, all[1:])
+		return
+	}
+	positions := []string{
+		"\x00", "\x00\x00", "\x01", " ", "#", "0", "a", "~", "\x7f", "é\n\"\\", "\uD7FF", "\uE000", "\U0010FFFF", "\U0010FFFF\x00", "\U0010FFFF\U0010FFFF",
+		strings.Repeat("\x00", 1000), strings.Repeat("a", 1000), strings.Repeat("\U0010FFFF", 250),
+	}
+	for _, real := range []string{all[0], all[len(all)-1]} {
+		positions = append(positions, real, real[:len(real)-1], real+"\x00", real+"\U0010FFFF", real+"\U0010FFFF\x00")
+	}
+	// Each position alone, and with its neighbours, either way round.
+	slices.Sort(positions)
+	var between [][2]string
+	for i, p := range positions {
+		between = append(between, [2]string{p, ""}, [2]string{"", p}, [2]string{p, p})
+		if i > 0 {
+			between = append(between, [2]string{positions[i-1], p}, [2]string{p, positions[i-1]})
+		}
+	}
+	var cursors []string
+	for _, b := range between {
+		c := fmt.Sprintf(", after: %q, before: %q", forge(b[0], l.name, l.scope...), forge(b[1], l.name, l.scope...))
+		if b[0] == "" {
+			c = fmt.Sprintf(", before: %q", forge(b[1], l.name, l.scope...))
+		} else if b[1] == "" {
+			c = fmt.Sprintf(", after: %q", forge(b[0], l.name, l.scope...))
+		}
+		cursors = append(cursors, c)
+	}
+	for start := 0; start < len(cursors); {
+		end := start
+		for size := 0; end < len(cursors) && end-start < 50 && size < 100_000; end++ {
+			size += len(cursors[end])
+		}
+		got := l.pages(t, h, cursors[start:end])
+		if got == nil {
+			return // which has been reported
+		}
+		for i, page := range got {
+			var want []string
+			after, before := between[start+i][0], between[start+i][1]
+			low, high := after, before
+			if l.descending {
+				low, high = before, after
+			}
+			for _, p := range all {
+				if (low == "" || p > low) && (high == "" || p < high) {
+					want = append(want, p)
+				}
+			}
+			if !slices.Equal(page, want) {
+				t.Errorf("%s after %.50q before %.50q: %q, want %q", l.call, after, before, page, want)
+			}
+		}
+		start = end
+	}
+}
+
+// TestForgedCursorsOfEveryList checks that TestForgedCursors leaves no list of the schema out.
+func TestForgedCursorsOfEveryList(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ __schema { types { name fields { name args { name } } } } }`))
+	var got struct {
+		Data struct {
+			Schema struct {
+				Types []struct {
+					Name   string
+					Fields []struct {
+						Name string
+						Args []struct{ Name string }
+					}
+				}
+			} `json:"__schema"`
+		}
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	var tested, lists []string
+	for _, l := range forgedLists() {
+		tested = append(tested, l.name)
+	}
+	for _, of := range got.Data.Schema.Types {
+		for _, f := range of.Fields {
+			for _, a := range f.Args {
+				if a.Name == "after" && of.Name != "Subscription" {
+					lists = append(lists, of.Name+"."+f.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(tested)
+	slices.Sort(lists)
+	if tested = slices.Compact(tested); !slices.Equal(tested, lists) {
+		t.Errorf("tested are %q, the schema has %q", tested, lists)
+	}
+}
+
+// TestCursorsThatAreNone gives every list cursors with a valid signature that hold no position at all.
+func TestCursorsThatAreNone(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	for _, l := range forgedLists() {
+		for name, position := range map[string]string{
+			"empty": "", "not UTF-8": "a\xff", "half a surrogate": "\xed\xa0\x80", "1001 bytes": strings.Repeat("a", 1001), "1025 bytes": strings.Repeat("a", 1025), "2049 bytes": strings.Repeat("\x00", 2049),
+		} {
+			for _, argument := range []string{"after", "before"} {
+				field := fmt.Sprintf(l.call, fmt.Sprintf("%s: %q", argument, forge(position, l.name, l.scope...)))
+				w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(l.query, field+" { edges { cursor } }")))
+				var got answer
+				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+					t.Fatal(err)
+				}
+				if got := got.Errors; len(got) != 1 || got[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(got[0].Message, argument) {
+					t.Errorf("%s, %s, %s: %v", field, name, argument, got)
+				}
+			}
+		}
+	}
+	j.checkEmpty(t)
+}
+
+// TestLongKeysArePaged walks through a list of records of other software whose IDs are as long as a cursor
+// can hold.
+func TestLongKeysArePaged(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store, f := emptyTable(t, db)
+		var want []string
+		for _, first := range []string{"a", "b", "c"} {
+			sku := first + strings.Repeat("x", 999)
+			f.put(t, map[string]string{"pk": "PRODUCT#" + sku, "sk": "#METADATA", "gsi1pk": "CATEGORY#Long", "gsi1sk": "PRODUCT#" + sku, "sku": sku, "name": "Long", "category": "Long"},
+				map[string]attribute{"unitPrice": &types.AttributeValueMemberN{Value: "1"}})
+			want = append(want, sku)
+		}
+		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
+		var got []string
+		for cursor := ""; len(got) < 4; {
+			w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(`{ products(category: "Long", first: 1%s) { nodes { sku } pageInfo { endCursor hasNextPage } } }`, cursor)))
+			var page struct {
+				Data struct {
+					Products struct {
+						Nodes    []struct{ SKU string }
+						PageInfo struct {
+							EndCursor   string
+							HasNextPage bool
+						}
+					}
+				}
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || len(page.Data.Products.Nodes) != 1 {
+				t.Fatalf("%v: %.200s", err, w.Body)
+			}
+			got = append(got, page.Data.Products.Nodes[0].SKU)
+			if !page.Data.Products.PageInfo.HasNextPage {
+				break
+			}
+			cursor = fmt.Sprintf(", after: %q", page.Data.Products.PageInfo.EndCursor)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the walk gives %.20q", got)
+		}
+		j.checkEmpty(t)
+	})
+}
+
+// FuzzForgedPositions checks that no two positions with a valid signature make a list fail.
+func FuzzForgedPositions(f *testing.F) {
+	h, _ := handler(f, sampleThrough(f, direct), slog.LevelInfo)
+	f.Add("", "\x00")
+	f.Add("\U0010FFFF", "")
+	f.Add("01HVMK3P2Q0000000000000001\U0010FFFF", "01HVMK3P2Q0000000000000002")
+	f.Add("\xff", strings.Repeat("a", 1001))
+	f.Fuzz(func(t *testing.T, after, before string) {
+		for _, l := range []forgedList{{"Query.customers", `{ %s }`, `customers(%s)`, nil, false}, {"Customer.orders", `{ customer(id: "cust_01") { %s } }`, `orders(%s)`, []string{"cust_01", "/"}, true}} {
+			field := fmt.Sprintf(l.call, fmt.Sprintf("after: %q, before: %q", forge(after, l.name, l.scope...), forge(before, l.name, l.scope...)))
+			w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(l.query, field+" { edges { cursor } }")))
+			var got answer
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range got.Errors {
+				if e.Extensions["code"] != "BAD_USER_INPUT" {
+					t.Errorf("%s after %q before %q: %v", l.call, after, before, e)
+				}
+			}
+		}
+	})
+}
