@@ -9,7 +9,8 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /ordergraph .
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /ordergraph /ordergraph
-# A container never falls into the in-memory store by accident. Who may use it has to be said: ORDERGRAPH_AUTH is jwt or none.
+# A container never falls into the in-memory store by accident. Set ORDERGRAPH_AUTH to jwt or none. With none it
+# listens inside the container only, unless it is run with -addr :8080.
 ENV ORDERGRAPH_STORE=dynamodb PORT=8080
 EXPOSE 8080
 USER 65532:65532

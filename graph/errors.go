@@ -61,6 +61,8 @@ const (
 	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
 	// CodeForgeable means that a foreign page could have made a browser send the request.
 	CodeForgeable = "CSRF_PREVENTED"
+	// CodeHostNotAllowed means that a server without authentication does not answer to the name in Host.
+	CodeHostNotAllowed = "HOST_NOT_ALLOWED"
 	// CodeOverloaded means that the server is busy with as many requests as it takes on at once.
 	CodeOverloaded = "OVERLOADED"
 

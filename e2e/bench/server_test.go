@@ -135,7 +135,7 @@ type client struct {
 }
 
 func (a *api) client() *client {
-	c := &client{handler: a.handler, template: httptest.NewRequest(http.MethodPost, "http://shop.example"+server.PathGraphQL, http.NoBody)}
+	c := &client{handler: a.handler, template: httptest.NewRequest(http.MethodPost, "http://localhost"+server.PathGraphQL, http.NoBody)}
 	c.template.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, "User-Agent": {"bench"}}
 	c.answer.header = http.Header{}
 	return c

@@ -33,6 +33,7 @@ describe('the query editor of a server that wants tokens', { timeout: 180_000 },
     ORDERGRAPH_JWT_JWKS: `${key}.jwks.json`,
     ORDERGRAPH_JWT_ISSUER: 'browser-test',
     ORDERGRAPH_JWT_AUDIENCE: 'ordergraph',
+    ORDERGRAPH_CURSOR_KEY: 'a key of this test',
   }
   const ordergraph = (...words) =>
     execFileSync(program, words, { env: environment, encoding: 'utf8' }).trim()

@@ -282,7 +282,7 @@ func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, bytes.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, "http://localhost"+server.PathGraphQL, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(server.ExplainHeader, "true")
 	recorder := httptest.NewRecorder()

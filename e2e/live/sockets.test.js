@@ -148,7 +148,7 @@ describe('close codes', limit, () => {
 
 test('tokens: who has none or a wrong one is refused, and a socket ends with its token', limit, async () => {
   const secret = 'a secret of thirty-two characters'
-  const guarded = await start({ ORDERGRAPH_AUTH: 'jwt', ORDERGRAPH_JWT_SECRET: secret, ORDERGRAPH_JWT_ISSUER: 'test', ORDERGRAPH_JWT_AUDIENCE: 'test', ORDERGRAPH_JWT_LEEWAY: '0s' })
+  const guarded = await start({ ORDERGRAPH_AUTH: 'jwt', ORDERGRAPH_JWT_SECRET: secret, ORDERGRAPH_JWT_ISSUER: 'test', ORDERGRAPH_JWT_AUDIENCE: 'test', ORDERGRAPH_JWT_LEEWAY: '0s', ORDERGRAPH_CURSOR_KEY: 'a key of this test' })
   try {
     const token = (seconds, claims) => {
       const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -12,13 +12,20 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// authChosen tells whether the operator has said who may use a server: what is served from DynamoDB is somebody's business, so it is not left
-// open because nobody thought of it.
-func authChosen(cfg config.Config) error {
-	if cfg.Auth != "" {
-		return nil
+// checkServing checks the settings that a server needs and other commands do not: a choice of
+// authentication, so that no DynamoDB table is open by mistake, and a key that callers do not know.
+//
+// Errors: one that says what to set.
+func checkServing(cfg config.Config) error {
+	switch {
+	case cfg.Auth == "":
+		return fmt.Errorf("ORDERGRAPH_AUTH is not set: set it to %s, so that each request needs a token (docs/authentication.md), or to %s, so that everyone who reaches the server can read and change everything", config.AuthJWT, config.AuthNone)
+	case cfg.Auth == config.AuthNone && cfg.AuthAlias && cfg.Store == config.DynamoDB:
+		return fmt.Errorf("AUTH=%[1]s does not open a DynamoDB table, as it may be meant for other software: set ORDERGRAPH_AUTH=%[1]s, so that everyone who reaches the server can read and change everything", config.AuthNone)
+	case len(cfg.CursorKey) == 0:
+		return fmt.Errorf("ORDERGRAPH_CURSOR_KEY is not set: with ORDERGRAPH_AUTH=%s, set it to a secret of 16 characters or more, such as `openssl rand -hex 32` makes, the same for all servers of a table", config.AuthJWT)
 	}
-	return fmt.Errorf("who may use the server is not said: set ORDERGRAPH_AUTH to %s, so that each request needs a token (docs/authentication.md), or to %s, so that all who reach the server can read and change everything", config.AuthJWT, config.AuthNone)
+	return nil
 }
 
 // authenticate makes a server check tokens until ctx ends, if it is configured to.

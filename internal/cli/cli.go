@@ -277,10 +277,13 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is no address: give HOST:PORT, such as :8080", cfg.Addr)}
 	}
-	if err := authChosen(cfg); err != nil {
+	if err := checkServing(cfg); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	if cfg.AuthAlias {
+		log.Warn("AUTH is deprecated: set ORDERGRAPH_AUTH instead")
+	}
 	cfg.Pacing.Memory = pacing.ContainerMemory()
 	defer pacing.Start(cfg.Pacing)()
 	store, source, err := openForServing(ctx, cfg, env, log)
@@ -296,8 +299,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends what reads the keys of tokens
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Limits: cfg.Serving, Log: log}
-	serving.Private = cfg.Store == config.Embedded && cfg.Auth != config.AuthJWT
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.Serving, Log: log}
 	if err := authenticate(ctx, cfg, &serving); err != nil {
 		return err
 	}
@@ -373,7 +375,7 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 		bearer = "-H \"Authorization: Bearer $TOKEN\" "
 		fmt.Fprintf(w, "  Access    with a token of %s\n", cfg.JWT.Issuer)
 	} else {
-		fmt.Fprint(w, "  Access    open: whoever reaches the server can read and change everything\n")
+		fmt.Fprintf(w, "  Access    %s\n", openTo(addr))
 	}
 	if cfg.TrustedOnly {
 		fmt.Fprintf(w, "  Documents only those of %s are executed\n", cfg.Documents)
@@ -390,6 +392,14 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	fmt.Fprintf(w, `  curl -s %s%s %s-H 'Content-Type: application/json' -H '%s: true' \
     -d '{"query":"{ customer(id: \"cust_01\") { name orders(first: 10) { nodes { id status total { amount } items { nodes { name quantity } } } } } }"}'
 `, base, server.PathGraphQL, bearer, server.ExplainHeader)
+}
+
+// openTo says who can use a server without authentication.
+func openTo(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return fmt.Sprintf("open to this machine only: every program on it can read and change everything; -addr :%d opens it to others", tcp.Port)
+	}
+	return "open: everyone who reaches the server can read and change everything"
 }
 
 // reachable is an address that a browser on this machine can use.

@@ -26,7 +26,7 @@ type commandHelp struct {
 func commands() []commandHelp {
 	return []commandHelp{
 		{"serve", "[serve] [-addr HOST:PORT]", "serve it (the default)", map[string]string{
-			"addr": "the address to listen on, such as :8080; without it PORT says",
+			"addr": "the address to listen on, such as :8080 for all addresses of the machine; without it PORT says the port",
 		}},
 		{"table", "table create", "make the table and its index", nil},
 		{"table", "table describe", "tell whether the table fits the model, and what differs", nil},

@@ -126,15 +126,36 @@ func TestServePages(t *testing.T) {
 	}
 }
 
-// With a port alone the server listens on all addresses, and prints one that works on this machine.
-func TestPort(t *testing.T) {
-	c, _ := serve(t, "", "PORT=0")
-	url := regexp.MustCompile(`http://localhost:\d+/graphql`).FindString(c.stdout.String())
-	if url == "" {
-		t.Fatalf("stdout names no address on localhost: %s", c.stdout.String())
+// TestAddresses checks that the server prints an address that works on this machine, and that localhost,
+// which the README uses, is another name of it.
+func TestAddresses(t *testing.T) {
+	for line, host := range map[string]string{"": "127.0.0.1", "-addr :0": "localhost"} {
+		c, _ := serve(t, line, "PORT=0")
+		port := regexp.MustCompile(`http://` + regexp.QuoteMeta(host) + `:(\d+)/graphql`).FindStringSubmatch(c.stdout.String())
+		if port == nil {
+			t.Fatalf("%s: stdout names no address on %s: %s", line, host, c.stdout.String())
+		}
+		for _, host := range []string{host, "localhost"} {
+			url := "http://" + host + ":" + port[1] + "/graphql"
+			if status, body := get(t, url+"?query={__typename}"); status != http.StatusOK || !strings.Contains(body, "Query") {
+				t.Errorf("%s: status %d, body %s", url, status, body)
+			}
+		}
 	}
-	if status, body := get(t, url+"?query={__typename}"); status != http.StatusOK || !strings.Contains(body, "Query") {
-		t.Errorf("%s: status %d, body %s", url, status, body)
+}
+
+// TestHostsOfTheEnvironment checks that the hosts of the environment reach the server.
+func TestHostsOfTheEnvironment(t *testing.T) {
+	_, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_ALLOWED_HOSTS=orders.example, server:8080")
+	for host, want := range map[string]int{"orders.example": http.StatusOK, "server": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
+		r, err := http.NewRequest(http.MethodGet, url+server.PathGraphQL+"?query={__typename}", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		if status, body := read(t)(http.DefaultClient.Do(r)); status != want {
+			t.Errorf("%s: status %d, %s, want %d", host, status, body, want)
+		}
 	}
 }
 

@@ -135,7 +135,7 @@ func newKey(file string, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, `%[1]s is a private key, for development; %[1]s%[2]s has its public part, for servers. To use them:
 
-  export ORDERGRAPH_AUTH=jwt ORDERGRAPH_JWT_JWKS=%[1]s%[2]s ORDERGRAPH_JWT_ISSUER=development ORDERGRAPH_JWT_AUDIENCE=ordergraph
+  export ORDERGRAPH_AUTH=jwt ORDERGRAPH_JWT_JWKS=%[1]s%[2]s ORDERGRAPH_JWT_ISSUER=development ORDERGRAPH_JWT_AUDIENCE=ordergraph ORDERGRAPH_CURSOR_KEY=only-for-development
   ordergraph token -key %[1]s -role CUSTOMER -customer cust_01
 `, file, jwksSuffix)
 	return nil

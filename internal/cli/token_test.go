@@ -2,10 +2,12 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +19,7 @@ const tokenSecret = "a secret of thirty-two letters!!"
 
 // withTokens are the variables of a server that wants tokens, with others in their place or besides.
 func withTokens(others ...string) []string {
-	return append(others, "ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_ISSUER=development", "ORDERGRAPH_JWT_AUDIENCE=ordergraph")
+	return append(others, "ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_ISSUER=development", "ORDERGRAPH_JWT_AUDIENCE=ordergraph", "ORDERGRAPH_CURSOR_KEY=a secret of cursors")
 }
 
 const aliceQuery = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
@@ -141,20 +143,89 @@ func TestKeysThatCannotSign(t *testing.T) {
 func TestServingNeedsAChoice(t *testing.T) {
 	awsEnvironment(t) // so that nothing is reached
 	run(t, "-addr 127.0.0.1:0", useDynamoDB).checkFailed(t, 1, "ORDERGRAPH_AUTH", "jwt", "none", "docs/authentication.md")
-	for _, choice := range []string{"ORDERGRAPH_AUTH=none", "AUTH=none"} {
-		run(t, "-addr 127.0.0.1:0", useDynamoDB, choice).checkFailed(t, 1, "AWS_REGION")
-	}
+	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none").checkFailed(t, 1, "AWS_REGION")
+	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none", "AUTH=none").checkFailed(t, 1, "AWS_REGION")
+	// Other software may have set AUTH.
+	run(t, "-addr 127.0.0.1:0", useDynamoDB, "AUTH=none").checkFailed(t, 1, "AUTH=none does not open", "set ORDERGRAPH_AUTH=none")
 	for _, line := range allCommands[1:] {
 		run(t, line, useDynamoDB).checkFailed(t, 1, "AWS_REGION")
+		run(t, line, useDynamoDB, "AUTH=none").checkFailed(t, 1, "AWS_REGION")
 	}
 	run(t, "-addr 127.0.0.1:0", withTokens("ORDERGRAPH_JWT_JWKS=/nowhere/jwks.json")...).checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "/nowhere/jwks.json", "no such file")
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_AUTH=jwt").checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET")
 }
 
-// Where nobody is asked for a token, the server says so.
-func TestServeSaysThatItIsOpen(t *testing.T) {
-	c, _ := serve(t, "-addr 127.0.0.1:0")
-	if stdout := c.stdout.String(); !strings.Contains(stdout, "open: whoever reaches the server can read and change everything") || strings.Contains(stdout, "Bearer") {
-		t.Errorf("the server says %s", stdout)
+// TestServingTokensNeedsACursorKey checks that cursors are signed with a secret where callers are told apart,
+// whatever the store, and that other commands do without.
+func TestServingTokensNeedsACursorKey(t *testing.T) {
+	awsEnvironment(t) // so that nothing is reached
+	for _, store := range []string{"ORDERGRAPH_STORE=embedded", useDynamoDB} {
+		variables := append([]string{"ORDERGRAPH_CURSOR_KEY=", store}, withTokens("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)
+		run(t, "-addr 127.0.0.1:0", variables...).checkFailed(t, 1, "ORDERGRAPH_CURSOR_KEY is not set", "openssl rand -hex 32")
+		minted(t, "-role ADMIN", variables)
+	}
+	for _, line := range allCommands[1:] {
+		run(t, line, append([]string{useDynamoDB, "ORDERGRAPH_CURSOR_KEY="}, withTokens("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)...).checkFailed(t, 1, "AWS_REGION")
+	}
+}
+
+// TestAuthAlias checks that AUTH still chooses, and that the log says what to set instead.
+func TestAuthAlias(t *testing.T) {
+	for _, c := range []struct {
+		variables []string
+		warns     bool
+	}{
+		{[]string{"AUTH=none"}, true},
+		{[]string{"AUTH=jwt", "ORDERGRAPH_AUTH=", "ORDERGRAPH_JWT_SECRET=" + tokenSecret}, true},
+		{[]string{"AUTH=jwt", "ORDERGRAPH_JWT_SECRET=" + tokenSecret}, false},
+		{nil, false},
+	} {
+		variables := c.variables
+		if len(variables) > 1 {
+			variables = withTokens(variables...)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		server := begin(ctx, "-addr 127.0.0.1:0", variables...)
+		select {
+		case <-server.listening:
+		case <-server.done:
+			t.Errorf("%q: status %d, %s", c.variables, server.status, server.stderr.String())
+		}
+		stop()
+		<-server.done
+		if log := server.stderr.String(); strings.Contains(log, "AUTH is deprecated: set ORDERGRAPH_AUTH") != c.warns {
+			t.Errorf("%q: the log is %q", c.variables, log)
+		}
+	}
+}
+
+// TestServeSaysToWhomItIsOpen checks that a server without authentication listens on this machine only,
+// unless an address is given, and says so.
+func TestServeSaysToWhomItIsOpen(t *testing.T) {
+	const here, everywhere = "open to this machine only: every program on it can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
+	for _, c := range []struct {
+		line      string
+		variables []string
+		loopback  bool
+		says      string
+	}{
+		{"", []string{"PORT=0"}, true, here},
+		{"-addr 127.0.0.1:0", nil, true, here},
+		{"-addr localhost:0", nil, true, here},
+		{"-addr :0", nil, false, everywhere},
+		{"-addr 0.0.0.0:0", nil, false, everywhere},
+		{"", withTokens("PORT=0", "ORDERGRAPH_JWT_SECRET="+tokenSecret), false, "with a token of development"},
+	} {
+		server, url := serve(t, c.line, c.variables...)
+		host, _, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ip := net.ParseIP(host); ip.IsLoopback() != c.loopback || ip.IsUnspecified() == c.loopback {
+			t.Errorf("%s %q listens on %s", c.line, c.variables, url)
+		}
+		if stdout := server.stdout.String(); strings.Count(stdout, "\n  Access    ") != 1 || !strings.Contains(stdout, "\n  Access    "+c.says) {
+			t.Errorf("%s %q: the server says %s", c.line, c.variables, stdout)
+		}
 	}
 }

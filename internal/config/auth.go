@@ -34,7 +34,7 @@ const (
 func authVariables() []Variable {
 	return []Variable{
 		{nameAuth, "", "`jwt` (each request needs a token) or `none` (everything is open); `none` where it is not set, but serving from `dynamodb` needs a choice"},
-		{nameAuthPlain, "", "another name of `ORDERGRAPH_AUTH`"},
+		{nameAuthPlain, "", "deprecated: another name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
 		{nameJWKS, "", "with `jwt`: where the public keys of tokens are, an https URL or a file of a JWKS"},
 		{nameSecret, "", "with `jwt`, instead of a JWKS: a secret of 32 characters or more that tokens are signed with (HS256)"},
 		{nameIssuer, "", "with `jwt`: who issues tokens, exactly as their `iss`"},
@@ -53,7 +53,7 @@ func (c *Config) readAuth(value func(string) string) error {
 	}
 	name := nameAuth
 	if mode == "" && plain != "" {
-		name = nameAuthPlain
+		name, c.AuthAlias = nameAuthPlain, true
 	}
 	switch c.Auth = cmp.Or(mode, plain); c.Auth {
 	case AuthJWT, AuthNone, "":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"regexp"
 	"strconv"
@@ -31,16 +32,19 @@ const (
 
 // Config is how a server is set up.
 type Config struct {
-	// Addr is where to listen, host:port.
+	// Addr is where to listen, host:port: without authentication on this machine only.
 	Addr string
 	// Store is Embedded or DynamoDB.
 	Store string
 	// Table says which table and how it is laid out.
 	Table dynamo.Options
-	// CursorKey signs cursors.
+	// CursorKey signs cursors; empty where a server needs one that is not set.
 	CursorKey []byte
 	// Origins are the browsers' origins that may use the API from another site, none by default.
 	Origins []string
+	// Hosts are the names by which clients may call a server without authentication, beside localhost and
+	// IP addresses.
+	Hosts []string
 	// Limits bound what one request can ask for.
 	Limits graph.Limits
 	// Rates are how much each principal may cost.
@@ -55,6 +59,8 @@ type Config struct {
 	TrustedOnly bool
 	// Auth is AuthNone or AuthJWT; empty where the operator has yet to choose.
 	Auth string
+	// AuthAlias reports that the deprecated variable AUTH chose it.
+	AuthAlias bool
 	// JWT says what tokens are checked against, with AuthJWT.
 	JWT auth.Options
 	// Pacing decides when Go's garbage collector collects; it has no Memory.
@@ -78,13 +84,14 @@ type Variable struct{ Name, Default, Meaning string }
 // Variables lists them; the AWS SDK reads its own besides.
 func Variables() []Variable {
 	variables := []Variable{
-		{"PORT", "8080", "the port to listen on, where `-addr` is not given"},
+		{"PORT", "8080", "the port to listen on, where `-addr` is not given: on all addresses with `jwt`, else on 127.0.0.1 only"},
 		{"ORDERGRAPH_STORE", Embedded, "`embedded` (in memory, with sample data) or `dynamodb`"},
 		{"ORDERGRAPH_TABLE", "ordergraph", "the table's name"},
 		{"ORDERGRAPH_SHARDS", "1", "over how many partition keys each busy list is spread; a property of the table, the same for all who use it"},
 		{"ORDERGRAPH_CURRENCY", "USD", "the currency of records that name none"},
-		{"ORDERGRAPH_CURSOR_KEY", "", "the secret that signs cursors, 16 characters or more, the same for all servers; without it the table's name makes a key that guards against mistakes, not against forgers"},
+		{"ORDERGRAPH_CURSOR_KEY", "", "the secret that signs cursors, 16 characters or more, the same for all servers, such as `openssl rand -hex 32` makes; required with `jwt`; else it defaults to a key made of the table's name, which guards against mistakes, not against forgers"},
 		{"ORDERGRAPH_CORS_ORIGINS", "", "origins, separated by commas, whose pages may call the API from a browser"},
+		{"ORDERGRAPH_ALLOWED_HOSTS", "", "without authentication: host names, separated by commas, by which clients may call the server, besides `localhost`, names below `.localhost` and IP addresses; ports do not matter"},
 		{"ORDERGRAPH_LOG", "info", "`debug` (every request), `info`, `warn` or `error`"},
 		{"GOGC", "", "when the garbage collector runs, as [Go's runtime](https://go.dev/doc/gc-guide#GOGC) reads it; without it, and without `GOMEMLIMIT`, the heap is collected when it has doubled and grown by 8 MiB besides"},
 		{"GOMEMLIMIT", "", "the memory that the runtime stays within, as [it](https://go.dev/doc/gc-guide#Memory_limit) reads it; without it 90 % of the container's, where that has a limit"},
@@ -173,7 +180,7 @@ func Read(getenv func(string) string) (Config, error) {
 		}
 		return ""
 	}
-	c := Config{Addr: ":" + value("PORT"), Store: value("ORDERGRAPH_STORE"), Pacing: pacing.Options{GOGC: value("GOGC"), GOMEMLIMIT: value("GOMEMLIMIT")}}
+	c := Config{Store: value("ORDERGRAPH_STORE"), Pacing: pacing.Options{GOGC: value("GOGC"), GOMEMLIMIT: value("GOMEMLIMIT")}}
 	if c.Store != Embedded && c.Store != DynamoDB {
 		return c, fmt.Errorf("ORDERGRAPH_STORE is %q: set it to %s or %s", c.Store, Embedded, DynamoDB)
 	}
@@ -203,13 +210,34 @@ func Read(getenv func(string) string) (Config, error) {
 			c.Origins = append(c.Origins, origin)
 		}
 	}
+	for host := range strings.SplitSeq(value("ORDERGRAPH_ALLOWED_HOSTS"), ",") {
+		if host = strings.TrimSpace(host); host != "" {
+			if !isHostName(host) {
+				return c, fmt.Errorf("ORDERGRAPH_ALLOWED_HOSTS has %q, which is not a host name: set it to names like orders.example.com, separated by commas", host)
+			}
+			c.Hosts = append(c.Hosts, host)
+		}
+	}
 	if err := c.LogLevel.UnmarshalText([]byte(value("ORDERGRAPH_LOG"))); err != nil {
 		return c, fmt.Errorf("ORDERGRAPH_LOG is %q: set it to debug, info, warn or error", value("ORDERGRAPH_LOG"))
 	}
 	if err := c.readAuth(value); err != nil {
 		return c, err
 	}
+	c.Addr = net.JoinHostPort("127.0.0.1", value("PORT"))
+	if c.Auth == AuthJWT {
+		c.Addr = ":" + value("PORT")
+		if value("ORDERGRAPH_CURSOR_KEY") == "" {
+			c.CursorKey = nil
+		}
+	}
 	return c, c.readLimits(value)
+}
+
+// isHostName reports whether text is the name of a host, with a port or without.
+func isHostName(text string) bool {
+	name, port, _ := strings.Cut(strings.ToLower(text), ":")
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(port, "0123456789") == ""
 }
 
 // readLimits reads the limits and the switches.

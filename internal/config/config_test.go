@@ -45,7 +45,7 @@ func TestDefaults(t *testing.T) {
 	}
 	got.CursorKey = nil
 	want := config.Config{
-		Addr: ":8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
+		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
 		Limits: graph.DefaultLimits(), Rates: graph.Rates{Restore: 2000}, Serving: server.DefaultLimits(), Introspection: true,
 		Auth: config.AuthNone,
 	}
@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 
 func TestEveryVariableCounts(t *testing.T) {
 	got := read(t, "PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
-		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_LOG=debug",
+		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_LOG=debug",
 		"ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
 		"ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid",
@@ -67,7 +67,7 @@ func TestEveryVariableCounts(t *testing.T) {
 		"ORDERGRAPH_REQUEST_TIMEOUT=12s", "ORDERGRAPH_HEADER_TIMEOUT=13ms", "ORDERGRAPH_BODY_TIMEOUT=1m14s", "ORDERGRAPH_ANSWER_TIMEOUT=15h")
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
-		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, LogLevel: slog.LevelDebug,
+		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
 		Limits:    graph.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8, ConcurrentCost: 16, Requests: 19, Answer: 17},
 		Rates:     graph.Rates{Burst: 20, Restore: 25},
 		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, Subscriptions: 21, SocketSubscriptions: 22, InitTime: 23 * time.Second, KeepAlive: 24 * time.Second, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
@@ -125,6 +125,12 @@ func TestBadVariables(t *testing.T) {
 		{"ORDERGRAPH_CORS_ORIGINS=shop.example", []string{`"shop.example"`, "https://"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example,https://b.example/", []string{`"https://b.example/"`, "without a path"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example/shop", []string{`"https://a.example/shop"`, "without a path"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=https://shop.example", []string{`"https://shop.example"`, "not a host name"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=a.example,*", []string{`"*"`, "not a host name"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=*.shop.example", []string{`"*.shop.example"`, "not a host name"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example/", []string{`"shop.example/"`, "not a host name"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example:http", []string{`"shop.example:http"`, "not a host name"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=:8080", []string{`":8080"`, "not a host name"}},
 		{"ORDERGRAPH_LOG=loud", []string{`"loud"`, "debug, info, warn or error"}},
 		{"ORDERGRAPH_MAX_BODY=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_BODY=2147483648", []string{`"2147483648"`, "1 to 2147483647"}},

@@ -121,6 +121,7 @@ func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server
 	j := &journal{}
 	opts.Graph.Store, opts.Graph.Cursors = store, graph.NewCursors([]byte("a key for tests"))
 	opts.Log = slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))
+	opts.Hosts = append(opts.Hosts, "example.com") // which httptest calls the server
 	h, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)

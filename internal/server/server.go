@@ -1,7 +1,7 @@
 // Package server serves the GraphQL face, GraphiQL and the health checks over HTTP.
 //
-// A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go);
-// CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go, plainbody.go), where long bodies need room (room.go); a place
+// A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go); without authentication, the check of
+// its Host header (hosts.go); CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go, plainbody.go), where long bodies need room (room.go); a place
 // among those that are worked on at once, and a limit of time (graphql.go). Long answers are compressed (compression.go). Connections have limits of their own (connections.go). Subscriptions come over
 // sockets (websocket.go) or as streams of events (eventstream.go), which are counted (lasting.go).
 package server
@@ -33,9 +33,9 @@ type Options struct {
 	Auth *auth.Authenticator
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
-	// Private refuses requests by other names than this machine's own, and those of Origins, where they come from this machine. It is for a
-	// server that somebody tries out, and not for one behind a proxy.
-	Private bool
+	// Hosts are the names by which clients may call the server, beside localhost and IP addresses. They
+	// are checked where Auth is nil, on everything but the health checks.
+	Hosts []string
 	// Limits bound what the server takes on.
 	Limits Limits
 	// Log is where the server logs.
@@ -140,17 +140,18 @@ func New(opts Options) (http.Handler, error) {
 	answered := crossOrigin.Handler(overHTTP)
 
 	mux := http.NewServeMux()
-	serve := func(w http.ResponseWriter, r *http.Request) {
+	var serve http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if upgrades(r) {
 			overWebSocket.ServeHTTP(w, r)
 			return
 		}
 		answered.ServeHTTP(w, r)
+	})
+	if opts.Auth == nil {
+		allowed := newHosts(opts.Hosts)
+		serve, pages = allowed.checked(serve), allowed.checked(pages)
 	}
-	if opts.Private {
-		serve = unrebound(opts.Origins, serve)
-	}
-	mux.HandleFunc(PathGraphQL, serve)
+	mux.Handle(PathGraphQL, serve)
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)
