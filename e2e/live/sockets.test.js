@@ -123,6 +123,8 @@ describe('close codes', limit, () => {
     ['4400: no message', 4400, ['nonsense']],
     ['4400: an unknown type', 4400, [{ type: 'start' }]],
     ['4400: no payload', 4400, [init, { id: 'a', type: 'subscribe' }]],
+    ['4400: a query that is not a string', 4400, [init, { ...subscribe, payload: { query: 1 } }]],
+    ['4400: variables that are not an object', 4400, [init, { ...subscribe, payload: { ...subscribe.payload, variables: [] } }]],
     ['4401: subscribe before connection_init', 4401, [subscribe]],
     ['4403: two Authorizations', 4403, [{ ...init, payload: { authorization: 'Bearer a', Authorization: 'Bearer b' } }]],
     ['4408: no connection_init', 4408, []],
