@@ -181,7 +181,7 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 		if refused := checkContent(r.Header); refused != nil {
 			return nil, refused
 		}
-		body, refused := h.receive(w, r)
+		body, refused := h.arrivedBody(w, r)
 		return func() (graph.Request, *refusal) { return readBody(body) }, refused
 	}
 	if forgeable(r.Header) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // message is a message of the protocol that a client sends.
@@ -25,7 +27,7 @@ const maxOperationID = 256
 // closed with code 4400.
 func readMessage(text []byte) (message, error) {
 	var m message
-	if !utf8.Valid(text) || values(text) > maxValues || json.Unmarshal(text, &m) != nil {
+	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
 		return m, errors.New("it is not a JSON object of the protocol")
 	}
 	switch m.Type {
@@ -60,45 +62,19 @@ func checkSubscribe(payload []byte) error {
 		return errors.New("the payload of subscribe is not an object")
 	}
 	p, refused := readParameters(payload)
-	if refused != nil {
+	if refused == nil {
+		refused = p.mistyped()
+	}
+	switch {
+	case refused != nil:
 		return errors.New(refused.message)
-	}
-	for _, member := range []struct {
-		name  string
-		value json.RawMessage
-		fits  func(json.RawMessage) bool
-		kind  string
-	}{
-		{"query", p.query, isString, "a string"},
-		{"operationName", p.operationName, isString, "a string"},
-		{"documentId", p.documentID, isString, "a string"},
-		{"variables", p.variables, isObject, "an object"},
-		{"extensions", p.extensions, isObject, "an object"},
-	} {
-		if !absent(member.value) && !member.fits(member.value) {
-			return fmt.Errorf("%s is not %s", member.name, member.kind)
-		}
-	}
-	if !isString(p.query) && !p.namesDocument() {
+	case p.query.kind != jsontext.KindString && !p.namesDocument():
 		return errors.New("subscribe needs a query")
 	}
 	return nil
 }
 
-// namesDocument reports whether parameters name a trusted document or a persisted query.
-func (p *parameters) namesDocument() bool {
-	var extensions struct {
-		PersistedQuery json.RawMessage `json:"persistedQuery"`
-	}
-	if isObject(p.extensions) && json.Unmarshal(p.extensions, &extensions) == nil && !absent(extensions.PersistedQuery) {
-		return true
-	}
-	return isString(p.documentID) || isString(p.docID) || isString(p.id)
-}
-
 // absent reports whether a JSON value is missing or null. Values are valid JSON without leading blanks.
 func absent(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
-
-func isString(value json.RawMessage) bool { return len(value) > 0 && value[0] == '"' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

@@ -1,0 +1,277 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/ordergraph/ordergraph/graph"
+)
+
+// maxValues is the maximum number of JSON values in a body. A zero and its comma take two bytes, and
+// thirty times as many once decoded, so a body within the byte limit could take megabytes. Inputs of
+// this schema have some hundred values.
+const maxValues = 10_000
+
+// tooManyValues reports whether JSON can have more than maxValues values. Each comma and each
+// opening bracket can precede a value.
+func tooManyValues(text []byte) bool {
+	if len(text) < maxValues {
+		return false
+	}
+	n, inString := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString && c == '\\':
+			i++ // the escaped byte does not end the string
+		case !inString && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n > maxValues
+}
+
+// readBody reads a GraphQL request from a body. Its messages do not repeat the body.
+func readBody(body []byte) (graph.Request, *refusal) {
+	p, refused := readParameters(body)
+	if refused != nil {
+		return graph.Request{}, refused
+	}
+	return p.request()
+}
+
+// readParameters reads the parameters of a request from a JSON object, whatever their types.
+func readParameters(body []byte) (p parameters, refused *refusal) {
+	start := bytes.TrimLeft(body, " \t\r\n")
+	switch {
+	case !utf8.Valid(body):
+		return p, badRequest("the body is not in UTF-8")
+	case tooManyValues(body):
+		return p, refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
+	case bytes.HasPrefix(start, []byte("[")):
+		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
+	case !bytes.HasPrefix(start, []byte("{")):
+		return p, badRequest("the body is no JSON object: send one with query, and variables where there are any")
+	}
+	switch err := unmarshal(body, &p); {
+	case err == nil:
+		return p, nil
+	case p.repeated != "":
+		return p, badRequest("%s is given more than once", p.repeated)
+	case p.complete:
+		return p, badRequest("something follows the JSON object: send one request only")
+	default:
+		return p, badRequest("the body is no JSON object that can be read: it breaks off, or is not well-formed")
+	}
+}
+
+// unmarshal decodes one JSON value of valid UTF-8, as encoding/json does: of members with the same
+// name the last one counts, and half of a surrogate pair becomes U+FFFD.
+func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
+	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// parameters are the parameters of a GraphQL request.
+type parameters struct {
+	query, operationName, variables, extensions parameter
+	// documentID is the ID of a trusted document. Relay and other clients call it doc_id or id.
+	documentID, docID, id parameter
+	// repeated is the name of a parameter that is given twice.
+	repeated string
+	// complete is set when the whole object has been read.
+	complete bool
+}
+
+// named returns the parameter with a name, or nil.
+func (p *parameters) named(name string) *parameter {
+	switch name {
+	case "query":
+		return &p.query
+	case "operationName":
+		return &p.operationName
+	case "variables":
+		return &p.variables
+	case "extensions":
+		return &p.extensions
+	case "documentId":
+		return &p.documentID
+	case "doc_id":
+		return &p.docID
+	case "id":
+		return &p.id
+	}
+	return nil
+}
+
+// UnmarshalJSONFrom reads the parameters from a JSON object. It skips other members.
+func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != jsontext.KindEndObject {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		to := p.named(name.String())
+		if to == nil {
+			if err := d.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		given := to.given()
+		if err := to.UnmarshalJSONFrom(d); err != nil {
+			return err
+		}
+		if given {
+			p.repeated = d.StackPointer().LastToken()
+			return jsontext.ErrDuplicateName
+		}
+	}
+	_, err := d.ReadToken()
+	p.complete = err == nil
+	return err
+}
+
+// request returns the request, if its parameters have the right types.
+func (p *parameters) request() (graph.Request, *refusal) {
+	r := graph.Request{
+		Query: p.query.text, OperationName: p.operationName.text, DocumentID: p.documentID.text,
+		Variables: p.variables.object, Extensions: p.extensions.object,
+	}
+	if refused := p.mistyped(); refused != nil {
+		return r, refused
+	}
+	if r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil {
+		return r, nil
+	}
+	if r.DocumentID = cmp.Or(p.docID.text, p.id.text); r.DocumentID == "" {
+		return r, badRequest("the request has no query")
+	}
+	return r, nil
+}
+
+// mistyped refuses parameters that do not have the right types.
+func (p *parameters) mistyped() *refusal {
+	switch {
+	case !p.query.is(jsontext.KindString):
+		return badRequest("query is no string")
+	case !p.operationName.is(jsontext.KindString):
+		return badRequest("operationName is no string")
+	case !p.documentID.is(jsontext.KindString):
+		return badRequest("documentId is no string")
+	case !p.variables.is(jsontext.KindBeginObject):
+		return badRequest("variables is no JSON object")
+	case !p.extensions.is(jsontext.KindBeginObject):
+		return badRequest("extensions is no JSON object")
+	}
+	return nil
+}
+
+// namesDocument reports whether parameters name a trusted document or a persisted query.
+func (p *parameters) namesDocument() bool {
+	named := func(q parameter) bool { return q.kind == jsontext.KindString }
+	return p.extensions.object["persistedQuery"] != nil || named(p.documentID) || named(p.docID) || named(p.id)
+}
+
+// parameter is one parameter of a request.
+type parameter struct {
+	// kind is the JSON type of the value; it is zero if the parameter is missing.
+	kind jsontext.Kind
+	// text is set for a string, and object for an object.
+	text   string
+	object map[string]any
+}
+
+// given reports whether the request has the parameter.
+func (p *parameter) given() bool { return p.kind != jsontext.KindInvalid }
+
+// is reports whether the value has a JSON type. A parameter that is missing or null has every type.
+func (p *parameter) is(kind jsontext.Kind) bool {
+	return p.kind == kind || p.kind == jsontext.KindNull || !p.given()
+}
+
+// UnmarshalJSONFrom reads a string or an object, and skips a value of another type.
+func (p *parameter) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
+	switch p.kind = d.PeekKind(); p.kind {
+	case jsontext.KindString:
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		p.text = token.String()
+		return nil
+	case jsontext.KindBeginObject:
+		p.object, err = readObject(d)
+		return err
+	default:
+		return d.SkipValue()
+	}
+}
+
+func readObject(d *jsontext.Decoder) (map[string]any, error) {
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	for d.PeekKind() != jsontext.KindEndObject {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		if object[name], err = readValue(d); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.ReadToken()
+	return object, err
+}
+
+func readArray(d *jsontext.Decoder) ([]any, error) {
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	array := []any{}
+	for d.PeekKind() != jsontext.KindEndArray {
+		value, err := readValue(d)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, value)
+	}
+	_, err := d.ReadToken()
+	return array, err
+}
+
+// readValue reads a value of any type. A number stays as written, because a float would lose digits.
+func readValue(d *jsontext.Decoder) (any, error) {
+	switch d.PeekKind() {
+	case jsontext.KindBeginObject:
+		return readObject(d)
+	case jsontext.KindBeginArray:
+		return readArray(d)
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch token.Kind() {
+	case jsontext.KindNull:
+		return nil, nil
+	case jsontext.KindString:
+		return token.String(), nil
+	case jsontext.KindNumber:
+		return json.Number(token.String()), nil
+	default:
+		return token.Bool(), nil
+	}
+}
