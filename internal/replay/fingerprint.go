@@ -1,128 +1,75 @@
 package replay
 
-import "hash/maphash"
+import (
+	"bytes"
+	"errors"
+	"hash/maphash"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // seed is the same for the whole process, as fingerprints are compared only in it.
 var seed = maphash.MakeSeed()
 
-// fingerprint tells a request by what it means: two bodies have the same one where they are the same JSON but for the order of members and of
-// elements. The SDK writes maps in random order, so the same request has many bodies; and the order of a batch's keys says nothing. It is
-// false for what is no JSON. It allocates nothing, so that what is measured is not what measures.
+// request is the body of a request, with the decoder that reads it. The zero value is ready for use,
+// and can be used again, which allocates nothing: the replay stays out of what is measured.
+type request struct {
+	body bytes.Buffer
+	// unread is what the decoder has yet to read of body.
+	unread  bytes.Buffer
+	decoder jsontext.Decoder
+}
+
+// fingerprint returns a hash of what a request means. Two bodies have the same hash if they are the
+// same JSON but for white space and the order of members and elements: the SDK writes maps in random
+// order, and the order of a batch's keys has no meaning. It returns false for a body that is not JSON.
 //
-// Two requests that differ have the same one with a probability of 2^-64 or so, and strings that are escaped differently count as different:
-// either costs one question more to the engine, or a test that fails at once.
-func fingerprint(target string, body []byte) (uint64, bool) {
-	s := scanner{text: body}
-	hash := s.value()
-	s.space()
-	return mix(maphash.String(seed, target), hash), !s.broken && s.at == len(body)
-}
-
-// scanner reads JSON from the left to the right.
-type scanner struct {
-	text   []byte
-	at     int
-	depth  int
-	broken bool
-}
-
-// maxNesting is deeper than any request.
-const maxNesting = 64
-
-func (s *scanner) space() {
-	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\t' || s.text[s.at] == '\r') {
-		s.at++
+// Two different requests have the same fingerprint with a probability of about 2^-64. Strings that are
+// escaped differently count as different, which costs one more request to the engine.
+func (r *request) fingerprint(target string) (uint64, bool) {
+	r.unread = r.body
+	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
+	hash, err := hashValue(&r.decoder)
+	if err != nil {
+		return 0, false
 	}
+	_, err = r.decoder.ReadToken()
+	return mix(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
 }
 
-// next is the next byte that is no space, 0 at the end.
-func (s *scanner) next() byte {
-	s.space()
-	if s.at == len(s.text) {
-		return 0
-	}
-	return s.text[s.at]
-}
-
-// take takes the byte c, or notes that it is not there.
-func (s *scanner) take(c byte) {
-	if s.next() != c {
-		s.broken = true
-		return
-	}
-	s.at++
-}
-
-func (s *scanner) value() uint64 {
-	if s.depth++; s.depth > maxNesting {
-		s.broken = true
-	}
-	defer func() { s.depth-- }()
-	switch s.next() {
-	case '{':
-		return s.list('{', '}')
-	case '[':
-		return s.list('[', ']')
-	case '"':
-		return s.text64()
+// hashValue reads a value. Objects and arrays are sums, in which the order does not matter.
+func hashValue(d *jsontext.Decoder) (uint64, error) {
+	kind := d.PeekKind()
+	end := jsontext.KindEndArray
+	switch kind {
+	case jsontext.KindBeginArray:
+	case jsontext.KindBeginObject:
+		end = jsontext.KindEndObject
 	default:
-		return s.literal()
+		text, err := d.ReadValue()
+		return maphash.Bytes(seed, text), err
 	}
-}
-
-// list is an object or an array: a sum, in which the order does not matter.
-func (s *scanner) list(open, end byte) uint64 {
+	if _, err := d.ReadToken(); err != nil {
+		return 0, err
+	}
 	sum, n := uint64(0), uint64(0)
-	for s.take(open); !s.broken; s.take(',') {
-		if s.next() == end && n == 0 {
-			break
+	for ; d.PeekKind() != end; n++ {
+		hash, err := hashValue(d)
+		if err != nil {
+			return 0, err
 		}
-		if open == '{' {
-			sum += s.member()
-		} else {
-			sum += s.value()
+		if kind == jsontext.KindBeginObject {
+			value, err := hashValue(d)
+			if err != nil {
+				return 0, err
+			}
+			hash = mix(hash, value) // hash is the name's
 		}
-		n++
-		if s.next() == end {
-			break
-		}
+		sum += hash
 	}
-	s.take(end)
-	return mix(sum, uint64(open)+n<<8)
-}
-
-func (s *scanner) member() uint64 {
-	name := s.text64()
-	s.take(':')
-	return mix(name, s.value())
-}
-
-func (s *scanner) text64() uint64 {
-	s.take('"')
-	begin := s.at
-	for s.at < len(s.text) && s.text[s.at] != '"' {
-		if s.text[s.at] == '\\' {
-			s.at++
-		}
-		s.at++
-	}
-	if s.at >= len(s.text) {
-		s.at, s.broken = len(s.text), true
-		return 0
-	}
-	hash := maphash.Bytes(seed, s.text[begin:s.at])
-	s.at++
-	return mix(hash, '"')
-}
-
-// literal is a number, true, false or null.
-func (s *scanner) literal() uint64 {
-	begin := s.at
-	for s.at < len(s.text) && (s.text[s.at] >= '0' && s.text[s.at] <= '9' || s.text[s.at] >= 'A' && s.text[s.at] <= 'Z' || s.text[s.at] >= 'a' && s.text[s.at] <= 'z' || s.text[s.at] == '-' || s.text[s.at] == '+' || s.text[s.at] == '.') {
-		s.at++
-	}
-	s.broken = s.broken || s.at == begin
-	return maphash.Bytes(seed, s.text[begin:s.at])
+	_, err := d.ReadToken()
+	return mix(sum, uint64(kind)+n<<8), err
 }
 
 // mix makes one hash of two in this order, such that sums of mixed hashes say nothing of each other (the finaliser of MurmurHash3, which is in

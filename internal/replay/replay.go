@@ -61,8 +61,8 @@ func Counting(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, countKey{}, n)
 }
 
-// buffers are for the bodies of requests, which nobody needs any more when they are answered.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// requests are reused once they are answered.
+var requests = sync.Pool{New: func() any { return new(request) }}
 
 // Do answers one request.
 //
@@ -75,11 +75,11 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	asked := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(asked)
-	asked.Reset()
+	asked := requests.Get().(*request)
+	defer requests.Put(asked)
+	asked.body.Reset()
 	if r.Body != nil {
-		_, err := asked.ReadFrom(r.Body)
+		_, err := asked.body.ReadFrom(r.Body)
 		r.Body.Close()
 		if err != nil {
 			return nil, fmt.Errorf("replay: read the request: %w", err)
@@ -90,17 +90,17 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		if changes(target) {
 			defer c.forget()
 		}
-		return c.forward(r, asked.Bytes())
+		return c.forward(r, asked.body.Bytes())
 	}
-	key, ok := fingerprint(target, asked.Bytes())
+	key, ok := asked.fingerprint(target)
 	if !ok {
-		return c.forward(r, asked.Bytes())
+		return c.forward(r, asked.body.Bytes())
 	}
 	c.mu.RLock()
 	kept := c.kept[key]
 	c.mu.RUnlock()
 	if kept == nil {
-		response, err := c.forward(r, asked.Bytes())
+		response, err := c.forward(r, asked.body.Bytes())
 		if err != nil || response.StatusCode != http.StatusOK {
 			return response, err
 		}
