@@ -3,17 +3,15 @@ package dynamo
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	smithyjson "github.com/aws/smithy-go/encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}: what Amazon's export to S3 writes.
@@ -99,154 +97,128 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// recordFromJSON is recordToJSON's inverse. It takes lines of other software as well, spelled and ordered as they like, but
-// nothing that could be read in two ways or would be stored as something else.
+// recordFromJSON is the inverse of recordToJSON. It also reads lines written by other software, in any
+// order and spelling. It refuses a line that could be read in two ways, or would be stored as
+// something else.
 //
 // Errors: one that says what is wrong with the line.
 func recordFromJSON(line []byte) (record, error) {
-	if !utf8.Valid(line) {
-		return nil, errors.New("is not UTF-8")
+	in := jsonReader{jsontext.NewDecoder(bytes.NewBuffer(line))}
+	r, err := in.record()
+	if err == nil {
+		err = in.end()
 	}
-	if !json.Valid(line) {
-		var whole json.RawMessage
-		return nil, fmt.Errorf("is no JSON: %w", json.Unmarshal(line, &whole))
+	if err == nil {
+		return r, nil
 	}
-	if half, ok := halfCharacter(line); ok {
-		return nil, fmt.Errorf("holds %s, half of a character", half)
+	if errors.Is(err, io.EOF) {
+		err = errors.New("is no JSON: the line is blank")
+	} else if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		err = fmt.Errorf("is no JSON: %w", syntax)
 	}
-	// From here on the grammar is right; only what stands where is left to see.
-	in := jsonReader{json.NewDecoder(bytes.NewReader(line))}
-	var r record
-	err := in.object(func(name string) (err error) {
+	return nil, err
+}
+
+// jsonReader reads a record token by token. The decoder refuses duplicate names, invalid UTF-8 and
+// halves of surrogate pairs.
+type jsonReader struct{ *jsontext.Decoder }
+
+func (j jsonReader) record() (r record, err error) {
+	err = j.object(func(name string) (err error) {
 		if name != jsonItem {
 			return fmt.Errorf("is no record: it has %q, where {%q: {...}} is wanted", name, jsonItem)
 		}
-		r, err = in.attributes(0)
+		r, err = j.attributes(0)
 		return err
 	})
 	if err == nil && r == nil {
-		return nil, fmt.Errorf("is no record: {%q: {...}} is wanted", jsonItem)
+		err = fmt.Errorf("is no record: {%q: {...}} is wanted", jsonItem)
 	}
 	return r, err
 }
 
-// halfCharacter finds an escape such as \ud800 that is one half of a pair of UTF-16 without the other, for which
-// encoding/json would put U+FFFD.
-func halfCharacter(line []byte) (string, bool) {
-	for i := 0; i < len(line); i++ {
-		if line[i] != '\\' {
-			continue
-		}
-		first, ok := escapedRune(line[i:])
-		switch {
-		case !ok:
-			i++ // another escape, perhaps of a backslash
-		case !utf16.IsSurrogate(first):
-			i += 5
-		default:
-			second, _ := escapedRune(line[i+6:])
-			if utf16.DecodeRune(first, second) == utf8.RuneError {
-				return string(line[i : i+6]), true
-			}
-			i += 11
-		}
+// end checks that nothing follows.
+func (j jsonReader) end() error {
+	_, err := j.ReadToken()
+	switch {
+	case err == nil:
+		return errors.New("is no JSON: a second value follows the record")
+	case errors.Is(err, io.EOF):
+		return nil
 	}
-	return "", false
+	return err
 }
-
-// escapedRune reads the \uXXXX that text begins with.
-func escapedRune(text []byte) (rune, bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return rune(n), err == nil
-}
-
-// jsonReader takes valid JSON apart.
-type jsonReader struct{ in *json.Decoder }
 
 // object reads an object; member reads the value of each name.
 func (j jsonReader) object(member func(name string) error) error {
-	if err := j.delim('{', "an object"); err != nil {
+	if _, err := j.token("an object", jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
-	for j.in.More() {
-		token, err := j.in.Token()
+	for j.PeekKind() != jsontext.KindEndObject {
+		name, err := j.ReadToken()
+		if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
+			return fmt.Errorf("has %q twice", syntax.JSONPointer.LastToken())
+		}
 		if err != nil {
 			return err
 		}
-		name, _ := token.(string)
-		if seen[name] {
-			return fmt.Errorf("has %q twice", name)
-		}
-		seen[name] = true
-		if err := member(name); err != nil {
+		if err := member(name.String()); err != nil {
 			return err
 		}
 	}
-	_, err := j.in.Token()
+	_, err := j.ReadToken()
 	return err
 }
 
 // array reads an array; element reads each of its values.
 func (j jsonReader) array(element func() error) error {
-	if err := j.delim('[', "an array"); err != nil {
+	if _, err := j.token("an array", jsontext.KindBeginArray); err != nil {
 		return err
 	}
-	for j.in.More() {
+	for j.PeekKind() != jsontext.KindEndArray {
 		if err := element(); err != nil {
 			return err
 		}
 	}
-	_, err := j.in.Token()
+	_, err := j.ReadToken()
 	return err
 }
 
-func (j jsonReader) delim(want json.Delim, what string) error {
-	token, err := j.in.Token()
-	if err != nil {
-		return err
+// token reads a token of one of the kinds, which what describes.
+func (j jsonReader) token(what string, kinds ...jsontext.Kind) (jsontext.Token, error) {
+	token, err := j.ReadToken()
+	if err == nil && !slices.Contains(kinds, token.Kind()) {
+		err = fmt.Errorf("is %s, where %s is wanted", describeKind(token.Kind()), what)
 	}
-	if token != want {
-		return fmt.Errorf("is %s, where %s is wanted", describeToken(token), what)
-	}
-	return nil
+	return token, err
 }
 
-// scalar reads a string or a boolean.
-func scalar[T string | bool](j jsonReader, what string) (T, error) {
-	var value T
-	token, err := j.in.Token()
-	if err != nil {
-		return value, err
-	}
-	value, ok := token.(T)
-	if !ok {
-		return value, fmt.Errorf("is %s, where %s is wanted", describeToken(token), what)
-	}
-	return value, nil
-}
-
-func (j jsonReader) text() (string, error) { return scalar[string](j, "a string") }
-
-// describeToken names a token without repeating what may be long or secret.
-func describeToken(token json.Token) string {
-	switch token := token.(type) {
-	case nil:
-		return "null"
-	case string:
+// describeKind names a kind in messages, which do not repeat the value: it may be long or secret.
+func describeKind(kind jsontext.Kind) string {
+	switch kind {
+	case jsontext.KindString:
 		return "a string"
-	case float64:
+	case jsontext.KindNumber:
 		return "a number"
-	case bool:
-		return strconv.FormatBool(token)
-	}
-	if token == json.Delim('{') {
+	case jsontext.KindBeginObject:
 		return "an object"
+	case jsontext.KindBeginArray:
+		return "an array"
 	}
-	return "an array"
+	return kind.String() // null, true or false
+}
+
+func (j jsonReader) text() (string, error) {
+	token, err := j.token("a string", jsontext.KindString)
+	if err != nil {
+		return "", err
+	}
+	return token.String(), nil
+}
+
+func (j jsonReader) boolean(what string) (bool, error) {
+	token, err := j.token(what, jsontext.KindTrue, jsontext.KindFalse)
+	return err == nil && token.Bool(), err
 }
 
 func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, error) {
@@ -292,10 +264,10 @@ func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error
 		b, err := j.bytes()
 		return &types.AttributeValueMemberB{Value: b}, err
 	case "BOOL":
-		b, err := scalar[bool](j, "true or false")
+		b, err := j.boolean("true or false")
 		return &types.AttributeValueMemberBOOL{Value: b}, err
 	case "NULL":
-		b, err := scalar[bool](j, "true")
+		b, err := j.boolean("true")
 		if err == nil && !b {
 			err = errors.New("is false, where true is wanted")
 		}

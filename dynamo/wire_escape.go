@@ -1,0 +1,12 @@
+package dynamo
+
+import "strconv"
+
+// escapedRune reads the escape \uXXXX at the start of text.
+func escapedRune(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
+}
