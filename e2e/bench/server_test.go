@@ -44,6 +44,7 @@ func open(t testing.TB) *api {
 	db, table := replay.Between(engine.Client())
 	store := storetest.NewTable(t, db, cfg.Table)
 	storetest.Load(t, store, book(t))
+	table.ReplayTransactions()
 	log := slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	feed := store.OpenFeed(dynamo.Observed(engine), dynamo.FeedOptions{Log: log})
 	t.Cleanup(feed.Close)
@@ -99,6 +100,38 @@ func operations() []operation {
 				return map[string]any{"status": "PENDING", "first": pendingOrders}
 			},
 			requests: 2, units: 28.5, orders: pendingOrders, items: pendingOrders * itemsOfEach, allocations: 920,
+		},
+		{
+			name:     "EntitiesOf100Orders",
+			document: `query Entities($of: [_Any!]!) { _entities(representations: $of) { ... on Order { ` + order + ` } } }`,
+			variables: func(n int) map[string]any {
+				of := make([]map[string]any, 100)
+				for i := range of {
+					of[i] = map[string]any{"__typename": "Order", "id": orderID(n*100 + i)}
+				}
+				return map[string]any{"of": of}
+			},
+			requests: 1, units: 50, orders: 100, items: 100 * itemsOfEach, allocations: 20_000,
+		},
+		{
+			name:     "PlaceOrder",
+			document: `mutation Place($input: PlaceOrderInput!) { placeOrder(input: $input) { order { ` + order + ` } userErrors { __typename } } }`,
+			variables: func(n int) map[string]any {
+				return map[string]any{"input": map[string]any{
+					"customerId":     customerID(n),
+					"items":          []map[string]any{{"sku": productSKU(n), "quantity": 1}, {"sku": productSKU(n + 1), "quantity": 2}},
+					"idempotencyKey": fmt.Sprintf("4dcb8ec3-5b3c-4b3c-8a6c-%012d", n),
+				}}
+			},
+			requests: 2, units: 3, orders: 1, items: 2, allocations: 20_000,
+		},
+		{
+			name:     "ConfirmOrder",
+			document: `mutation Confirm($input: ConfirmOrderInput!) { confirmOrder(input: $input) { order { ` + order + ` } userErrors { __typename } } }`,
+			variables: func(n int) map[string]any {
+				return map[string]any{"input": map[string]any{"orderId": pendingOrderID(n), "idempotencyKey": fmt.Sprintf("9c7f3ad1-54c4-4d57-a3a2-%012d", n)}}
+			},
+			requests: 2, units: 1, orders: 1, items: itemsOfEach, allocations: 20_000,
 		},
 	}
 }

@@ -38,6 +38,26 @@ func orderID(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
+// status is the status of the n-th order. One round of orders further, other customers have the pending ones.
+func status(n int) commerce.Status { return commerce.Statuses()[(n+n/customers)%5] }
+
+// pendingOrderID is the ID of the n-th pending order.
+func pendingOrderID(n int) commerce.OrderID {
+	for order := 0; ; order++ {
+		if status(order) != commerce.Pending {
+			continue
+		}
+		if n == 0 {
+			return orderID(order)
+		}
+		n--
+	}
+}
+
+func productSKU(n int) commerce.SKU {
+	return commerce.SKU(fmt.Sprintf("product-%03d", n%products))
+}
+
 // book makes a book in which orders go to the customers in turn, and every fifth is pending.
 func book(t testing.TB) commerce.Book {
 	t.Helper()
@@ -57,15 +77,14 @@ func book(t testing.TB) commerce.Book {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sku := commerce.SKU(fmt.Sprintf("product-%03d", n))
+		sku := productSKU(n)
 		b.Products = append(b.Products, commerce.Product{SKU: sku, Name: fmt.Sprintf("A Useful Thing, No. %d", n), Category: "Things", UnitPrice: price, Version: 1})
 		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: "hall", Quantity: 10_000, Version: 1})
 	}
 	for n := range customers * ordersOfEach {
 		at := began.Add(time.Duration(n) * time.Minute)
 		order := commerce.OrderWithItems{Order: commerce.Order{
-			// One round of orders further, the next customers' are pending.
-			ID: orderID(n), CustomerID: customerID(n), Status: commerce.Statuses()[(n+n/customers)%5], PlacedAt: at, UpdatedAt: at, Version: 1,
+			ID: orderID(n), CustomerID: customerID(n), Status: status(n), PlacedAt: at, UpdatedAt: at, Version: 1,
 		}}
 		for i := range itemsOfEach {
 			p := b.Products[(n+i*7)%products]

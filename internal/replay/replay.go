@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"strconv"
@@ -30,6 +31,8 @@ type Client struct {
 	mu       sync.RWMutex
 	kept     map[uint64]*answer
 	requests atomic.Int64
+	// transactions reports whether answers to TransactWriteItems are replayed, too.
+	transactions atomic.Bool
 }
 
 // answer is one that is kept. Header is shared by all its replays, as nobody changes the header of a response.
@@ -53,6 +56,11 @@ func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 
 // Requests tells how many requests were made so far, replayed or not.
 func (c *Client) Requests() int { return int(c.requests.Load()) }
+
+// ReplayTransactions makes c replay the answer to TransactWriteItems, too. Each transaction has new IDs in it, so c does not compare
+// their bodies: the engine answers the first one, and all later ones get the same bytes and change nothing. The kept answers to
+// reads stay. A benchmark can so make the same change any number of times.
+func (c *Client) ReplayTransactions() { c.transactions.Store(true) }
 
 type countKey struct{}
 
@@ -86,14 +94,11 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		}
 	}
 	target := r.Header.Get("X-Amz-Target")
-	if !reads(target) {
+	key, ok := c.key(target, asked)
+	if !ok {
 		if changes(target) {
 			defer c.forget()
 		}
-		return c.forward(r, asked.body.Bytes())
-	}
-	key, ok := asked.fingerprint(target)
-	if !ok {
 		return c.forward(r, asked.body.Bytes())
 	}
 	c.mu.RLock()
@@ -114,12 +119,15 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	return kept.response(r), nil
 }
 
-func reads(target string) bool {
+// key is the key under which the answer to a request is kept. It is false for a request that always goes to the engine.
+func (c *Client) key(target string, asked *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
-		return true
+		return asked.fingerprint(target)
+	case "DynamoDB_20120810.TransactWriteItems":
+		return mix(maphash.String(seed, target), 0), c.transactions.Load()
 	}
-	return false
+	return 0, false
 }
 
 // changes tells of an operation after which answers may be others.

@@ -95,6 +95,45 @@ func TestWritesAreSeen(t *testing.T) {
 	}
 }
 
+// The engine makes the first transaction only. All later ones get its answer, whatever they write, and reads get what they got before.
+func TestTransactionsAreReplayed(t *testing.T) {
+	store, replayed, engine := book(t)
+	ctx := context.Background()
+	before := customer(ctx, t, store)
+	replayed.ReplayTransactions()
+	orders := map[commerce.OrderID]bool{}
+	for range 3 {
+		order, err := store.PlaceOrder(ctx, dynamo.Caller{Name: "test"}, commerce.NewOrder{
+			CustomerID: before.ID, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		orders[order.ID] = true
+	}
+	if len(orders) != 3 {
+		t.Errorf("3 transactions placed %d orders", len(orders))
+	}
+	asked := engine.requests.Load()
+	if after := customer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != asked {
+		t.Errorf("the customer has %d orders, and had %d", *after.OrderCount, *before.OrderCount)
+	}
+	// An operation that was not read before shows what the engine has.
+	page, err := store.CustomerOrders(ctx, before.ID, commerce.TimeRange{}, dynamo.Page{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, o := range page.Items {
+		if orders[o.ID] {
+			found++
+		}
+	}
+	if found != 1 {
+		t.Errorf("the engine has %d of the orders, want the first", found)
+	}
+}
+
 // Over HTTP an answer is what DynamoDB's looks like: its length and its checksum are told, and right.
 func TestAnswersOverHTTP(t *testing.T) {
 	store, replayed, _ := book(t)
