@@ -134,8 +134,18 @@ func sizeOfValue(v types.AttributeValue) int {
 
 // sizeOfNumber is about one byte for two significant digits, and one more.
 func sizeOfNumber(n string) int {
-	digits := strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(n), "0")
-	size := (len(digits)+1)/2 + 1
+	digits, significant := 0, 0
+	for i := range len(n) {
+		switch c := n[i]; {
+		case c == '-' || c == '.' || c == '0' && digits == 0:
+		case c == '0':
+			digits++
+		default:
+			digits++
+			significant = digits
+		}
+	}
+	size := (significant+1)/2 + 1
 	if strings.HasPrefix(n, "-") {
 		size++
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -319,16 +318,18 @@ func (c *change) commit(ctx context.Context) error {
 	if len(c.writes) > maxActions {
 		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), maxActions)
 	}
-	in := &dynamodb.TransactWriteItemsInput{}
-	ks, units := make([]keys, len(c.writes)), 0.0
+	items := make([]types.TransactWriteItem, len(c.writes))
 	for i, w := range c.writes {
-		in.TransactItems = append(in.TransactItems, w.action)
-		ks[i] = w.key
-		units += w.units
+		items[i] = w.action
 	}
 	t := startTimer(ctx)
-	_, err := c.store.db.TransactWriteItems(ctx, in, c.store.writing)
+	err := c.store.transactWrite(ctx, items)
 	if t.on() {
+		ks, units := make([]keys, len(c.writes)), 0.0
+		for i, w := range c.writes {
+			ks[i] = w.key
+			units += w.units
+		}
 		// A transaction that is cancelled is charged as well.
 		t.stop(Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: describe(ks), Items: len(ks), WriteUnits: units})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -28,7 +29,7 @@ func (e *expression) value(v types.AttributeValue) string {
 	if e.values == nil {
 		e.values = record{}
 	}
-	placeholder := fmt.Sprintf(":v%d", len(e.values))
+	placeholder := ":v" + strconv.Itoa(len(e.values))
 	e.values[placeholder] = v
 	return placeholder
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -105,15 +104,13 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 // Errors: those of failed.
 func (c *change) recall(ctx context.Context, k keys) (record, error) {
 	t := startTimer(ctx)
-	out, err := c.store.db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
-		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &c.store.table, Key: k.attributes()}}},
-	}, c.store.writing)
+	a, err := c.store.transactGet(ctx, k)
 	if err != nil {
 		return nil, failed("TransactGetItems", k.unnamed(), err)
 	}
 	var memory record
-	if len(out.Responses) == 1 && len(out.Responses[0].Item) > 0 {
-		memory = out.Responses[0].Item
+	if len(a.records) > 0 && a.records[0].has(attrPK) {
+		memory = a.records[0].attributes()
 	}
 	if t.on() {
 		r := Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * readUnits(sizeOf(memory))}

@@ -62,8 +62,9 @@ func orderHeaders(b *keyBuilder, o commerce.Order) (own, theirs record) {
 		theirKeys.IndexPK = b.key(entityCustomerOrder.IndexPK, string(o.AccountRepID))
 		theirKeys.IndexSK = b.key(entityCustomerOrder.IndexSK, id)
 	}
-	own = ownKeys.attributes().with(orderAttributes(o)).with(record{"entity": str(entityOrder.Name)})
-	theirs = theirKeys.attributes().with(orderAttributes(o)).with(record{"entity": str(entityCustomerOrder.Name)})
+	attributes := orderAttributes(o)
+	own = ownKeys.attributes().with(attributes).with(record{"entity": str(entityOrder.Name)})
+	theirs = theirKeys.attributes().with(attributes).with(record{"entity": str(entityCustomerOrder.Name)})
 	return own, theirs
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 // Store is the order book in a table. It is safe for concurrent use and keeps nothing between calls.
 type Store struct {
 	db *dynamodb.Client
-	// wire makes reads the short way; nil where the client's settings leave them to the SDK.
+	// wire is the fast path; nil where the client's settings leave all requests to the SDK.
 	wire *wire
 	// longWay is why it is nil.
 	longWay  string
@@ -164,31 +164,24 @@ func (s *Store) getItem(ctx context.Context, k keys, priced bool) (answer, error
 	return a, nil
 }
 
-// rest is what is left to the SDK of a read that began the short way.
-type rest struct {
-	db    *dynamodb.Client
-	along func(*dynamodb.Options)
-}
-
 // leaveAsIs are the options of a request that is made as the client is.
 func leaveAsIs(*dynamodb.Options) {}
 
-// shortly makes the first attempt of a read the short way, if it can be written so. Where it gives no good answer, the SDK does the rest.
+// shortly makes the first attempt of a read on the fast path, if the read can be written there. Where a is nil, the SDK does the rest.
 //
 // Errors: ErrOverBudget.
-func (s *Store) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (*answer, rest, error) {
+func (s *Store) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (a *answer, left rest, err error) {
 	if !writable {
 		return nil, rest{db: s.db, along: leaveAsIs}, nil
 	}
 	if err := spend(ctx); err != nil {
 		return &answer{}, rest{}, err
 	}
-	a, failed, ok := s.wire.read(ctx, operation, s.table, body, most)
-	if ok {
-		return &a, rest{}, nil
+	a, left = s.wire.try(ctx, operation, s.table, body, most)
+	if a != nil {
+		s.wire.succeeded(ctx)
 	}
-	// The budget was held to already.
-	return nil, rest{db: s.wire.db, along: s.wire.after(failed)}, nil
+	return a, left, nil
 }
 
 // asking is how the store's requests read.

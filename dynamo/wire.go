@@ -19,18 +19,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 	smithyauth "github.com/aws/smithy-go/auth"
 	"github.com/aws/smithy-go/metrics"
 	"github.com/aws/smithy-go/tracing"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// wire makes reads the short way: it writes the request by hand, signs it with the SDK's signer and credentials, sends it through the SDK's
-// HTTP client, and takes the answer apart where it lies. That is worth it because the SDK spends more on a read than all the rest of a
-// request does.
+// wire is the fast path of reads and transactions: it writes the request by hand, signs it with the SDK's signer and credentials, sends it
+// through the SDK's HTTP client, and decodes the answer in place. The SDK spends more on a read than all the rest of a request does.
 //
-// It judges nothing but a good answer. What came of any other attempt, a status or an error, is handed to the SDK as the outcome of its own
-// first attempt, and all that follows is the SDK's: which error it is, whether and when to try again, how far the clock is off.
+// It handles good answers only. Any other outcome, a status or an error, is handed to the SDK as the outcome of the SDK's own first attempt.
+// The SDK decides what follows: which error it is, whether and when to retry, how far the clock is off. Its retries send the same bytes.
 type wire struct {
 	db         *dynamodb.Client
 	options    dynamodb.Options
@@ -57,7 +57,7 @@ type place struct {
 // service is the name under which requests to DynamoDB are signed.
 const service = "dynamodb"
 
-// newWire returns the short way for a client; nil where the client has settings that only the SDK can follow, and which these are.
+// newWire returns the fast path for a client; nil where the client has settings that only the SDK can follow, and which these are.
 func newWire(db *dynamodb.Client) (*wire, string) {
 	w := &wire{db: db, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
 	o := &w.options
@@ -83,7 +83,7 @@ func usualHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
 }
 
-// unusual tells what a client does with a read beyond what the short way does; empty where that is nothing.
+// unusual names the first setting of a client that the fast path cannot follow; empty where there is none.
 func unusual(o *dynamodb.Options) string {
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
@@ -104,6 +104,7 @@ func unusual(o *dynamodb.Options) string {
 		{o.Credentials != nil, "the client has no credentials"},
 		{o.HTTPClient != nil, "the client has no HTTP client"},
 		{o.HTTPSignerV4 != nil, "the client has no signer"},
+		{o.IdempotencyTokenProvider != nil, "the client has no provider of idempotency tokens"},
 		{len(o.AuthSchemePreference) == 0, "the client prefers ways to sign, as AWS_AUTH_SCHEME_PREFERENCE makes it"},
 		{sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()), "the client has an unusual way to sign"},
 		{sameType(o.Protocol, stock.Protocol), "the client has an unusual protocol"},
@@ -189,8 +190,8 @@ type doing func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do doing) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// attempt is what came of the short way's attempt where that was no good answer. Without one there is nothing that the SDK could go
-// on with: it begins anew.
+// attempt is the outcome of an attempt on the fast path without a good answer. Where there is none, nothing was sent, and the SDK begins
+// anew.
 type attempt struct {
 	// response is the answer, its body read into body as far as it came; err is the connection's error, or that of reading.
 	response *http.Response
@@ -202,8 +203,25 @@ type attempt struct {
 	credentials error
 }
 
-// read makes one attempt of an operation on a table. Where ok is false, whoever called goes on with the SDK and w.after(failed).
-func (w *wire) read(ctx context.Context, operation []string, table string, body []byte, most int) (a answer, failed *attempt, ok bool) {
+// rest is the SDK fallback of a request: the client that makes it, and its options.
+type rest struct {
+	db    *dynamodb.Client
+	along func(*dynamodb.Options)
+}
+
+// try makes the first attempt of an operation on a table. Where it gets no good answer, a is nil, and the caller makes the request with the
+// SDK as rest says: the SDK goes on from this attempt, with the same body.
+func (w *wire) try(ctx context.Context, operation []string, table string, body []byte, most int) (a *answer, left rest) {
+	good, failed, ok := w.send(ctx, operation, table, body, most)
+	if ok {
+		return &good, rest{}
+	}
+	// Budgets count the request once, so the fallback's client has none.
+	return nil, rest{db: w.db, along: w.after(failed, body)}
+}
+
+// send makes one attempt of an operation on a table. Where ok is false, the SDK has to go on from what failed.
+func (w *wire) send(ctx context.Context, operation []string, table string, body []byte, most int) (a answer, failed *attempt, ok bool) {
 	skew := time.Duration(w.skew.Load())
 	credentials, err := w.options.Credentials.Retrieve(ctx)
 	if err != nil {
@@ -220,7 +238,6 @@ func (w *wire) read(ctx context.Context, operation []string, table string, body 
 	text, err := readBody(response)
 	if err == nil && response.StatusCode == http.StatusOK && len(text) > 0 && intact(response.Header, text) {
 		if a, ok = parse(text, table, most); ok {
-			w.succeeded(ctx)
 			return a, nil, true
 		}
 	}
@@ -368,15 +385,16 @@ func intact(header http.Header, body []byte) bool {
 	return err == nil && uint64(crc32.ChecksumIEEE(body)) == sum
 }
 
-// after makes the SDK begin with what came of the short way's attempt. Without an outcome it begins anew.
-func (w *wire) after(failed *attempt) func(*dynamodb.Options) {
-	if failed != nil && failed.credentials != nil {
-		return func(o *dynamodb.Options) {
-			o.Credentials = &unfound{CredentialsProvider: w.options.Credentials, err: failed.credentials}
-		}
-	}
+// after makes the SDK go on from an attempt that failed, and send the same body in all of its own. The SDK would write another one, as it
+// writes maps in random order, and DynamoDB refuses another body under a ClientRequestToken that it knows.
+func (w *wire) after(failed *attempt, body []byte) func(*dynamodb.Options) {
 	first := true
 	return func(o *dynamodb.Options) {
+		o.Protocol = repeating{ClientProtocol: o.Protocol, body: body}
+		if failed != nil && failed.credentials != nil {
+			o.Credentials = &unfound{CredentialsProvider: w.options.Credentials, err: failed.credentials}
+			return
+		}
 		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
 			begins := first
 			first = false
@@ -389,6 +407,25 @@ func (w *wire) after(failed *attempt) func(*dynamodb.Options) {
 			return w.options.HTTPClient.Do(r)
 		})
 	}
+}
+
+// repeating is the SDK's protocol, with a body that was written before.
+type repeating struct {
+	smithyhttp.ClientProtocol
+	body []byte
+}
+
+// SerializeRequest writes the SDK's request, and replaces its body.
+func (p repeating) SerializeRequest(ctx context.Context, operation *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {
+	if err := p.ClientProtocol.SerializeRequest(ctx, operation, in, r); err != nil {
+		return err
+	}
+	same, err := r.SetStream(bytes.NewReader(p.body))
+	if err != nil {
+		return err
+	}
+	*r = *same
+	return nil
 }
 
 // hand is the outcome as an HTTP client's.

@@ -117,7 +117,7 @@ func (i item) each(take func(at uint32, n *node) bool) {
 
 // attributes makes of it what the SDK would have made of it. Nothing in it shares the answer's bytes.
 func (i item) attributes() record {
-	r := record{}
+	r := make(record, i.len())
 	i.each(func(at uint32, n *node) bool {
 		r[string(i.doc.body[n.name:n.nameEnd])] = i.doc.attribute(at)
 		return true
@@ -202,7 +202,7 @@ const (
 
 // answer is what was read.
 type answer struct {
-	// records are those of a Query or a batch, in their order, or the one of a GetItem.
+	// records are those of a Query or a batch, in their order, or the one of a GetItem or TransactGetItems.
 	records []reader
 	// more tells that a Query has not come to the end of what it reads.
 	more bool
@@ -242,6 +242,9 @@ func parse(body []byte, table string, most int) (answer, bool) {
 		case "Items":
 			return p.records(&a.records, most)
 		case "Responses":
+			if p.space() == '[' {
+				return p.elements(func() bool { return p.object(func(name string) bool { return name == "Item" && p.record(&a.records) }) })
+			}
 			return p.object(func(name string) bool { return name == table && p.records(&a.records, most) })
 		case "UnprocessedKeys":
 			// Keys that are left are rare, and the SDK reads them as well.

@@ -288,7 +288,7 @@ func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
 	})
 	outcome := errors.New("this came of it")
 	options := dynamodb.Options{}
-	s.wire.after(&attempt{err: outcome})(&options)
+	s.wire.after(&attempt{err: outcome}, nil)(&options)
 	r := &http.Request{Header: http.Header{"X-Amz-Date": {time.Now().Add(40 * time.Second).UTC().Format("20060102T150405Z")}}}
 	if _, err := options.HTTPClient.Do(r); !errors.Is(err, outcome) || sent != 0 {
 		t.Errorf("the first attempt ends with %v, after %d requests", err, sent)
@@ -369,7 +369,7 @@ func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
 			r.Header.Set("X-Amz-Crc32", sum)
 			return r, nil
 		})
-		if _, _, ok := s.wire.read(context.Background(), s.wire.operations.getItem, "shop", nil, 1); ok != want {
+		if _, _, ok := s.wire.send(context.Background(), s.wire.operations.getItem, "shop", nil, 1); ok != want {
 			t.Errorf("with the checksum %q it is taken apart: %t", sum, ok)
 		}
 	}

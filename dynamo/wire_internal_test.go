@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/metrics"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/aws/smithy-go/tracing"
@@ -42,7 +43,10 @@ func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Store
 	return s
 }
 
-// slowly is the same store without the short way.
+// fast is the store as it is.
+func fast(s *Store) *Store { return s }
+
+// slowly is the same store without the fast path.
 func slowly(s *Store) *Store {
 	c := *s
 	c.wire = nil
@@ -79,7 +83,7 @@ func reply(status int, body string) *http.Response {
 	}
 }
 
-// A read that goes the short way asks for the same as the SDK's, at the same place, in the same name.
+// A request on the fast path asks for the same as the SDK's, at the same place, in the same name.
 func TestShortRequestsAreTheSDKs(t *testing.T) {
 	var last asked
 	for name, set := range map[string]func(*dynamodb.Options){
@@ -104,9 +108,9 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 			s := answering(t, func(r *http.Request) (*http.Response, error) {
 				last = sent(t, r)
 				return reply(http.StatusOK, `{}`), nil
-			}, set)
+			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = sameToken{} })
 			if s.wire == nil {
-				t.Fatal("the client does not take the short way:", s.LongWay())
+				t.Fatal("the client is not on the fast path:", s.LongWay())
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				s := s
@@ -122,12 +126,17 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 					pattern: &pattern, where: keyCondition(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
 					limit: rapid.IntRange(1, 500).Draw(t, "limit"), forward: rapid.Bool().Draw(t, "forward"),
 				}
+				actions := rapid.SliceOfN(anyAction(), 1, 5).Draw(t, "actions")
 				for operation, read := range map[string]func(s *Store) (answer, error){
 					"GetItem": func(s *Store) (answer, error) { return s.getItem(context.Background(), k, priced) },
 					"BatchGetItem": func(s *Store) (answer, error) {
 						return s.batchGetItem(context.Background(), []keys{k, {PK: "a", SK: "b"}}, priced)
 					},
-					"Query": func(s *Store) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
+					"Query":            func(s *Store) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
+					"TransactGetItems": func(s *Store) (answer, error) { return s.transactGet(context.Background(), k) },
+					"TransactWriteItems": func(s *Store) (answer, error) {
+						return answer{}, s.transactWrite(context.Background(), actions)
+					},
 				} {
 					if _, err := read(s); err != nil {
 						t.Fatal(err)
@@ -167,11 +176,18 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// Whatever comes of the first attempt, the SDK counts it as its own: there are as many requests, and the same end.
-func TestShortAttemptsAreTheSDKsFirst(t *testing.T) {
-	const good = `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`
+// Whatever comes of the first attempt, the SDK counts it as its own: there are as many requests, and the same end. All requests of an
+// operation have the same bytes.
+func TestFirstAttemptsAreTheSDKs(t *testing.T) {
+	// good is an answer of the operation that is tried.
+	good := ""
 	failure := func(status int, name string) func() (*http.Response, error) {
 		return func() (*http.Response, error) { return reply(status, `{"__type":"x#`+name+`","message":"no"}`), nil }
+	}
+	cancelled := func(reasons string) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			return reply(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","Message":"no","CancellationReasons":[`+reasons+`]}`), nil
+		}
 	}
 	ok := func() (*http.Response, error) { return reply(http.StatusOK, good), nil }
 	altered := func(alter func(*http.Response)) func() (*http.Response, error) {
@@ -182,6 +198,7 @@ func TestShortAttemptsAreTheSDKsFirst(t *testing.T) {
 		}
 	}
 	refused := func() (*http.Response, error) { return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }
+	reset := func() (*http.Response, error) { return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET} }
 	for name, outcomes := range map[string][]func() (*http.Response, error){
 		"good":             {ok},
 		"throttled":        {failure(400, "ProvisionedThroughputExceededException"), ok},
@@ -192,6 +209,11 @@ func TestShortAttemptsAreTheSDKsFirst(t *testing.T) {
 		"no table":         {failure(400, "ResourceNotFoundException"), ok},
 		"refused":          {refused, ok},
 		"refused always":   {refused, refused, refused, refused},
+		"reset":            {reset, reset, ok},
+		"conflict":         {cancelled(`{"Code":"TransactionConflict"},{"Code":"None"}`), ok},
+		"in progress":      {failure(400, "TransactionInProgressException"), ok},
+		"another body":     {failure(400, "IdempotentParameterMismatchException"), ok},
+		"no condition":     {cancelled(`{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"n":{"N":"5.0"},"l":{"L":[{"M":{"b":{"B":"aGk="}}}]}}}`)},
 		"no length":        {altered(func(r *http.Response) { r.ContentLength = -1 })},
 		"no checksum":      {altered(func(r *http.Response) { r.Header.Del("X-Amz-Crc32") })},
 		"another checksum": {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "7") }), ok},
@@ -211,67 +233,92 @@ func TestShortAttemptsAreTheSDKsFirst(t *testing.T) {
 			return r, nil
 		}, ok},
 	} {
-		for _, attempts := range []int{0, 1, 2} {
-			t.Run(fmt.Sprint(name, attempts), func(t *testing.T) {
-				type end struct {
-					requests int
-					// quota is what became of the quota of attempts, open how many bodies were not closed.
-					quota  []string
-					open   int
-					record record
-					err    string
-				}
-				read := func(s *Store, requests *int) end {
-					a, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false)
-					e := end{requests: *requests}
-					if err != nil {
-						e.err = err.Error()
-					} else if len(a.records) > 0 {
-						e.record = a.records[0].attributes()
+		for _, operation := range []struct {
+			name, good string
+			do         func(*Store) (answer, error)
+		}{
+			{"GetItem", `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`, func(s *Store) (answer, error) {
+				return s.getItem(context.Background(), someKeys, false)
+			}},
+			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Store) (answer, error) {
+				return s.transactGet(context.Background(), someKeys)
+			}},
+			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Store) (answer, error) {
+				return answer{}, s.transactWrite(context.Background(), someActions())
+			}},
+		} {
+			for _, attempts := range []int{0, 1, 2} {
+				t.Run(fmt.Sprint(name, operation.name, attempts), func(t *testing.T) {
+					good = operation.good
+					want, got := endOf(t, outcomes, attempts, slowly, operation.do), endOf(t, outcomes, attempts, fast, operation.do)
+					if !reflect.DeepEqual(want, got) {
+						t.Errorf("with the SDK it ends so:\n%+v\non the fast path so:\n%+v", want, got)
 					}
-					return e
-				}
-				ends := make([]end, 2)
-				for i := range ends {
-					requests := 0
-					quota := &quota{}
-					open := 0
-					s := answering(t, func(r *http.Request) (*http.Response, error) {
-						if _, err := io.Copy(io.Discard, r.Body); err != nil {
-							t.Error(err)
-						}
-						requests++
-						if requests > len(outcomes) {
-							t.Fatal("there are more requests than outcomes")
-						}
-						answer, err := outcomes[requests-1]()
-						if answer != nil {
-							open++
-							answer.Body = &closing{ReadCloser: answer.Body, close: func() { open-- }}
-						}
-						return answer, err
-					}, func(o *dynamodb.Options) {
-						o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Nanosecond, quota })
-						o.RetryMaxAttempts = attempts
-					})
-					if s.wire == nil {
-						t.Fatal(s.LongWay())
-					}
-					if i == 0 {
-						s = slowly(s)
-					}
-					ends[i] = read(s, &requests)
-					ends[i].quota, ends[i].open = quota.changes, open
-					if open != 0 {
-						t.Errorf("%d bodies are not closed", open)
-					}
-				}
-				if !reflect.DeepEqual(ends[0], ends[1]) {
-					t.Errorf("with the SDK it ends so:\n%+v\nthe short way so:\n%+v", ends[0], ends[1])
-				}
-			})
+				})
+			}
 		}
 	}
+}
+
+// end is how a request of the store's ended.
+type end struct {
+	requests int
+	// quota is what became of the quota of attempts.
+	quota   []string
+	record  record
+	err     string
+	reasons []types.CancellationReason
+}
+
+// endOf makes one request whose attempts have these outcomes.
+func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int, way func(*Store) *Store, do func(*Store) (answer, error)) end {
+	t.Helper()
+	var e end
+	quota, open, first := &quota{}, 0, ""
+	s := answering(t, func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if e.requests++; e.requests == 1 {
+			first = string(body)
+		} else if string(body) != first {
+			t.Errorf("request %d is\n%s\nafter\n%s", e.requests, body, first)
+		}
+		if e.requests > len(outcomes) {
+			t.Fatal("there are more requests than outcomes")
+		}
+		answer, err := outcomes[e.requests-1]()
+		if answer != nil {
+			open++
+			answer.Body = &closing{ReadCloser: answer.Body, close: func() { open-- }}
+		}
+		return answer, err
+	}, func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Nanosecond, quota })
+		o.RetryMaxAttempts = attempts
+	})
+	if s.wire == nil {
+		t.Fatal(s.LongWay())
+	}
+	s.writing = func(o *dynamodb.Options) {
+		persistently(4)(o)
+		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Nanosecond)
+	}
+	a, err := do(way(s))
+	if open != 0 {
+		t.Errorf("%d bodies are not closed", open)
+	}
+	e.quota = quota.changes
+	if err != nil {
+		e.err = err.Error()
+		if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
+			e.reasons = cancelled.CancellationReasons
+		}
+	} else if len(a.records) > 0 {
+		e.record = a.records[0].attributes()
+	}
+	return e
 }
 
 // quota notes what becomes of the quota of attempts.
@@ -390,6 +437,7 @@ func TestUnusualClientsReadByTheSDK(t *testing.T) {
 		"a meter":            {func(o *dynamodb.Options) { o.MeterProvider = struct{ metrics.MeterProvider }{o.MeterProvider} }, "measured"},
 		"a tracer":           {func(o *dynamodb.Options) { o.TracerProvider = struct{ tracing.TracerProvider }{o.TracerProvider} }, "traced"},
 		"a foreign protocol": {func(o *dynamodb.Options) { o.Protocol = nil }, "protocol"},
+		"no tokens":          {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "tokens"},
 	} {
 		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
 		if s.wire != nil || !strings.Contains(s.LongWay(), c.why) {
@@ -437,12 +485,13 @@ var answersToFuzz = []string{
 	`{"ConsumedCapacity":{"TableName":"shop","CapacityUnits":0.5},"Item":{ "pk" : { "S" : "a" } } }`,
 	`{"Item":{"a":{"S":"1"},"a":{"S":"2"}}}`, `{"Item":{"a":{"S":"\ud800"}}}`, `{"Item":{"a":{}}}`, `{"Item":{"a":{"X":"1"}}}`, `{"Item":null}`,
 	`{"Responses":{"shop":[]},"ConsumedCapacity":[{}]}`,
+	`{"Responses":[{"Item":{"pk":{"S":"a"}}}]}`, `{"Responses":[{}]}`, `{"Responses":[{"Item":{}},{}]}`, `{"Responses":[]}`, `{"Responses":[null]}`,
 }
 
 // FuzzAnswers compares what the short way makes of an answer with what the SDK makes of it: the same, or nothing.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range answersToFuzz {
-		for operation := range byte(3) {
+		for operation := range byte(5) {
 			f.Add(operation, []byte(body))
 		}
 	}
@@ -464,18 +513,26 @@ func FuzzAnswers(f *testing.F) {
 			"Query": func(s *Store) (answer, error) {
 				return s.queryOnce(context.Background(), querying{pattern: &patternCustomerOrders, where: keyCondition(&patternCustomerOrders, "a", "b", bounds{}), limit: 3}, true)
 			},
+			"TransactGetItems": func(s *Store) (answer, error) { return s.transactGet(context.Background(), someKeys) },
+			// Only that it was made is read of its answer.
+			"TransactWriteItems": func(s *Store) (answer, error) { return short, s.transactWrite(context.Background(), someActions()) },
 		}
-		name := []string{"GetItem", "BatchGetItem", "Query"}[operation%3]
+		name := []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}[operation%5]
 		var top map[string]json.RawMessage
 		if err := json.Unmarshal(body, &top); err != nil {
 			t.Fatalf("this is no JSON: %s", body)
 		}
 		for member := range top {
 			of := map[string]string{"Item": "GetItem", "Items": "Query", "LastEvaluatedKey": "Query", "Count": "Query", "ScannedCount": "Query", "Responses": "BatchGetItem", "UnprocessedKeys": "BatchGetItem"}[member]
+			list := bytes.HasPrefix(bytes.TrimSpace(top[member]), []byte("["))
+			if member == "Responses" && list {
+				of = "TransactGetItems"
+			}
 			if of != "" && of != name {
 				return
 			}
-			if list := bytes.HasPrefix(bytes.TrimSpace(top[member]), []byte("[")); member == "ConsumedCapacity" && list != (name == "BatchGetItem") {
+			// The store asks for no cost of a transaction.
+			if member == "ConsumedCapacity" && (list != (name == "BatchGetItem") || strings.HasPrefix(name, "Transact")) {
 				return
 			}
 		}

@@ -1,0 +1,184 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+)
+
+// someActions are a transaction that the tests make, with maps that the SDK writes in random order.
+func someActions() []types.TransactWriteItem {
+	item := keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.attributes().with(record{"n": num(1), "s": str("x"), "l": texts([]string{"y"}), "v": num(2)})
+	table := "shop"
+	return []types.TransactWriteItem{
+		{Put: &types.Put{TableName: &table, Item: item}},
+		{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: keys{PK: "e", SK: "f"}.attributes(), ConditionExpression: aws.String("attribute_exists(pk)")}},
+	}
+}
+
+// sameToken is a provider of one token.
+type sameToken struct{}
+
+// GetIdempotencyToken gives the token.
+func (sameToken) GetIdempotencyToken() (string, error) {
+	return "7f0f3a34-3b62-4f3a-bd2e-0f8d4f1f2e55", nil
+}
+
+// anyAction draws an action of a transaction as the SDK takes them.
+func anyAction() *rapid.Generator[types.TransactWriteItem] {
+	value := rapid.OneOf(anyValue(2), rapid.SampledFrom([]types.AttributeValue{
+		&types.AttributeValueMemberL{}, &types.AttributeValueMemberM{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
+		&types.AttributeValueMemberBS{}, &types.AttributeValueMemberNULL{},
+	}))
+	attributes := rapid.MapOfN(rapid.String(), value, 0, 6)
+	optional := rapid.Custom(func(t *rapid.T) map[string]types.AttributeValue {
+		if rapid.Bool().Draw(t, "none") {
+			return nil
+		}
+		return attributes.Draw(t, "values")
+	})
+	return rapid.Custom(func(t *rapid.T) types.TransactWriteItem {
+		table, key, values := rapid.String().Draw(t, "table"), attributes.Draw(t, "key"), optional.Draw(t, "values")
+		when, names := rapid.Ptr(rapid.String(), true).Draw(t, "when"), map[string]string(nil)
+		if rapid.Bool().Draw(t, "named") {
+			names = rapid.MapOfN(rapid.String(), rapid.String(), 0, 4).Draw(t, "names")
+		}
+		failing := rapid.SampledFrom([]types.ReturnValuesOnConditionCheckFailure{"", "ALL_OLD", "NONE"}).Draw(t, "failing")
+		required := rapid.String().Draw(t, "expression")
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+		case 1:
+			return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: &required, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+		case 2:
+			return types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: key, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+		default:
+			return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: key, ConditionExpression: &required, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+		}
+	})
+}
+
+// Equal transactions have equal bytes, but for the token.
+func TestTransactionsAreWrittenInOneOrder(t *testing.T) {
+	first, ok := transactWriteBody("token", someActions())
+	if !ok {
+		t.Fatal("the transaction cannot be written")
+	}
+	for range 20 {
+		if again, _ := transactWriteBody("token", someActions()); string(again) != string(first) {
+			t.Fatalf("the transaction is written as\n%s\nand as\n%s", first, again)
+		}
+	}
+}
+
+// Each transaction has a token of its own, which the client's provider makes.
+func TestTransactionsHaveTokens(t *testing.T) {
+	tokens := map[string]bool{}
+	s := answering(t, func(r *http.Request) (*http.Response, error) {
+		token, _ := sent(t, r).body.(map[string]any)["ClientRequestToken"].(string)
+		tokens[token] = true
+		return reply(http.StatusOK, `{}`), nil
+	})
+	for range 3 {
+		if err := s.transactWrite(context.Background(), someActions()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(tokens) != 3 || tokens[""] {
+		t.Errorf("3 transactions have the tokens %v", tokens)
+	}
+}
+
+// noToken is a provider that fails.
+type noToken struct{}
+
+var errNoToken = errors.New("there is no entropy")
+
+// GetIdempotencyToken fails.
+func (noToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
+
+// A transaction without a token is not made, and one that only the SDK can write is left to the SDK.
+func TestTransactionsForTheSDK(t *testing.T) {
+	requests := 0
+	s := answering(t, func(r *http.Request) (*http.Response, error) {
+		if requests++; r.Header.Get("Amz-Sdk-Request") == "" {
+			t.Error("the request is on the fast path")
+		}
+		return reply(http.StatusOK, `{}`), nil
+	})
+	for _, odd := range []types.AttributeValue{str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
+		requests = 0
+		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: record{"pk": odd}}}
+		if err := s.transactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
+			t.Errorf("after %d requests a transaction of %#v ends with %v", requests, odd, err)
+		}
+	}
+	s = answering(t, func(*http.Request) (*http.Response, error) {
+		t.Error("a request without a token is sent")
+		return reply(http.StatusOK, `{}`), nil
+	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = noToken{} })
+	if err := s.transactWrite(context.Background(), someActions()); !errors.Is(err, errNoToken) {
+		t.Errorf("without a token a transaction ends with %v", err)
+	}
+}
+
+// A change plans again with the records of a transaction that was cancelled: it is told all of them, as the SDK tells them.
+func TestCancelledTransactionsTellTheirRecords(t *testing.T) {
+	const reasons = `{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"version":{"N":"2"}}},{"Code":"ConditionalCheckFailed"}`
+	for name, way := range map[string]func(*Store) *Store{"the fast path": fast, "the SDK": slowly} {
+		reads := 0
+		s := way(answering(t, func(r *http.Request) (*http.Response, error) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				t.Error(err)
+			}
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "TransactWriteItems") {
+				return reply(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
+			}
+			reads++
+			return reply(http.StatusOK, `{}`), nil
+		}))
+		c := &change{store: s, pattern: &writePlaceOrder, known: map[keys]record{}}
+		c.create(record{"pk": str("x"), "sk": str("y")})
+		c.create(record{"pk": str("a"), "sk": str("b")})
+		c.create(record{"pk": str("c"), "sk": str("d")})
+		if err := c.commit(context.Background()); !errors.Is(err, errStale) {
+			t.Errorf("%s: the commit ends with %v", name, err)
+		}
+		stands := c.known[keys{PK: "a", SK: "b"}]
+		if !sameRecord(stands, record{"pk": str("a"), "sk": str("b"), "version": num(2)}) || !c.missing(keys{PK: "c", SK: "d"}) || len(c.known) != 2 || reads != 1 {
+			t.Errorf("%s: after %d reads the change knows %v", name, reads, c.known)
+		}
+	}
+}
+
+// No budget of reads counts a transaction.
+func TestTransactionsAreOnNoBudget(t *testing.T) {
+	for name, way := range map[string]func(*Store) *Store{"the fast path": fast, "the SDK": slowly} {
+		requests := 0
+		s := way(answering(t, func(*http.Request) (*http.Response, error) {
+			if requests++; requests%2 == 1 {
+				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
+			}
+			return reply(http.StatusOK, `{}`), nil
+		}))
+		budget := NewReadBudget(0)
+		ctx := budget.On(context.Background())
+		if err := s.transactWrite(ctx, someActions()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := s.transactGet(ctx, someKeys); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if requests != 4 || budget.Left() != 0 {
+			t.Errorf("%s: there were %d requests, and %d are left; want 4 and 0", name, requests, budget.Left())
+		}
+	}
+}
