@@ -88,8 +88,8 @@ func (s *Store) Consistent() *Store {
 // Currency is the currency of records that name none.
 func (s *Store) Currency() commerce.Currency { return s.currency }
 
-// LongWay tells which setting of the client lets reads take the long way, all through the AWS SDK, where most could go beside it; empty
-// where they do.
+// LongWay names the setting of the client that keeps reads and transactions off the fast path, so
+// that the AWS SDK makes them all. It is empty where they are on the fast path.
 func (s *Store) LongWay() string { return s.longWay }
 
 // Ping makes the cheapest read there is.
@@ -167,21 +167,22 @@ func (s *Store) getItem(ctx context.Context, k keys, priced bool) (answer, error
 // leaveAsIs are the options of a request that is made as the client is.
 func leaveAsIs(*dynamodb.Options) {}
 
-// shortly makes the first attempt of a read on the fast path, if the read can be written there. Where a is nil, the SDK does the rest.
+// shortly makes the first attempt of a read on the fast path, if the read can be written there.
+// Where a is nil, the caller makes the request with the fallback.
 //
 // Errors: ErrOverBudget.
-func (s *Store) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (a *answer, left rest, err error) {
+func (s *Store) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (a *answer, fallback rest, err error) {
 	if !writable {
 		return nil, rest{db: s.db, along: leaveAsIs}, nil
 	}
 	if err := spend(ctx); err != nil {
 		return &answer{}, rest{}, err
 	}
-	a, left = s.wire.try(ctx, operation, s.table, body, most)
+	a, fallback = s.wire.try(ctx, operation, s.table, body, most)
 	if a != nil {
 		s.wire.succeeded(ctx)
 	}
-	return a, left, nil
+	return a, fallback, nil
 }
 
 // asking is how the store's requests read.

@@ -7,20 +7,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// transactWrite is one TransactWriteItems. The SDK repeats it until it passes or the context ends, as Store.writing says.
+// transactWrite is one TransactWriteItems. The SDK repeats it, with the same bytes, until it passes
+// or the context ends.
 //
 // Errors: the SDK's.
 func (s *Store) transactWrite(ctx context.Context, items []types.TransactWriteItem) error {
 	db, along := s.db, leaveAsIs
 	if s.wire != nil {
-		// The fallback finds the same error where there is no token.
+		// Where there is no token, the SDK asks for one and returns the error.
 		token, err := s.wire.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {
-			a, left := s.wire.try(ctx, s.wire.operations.transactWriteItems, s.table, body, 0)
+			a, fallback := s.wire.try(ctx, s.wire.operations.transactWriteItems, s.table, body, 0)
 			if a != nil {
 				return nil
 			}
-			db, along = left.db, left.along
+			db, along = fallback.db, fallback.along
 		}
 	}
 	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, s.writing, along)
@@ -34,11 +35,11 @@ func (s *Store) transactGet(ctx context.Context, k keys) (answer, error) {
 	db, along := s.db, leaveAsIs
 	if s.wire != nil {
 		if body, ok := transactGetBody(s.table, k); ok {
-			a, left := s.wire.try(ctx, s.wire.operations.transactGetItems, s.table, body, 1)
+			a, fallback := s.wire.try(ctx, s.wire.operations.transactGetItems, s.table, body, 1)
 			if a != nil {
 				return *a, nil
 			}
-			db, along = left.db, left.along
+			db, along = fallback.db, fallback.along
 		}
 	}
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -73,7 +74,7 @@ func TestTransactionsAreWrittenInOneOrder(t *testing.T) {
 		t.Fatal("the transaction cannot be written")
 	}
 	for range 20 {
-		if again, _ := transactWriteBody("token", someActions()); string(again) != string(first) {
+		if again, _ := transactWriteBody("token", someActions()); !bytes.Equal(again, first) {
 			t.Fatalf("the transaction is written as\n%s\nand as\n%s", first, again)
 		}
 	}
@@ -105,7 +106,7 @@ var errNoToken = errors.New("there is no entropy")
 // GetIdempotencyToken fails.
 func (noToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
 
-// A transaction without a token is not made, and one that only the SDK can write is left to the SDK.
+// The SDK makes a transaction that only it can write. A transaction without a token is not made.
 func TestTransactionsForTheSDK(t *testing.T) {
 	requests := 0
 	s := answering(t, func(r *http.Request) (*http.Response, error) {
@@ -130,7 +131,7 @@ func TestTransactionsForTheSDK(t *testing.T) {
 	}
 }
 
-// A change plans again with the records of a transaction that was cancelled: it is told all of them, as the SDK tells them.
+// A change plans again with the records of a cancelled transaction. It learns the same from both.
 func TestCancelledTransactionsTellTheirRecords(t *testing.T) {
 	const reasons = `{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"version":{"N":"2"}}},{"Code":"ConditionalCheckFailed"}`
 	for name, way := range map[string]func(*Store) *Store{"the fast path": fast, "the SDK": slowly} {

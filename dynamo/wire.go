@@ -26,11 +26,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// wire is the fast path of reads and transactions: it writes the request by hand, signs it with the SDK's signer and credentials, sends it
-// through the SDK's HTTP client, and decodes the answer in place. The SDK spends more on a read than all the rest of a request does.
+// wire is the fast path of reads and transactions. It writes the request by hand, signs it with the
+// SDK's signer and credentials, sends it through the SDK's HTTP client, and decodes the answer in
+// place. The SDK spends more on a read than all the rest of a request does.
 //
-// It handles good answers only. Any other outcome, a status or an error, is handed to the SDK as the outcome of the SDK's own first attempt.
-// The SDK decides what follows: which error it is, whether and when to retry, how far the clock is off. Its retries send the same bytes.
+// It handles good answers only. Any other outcome, a status or an error, is handed to the SDK as
+// the outcome of the SDK's own first attempt. The SDK decides what follows: which error it is,
+// whether and when to retry, how far the clock is off. Its retries send the same bytes.
 type wire struct {
 	db         *dynamodb.Client
 	options    dynamodb.Options
@@ -57,7 +59,8 @@ type place struct {
 // service is the name under which requests to DynamoDB are signed.
 const service = "dynamodb"
 
-// newWire returns the fast path for a client; nil where the client has settings that only the SDK can follow, and which these are.
+// newWire returns the fast path for a client. It returns nil and the reason where the client has a
+// setting that only the SDK can follow.
 func newWire(db *dynamodb.Client) (*wire, string) {
 	w := &wire{db: db, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
 	o := &w.options
@@ -83,7 +86,7 @@ func usualHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
 }
 
-// unusual names the first setting of a client that the fast path cannot follow; empty where there is none.
+// unusual names the first setting of a client that the fast path cannot follow; empty for none.
 func unusual(o *dynamodb.Options) string {
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
@@ -190,8 +193,8 @@ type doing func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do doing) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// attempt is the outcome of an attempt on the fast path without a good answer. Where there is none, nothing was sent, and the SDK begins
-// anew.
+// attempt is the outcome of an attempt on the fast path that got no good answer. It is nil where
+// nothing was sent: then the SDK begins anew.
 type attempt struct {
 	// response is the answer, its body read into body as far as it came; err is the connection's error, or that of reading.
 	response *http.Response
@@ -209,18 +212,19 @@ type rest struct {
 	along func(*dynamodb.Options)
 }
 
-// try makes the first attempt of an operation on a table. Where it gets no good answer, a is nil, and the caller makes the request with the
-// SDK as rest says: the SDK goes on from this attempt, with the same body.
-func (w *wire) try(ctx context.Context, operation []string, table string, body []byte, most int) (a *answer, left rest) {
+// try makes the first attempt of an operation on a table. Where it gets no good answer, a is nil,
+// and the caller makes the request with the fallback: the SDK goes on from this attempt.
+func (w *wire) try(ctx context.Context, operation []string, table string, body []byte, most int) (a *answer, fallback rest) {
 	good, failed, ok := w.send(ctx, operation, table, body, most)
 	if ok {
 		return &good, rest{}
 	}
-	// Budgets count the request once, so the fallback's client has none.
+	// The request is on its budget already: w.db, unlike Store.db, does not count it again.
 	return nil, rest{db: w.db, along: w.after(failed, body)}
 }
 
-// send makes one attempt of an operation on a table. Where ok is false, the SDK has to go on from what failed.
+// send makes one attempt of an operation on a table. Where ok is false, failed is what the SDK has
+// to go on from.
 func (w *wire) send(ctx context.Context, operation []string, table string, body []byte, most int) (a answer, failed *attempt, ok bool) {
 	skew := time.Duration(w.skew.Load())
 	credentials, err := w.options.Credentials.Retrieve(ctx)
@@ -385,8 +389,9 @@ func intact(header http.Header, body []byte) bool {
 	return err == nil && uint64(crc32.ChecksumIEEE(body)) == sum
 }
 
-// after makes the SDK go on from an attempt that failed, and send the same body in all of its own. The SDK would write another one, as it
-// writes maps in random order, and DynamoDB refuses another body under a ClientRequestToken that it knows.
+// after makes the SDK go on from an attempt that failed, and send the same body in its own ones.
+// The SDK alone would send another token and other bytes, as it writes maps in random order. Then
+// DynamoDB could not tell that it has made the transaction already.
 func (w *wire) after(failed *attempt, body []byte) func(*dynamodb.Options) {
 	first := true
 	return func(o *dynamodb.Options) {

@@ -202,7 +202,8 @@ const (
 
 // answer is what was read.
 type answer struct {
-	// records are those of a Query or a batch, in their order, or the one of a GetItem or TransactGetItems.
+	// records are those of a Query or a batch, in their order, or the one of a GetItem or
+	// TransactGetItems.
 	records []reader
 	// more tells that a Query has not come to the end of what it reads.
 	more bool

@@ -239,8 +239,8 @@ func TestMissingCredentialsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// A read that ends with its context is no fault of DynamoDB's, and one that was out of time is.
-func TestContextsEndReadsAlike(t *testing.T) {
+// A request that ends with its context is no fault of DynamoDB's, and one that was out of time is.
+func TestContextsEndRequestsAlike(t *testing.T) {
 	for name, begin := range map[string]func() (context.Context, func()){
 		"cancelled before": func() (context.Context, func()) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -257,22 +257,33 @@ func TestContextsEndReadsAlike(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, way := range []func(*Store) *Store{slowly, func(s *Store) *Store { return s }} {
-				ctx, meanwhile := begin()
-				requests := 0
-				s := way(answering(t, func(r *http.Request) (*http.Response, error) {
-					requests++
-					meanwhile()
-					<-r.Context().Done()
-					return nil, r.Context().Err()
-				}))
-				_, err := s.get(ctx, &patternCustomerOrders, someKeys)
-				want := ctx.Err()
-				if !errors.Is(err, want) || errors.Is(err, ErrUnavailable) != errors.Is(want, context.DeadlineExceeded) {
-					t.Errorf("it ends with %v", err)
-				}
-				if requests > 1 {
-					t.Errorf("%d requests were made", requests)
+			for _, way := range []func(*Store) *Store{slowly, fast} {
+				for operation, request := range map[string]func(context.Context, *Store) error{
+					"GetItem": func(ctx context.Context, s *Store) error {
+						_, err := s.get(ctx, &patternCustomerOrders, someKeys)
+						return err
+					},
+					"TransactWriteItems": func(ctx context.Context, s *Store) error {
+						c := &change{store: s, pattern: &writePlaceOrder, known: map[keys]record{}}
+						c.create(record{"pk": str("a"), "sk": str("b")})
+						return c.commit(ctx)
+					},
+				} {
+					ctx, meanwhile := begin()
+					requests := 0
+					s := way(answering(t, func(r *http.Request) (*http.Response, error) {
+						requests++
+						meanwhile()
+						<-r.Context().Done()
+						return nil, r.Context().Err()
+					}))
+					err, want := request(ctx, s), ctx.Err()
+					if !errors.Is(err, want) || errors.Is(err, ErrUnavailable) != errors.Is(want, context.DeadlineExceeded) {
+						t.Errorf("%s ends with %v", operation, err)
+					}
+					if requests > 1 {
+						t.Errorf("%d requests were made", requests)
+					}
 				}
 			}
 		})

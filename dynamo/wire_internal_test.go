@@ -176,8 +176,8 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// Whatever comes of the first attempt, the SDK counts it as its own: there are as many requests, and the same end. All requests of an
-// operation have the same bytes.
+// The SDK counts the first attempt as its own, whatever its outcome: there are as many requests,
+// and the end is the same. All attempts send the same bytes.
 func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 	// good is an answer of the operation that is tried.
 	good := ""

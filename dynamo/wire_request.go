@@ -28,8 +28,8 @@ type asking struct {
 	consistent, priced bool
 }
 
-// writer writes a request's JSON. It is not ok where a text is not UTF-8 or a value has an unknown type: the SDK decides what to do
-// with those.
+// writer writes a request's JSON. It is not ok where only the SDK knows what to write: for a text
+// that is not UTF-8, for nil bytes, and for a value of an unknown type.
 type writer struct {
 	body []byte
 	ok   bool
@@ -97,7 +97,7 @@ func (w *writer) texts(texts []string) {
 	w.raw(`]`)
 }
 
-// bytes adds bytes as a string in base64. The SDK writes null for nil.
+// bytes adds bytes as a string in base64. It leaves nil to the SDK, which writes null.
 func (w *writer) bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
@@ -158,7 +158,7 @@ func (w *writer) attributes(attributes map[string]types.AttributeValue) {
 	writeMap(w, attributes, w.value)
 }
 
-// writeMap adds a map as an object with its names in order, so that equal requests have equal bytes.
+// writeMap adds a map as an object, its names in order, so that equal requests have equal bytes.
 func writeMap[V any](w *writer, m map[string]V, value func(V)) {
 	first := len(w.names)
 	for name := range m {

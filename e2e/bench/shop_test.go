@@ -38,7 +38,8 @@ func orderID(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// status is the status of the n-th order. One round of orders further, other customers have the pending ones.
+// status is the status of the n-th order. In the next round of orders, other customers have the
+// pending ones.
 func status(n int) commerce.Status { return commerce.Statuses()[(n+n/customers)%5] }
 
 // pendingOrderID is the ID of the n-th pending order.

@@ -341,7 +341,7 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 		}
 		if why := store.LongWay(); why != "" {
-			log.Info("reads take the long way through the AWS SDK, which costs more of the processor", "reason", why)
+			log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", why)
 		}
 		return store, source, nil
 	}

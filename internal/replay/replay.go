@@ -57,9 +57,10 @@ func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 // Requests tells how many requests were made so far, replayed or not.
 func (c *Client) Requests() int { return int(c.requests.Load()) }
 
-// ReplayTransactions makes c replay the answer to TransactWriteItems, too. Each transaction has new IDs in it, so c does not compare
-// their bodies: the engine answers the first one, and all later ones get the same bytes and change nothing. The kept answers to
-// reads stay. A benchmark can so make the same change any number of times.
+// ReplayTransactions makes c replay the answer to TransactWriteItems, too. Each transaction has new
+// IDs in it, so c does not compare their bodies: the engine makes the first one, and all later ones
+// get the same answer and change nothing. The kept answers to reads stay. A benchmark can so make
+// the same change any number of times.
 func (c *Client) ReplayTransactions() { c.transactions.Store(true) }
 
 type countKey struct{}
@@ -119,7 +120,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	return kept.response(r), nil
 }
 
-// key is the key under which the answer to a request is kept. It is false for a request that always goes to the engine.
+// key is the key under which the answer to a request is kept. It is false for a request that always
+// goes to the engine.
 func (c *Client) key(target string, asked *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":

@@ -95,7 +95,8 @@ func TestWritesAreSeen(t *testing.T) {
 	}
 }
 
-// The engine makes the first transaction only. All later ones get its answer, whatever they write, and reads get what they got before.
+// The engine makes the first transaction only. All later ones get its answer, and reads get what
+// they got before.
 func TestTransactionsAreReplayed(t *testing.T) {
 	store, replayed, engine := book(t)
 	ctx := context.Background()
