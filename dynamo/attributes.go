@@ -21,6 +21,9 @@ const (
 	attrTotalInventory = "totalInventory"
 	attrAvailable      = "available"
 	attrQuantity       = "quantity"
+	// attrStockRevision of a product goes up by one with every change of its stock, and never down.
+	// Absent means 0.
+	attrStockRevision = "stockRevision"
 	// attrCustomerID is whose a record is.
 	attrCustomerID = "customerId"
 )

@@ -265,7 +265,14 @@ func (c *change) mirror(before, after record, optional ...string) {
 }
 
 // adjust adds to numbers of a record that may be unknown; it is taken for a small one then.
+// Adjusting a product raises its stock revision. This is the only place that does: every mutation
+// that changes stock or what orders hold of it adjusts the product, if only with an empty map
+// because the product keeps no counter.
 func (c *change) adjust(k keys, deltas map[string]int, when condition) {
+	if of := entityOf(k); of != nil && of.Name == entityProduct.Name {
+		deltas = maps.Clone(deltas)
+		deltas[attrStockRevision] = 1
+	}
 	var e expression
 	c.set(k, e.adding(deltas), &e, adjustUnits(c.known[primary(k)]), when)
 }

@@ -293,13 +293,18 @@ func (c *change) release(items []commerce.OrderLine) {
 	}
 }
 
-// count adds to a counter of a product, unless the product is gone or keeps no such counter: it is not read for that.
+// count adds to a counter of a product, without reading the product first. It skips a product that
+// does not exist or keeps no such counter, on the condition that this is still so.
 func (c *change) count(sku commerce.SKU, counter string, delta int) {
 	k := productKey(&c.keyBuilder, sku)
-	if r, ok := c.stands(k); c.missing(k) || ok && !isCounted(r, counter) {
-		return
+	switch r, ok := c.stands(k); {
+	case c.missing(k):
+		c.require(k, absent)
+	case ok && !isCounted(r, counter):
+		c.adjust(k, map[string]int{}, still(r, counter))
+	default:
+		c.adjust(k, map[string]int{counter: delta}, counted(counter))
 	}
-	c.adjust(k, map[string]int{counter: delta}, counted(counter))
 }
 
 // SetOrderItem sets how many pieces of a product a pending order has (WP9), or takes the product off it (WP10).

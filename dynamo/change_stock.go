@@ -239,10 +239,6 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		}
 		counters[counter] = by
 	}
-	if len(counters) == 0 {
-		c.require(k, all(conditions...))
-	} else {
-		c.adjust(k, counters, all(conditions...))
-	}
+	c.adjust(k, counters, all(conditions...))
 	return &after, nil
 }

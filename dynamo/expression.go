@@ -108,13 +108,14 @@ func (e *expression) setting(before, after record) string {
 	return clauses(sets, removes)
 }
 
-// adding is the update expression that adds to numbers; a version goes up from nothing, the others have to be there.
+// adding is the update expression that adds to numbers. Versions and stock revisions start at 0
+// where they are absent; the other numbers have to be there.
 func (e *expression) adding(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		name := e.name(a)
 		switch {
-		case a == attrVersion:
+		case a == attrVersion, a == attrStockRevision:
 			sets = append(sets, fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.value(num(0)), e.value(num(deltas[a]))))
 		case deltas[a] < 0:
 			sets = append(sets, fmt.Sprintf("%s = %s - %s", name, name, e.value(num(-deltas[a]))))

@@ -1,0 +1,91 @@
+package server_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// stock is what the table says of a product's stock.
+type stock struct {
+	total, available int
+	// levels are the inventory levels and held the items of open orders, all of them in words.
+	levels, held string
+}
+
+// stocks returns the stock of all products, with their stock revisions and their versions.
+func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, versions map[string]int) {
+	t.Helper()
+	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stocks, revisions, versions = map[string]stock{}, map[string]int{}, map[string]int{}
+	var ks []storetest.Key
+	for k := range audited.Records {
+		ks = append(ks, k)
+	}
+	slices.SortFunc(ks, func(a, b storetest.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
+	for _, k := range ks {
+		r := audited.Records[k]
+		sku, ofProduct := strings.CutPrefix(k.PK, "PRODUCT#")
+		item, isItem := strings.CutPrefix(k.SK, "ITEM#")
+		switch {
+		case ofProduct && k.SK == "#METADATA":
+			product := stocks[sku]
+			product.total, product.available = r.Int("totalInventory"), r.Int("available")
+			stocks[sku], versions[sku] = product, r.Int("version")
+			if revisions[sku] = 0; r.Has("stockRevision") {
+				revisions[sku] = r.Int("stockRevision")
+			}
+		case ofProduct:
+			product := stocks[sku]
+			product.levels += k.SK + ": " + storetest.Show(r["quantity"]) + " "
+			stocks[sku] = product
+		case isItem && slices.Contains([]string{"pending", "confirmed"}, audited.Records[storetest.Key{PK: k.PK, SK: "#METADATA"}].Text("status")):
+			product := stocks[item]
+			product.held += k.PK + ": " + storetest.Show(r["qty"]) + " "
+			stocks[item] = product
+		}
+	}
+	return stocks, revisions, versions
+}
+
+// Every mutation that changes a product's counters, its levels, or what open orders hold of it
+// raises the stock revision, by one. No other mutation does, and a version does not go up with the
+// stock.
+func TestStockRevisions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		changing := map[string]bool{}
+		for _, c := range costs() {
+			s := newShop(t, db, longBook(t))
+			input := c.input(s, t)
+			before, revisions, versions := s.stocks(t)
+			s.try(t, c.mutation, input, `__typename`)
+			after, now, versionsNow := s.stocks(t)
+			for sku, is := range after {
+				want := revisions[sku]
+				if _, existed := versions[sku]; existed && before[sku] != is {
+					changing[c.mutation] = true
+					want++
+				}
+				if now[sku] != want {
+					t.Errorf("%s %s makes of %s with revision %d\n%+v, revision %d, was\n%+v", c.mutation, c.variant, sku, revisions[sku], is, now[sku], before[sku])
+				}
+				if was, existed := versions[sku]; existed && c.mutation != "updateProduct" && versionsNow[sku] != was {
+					t.Errorf("%s %s raises the version of %s from %d to %d", c.mutation, c.variant, sku, was, versionsNow[sku])
+				}
+			}
+		}
+		want := map[string]bool{"placeOrder": true, "shipOrder": true, "cancelOrder": true, "setOrderItem": true, "removeOrderItem": true, "setInventoryLevel": true, "adjustInventory": true}
+		for _, c := range costs() {
+			if changing[c.mutation] != want[c.mutation] {
+				t.Errorf("%s changes stock: %v, want %v", c.mutation, changing[c.mutation], want[c.mutation])
+			}
+		}
+	})
+}
