@@ -135,8 +135,9 @@ type unit interface {
 	settled(c *check, v, last *verdict)
 	// key is the key of the record that names the unit.
 	key(s *Store) keys
-	// doubt tells why nothing follows from what was read last; it is empty where something does.
-	doubt() string
+	// doubt returns why v, which was made of what was read last, is not certain; empty if nothing
+	// speaks against it.
+	doubt(v *verdict) string
 	// repaired tells the unit that it has been repaired.
 	repaired()
 }
@@ -144,7 +145,7 @@ type unit interface {
 // selfContained is the part of units all of whose records are read at once: no reading is in doubt.
 type selfContained struct{}
 
-func (selfContained) doubt() string { return "" }
+func (selfContained) doubt(*verdict) string { return "" }
 
 func (selfContained) repaired() {}
 
@@ -156,15 +157,15 @@ type suspicion struct {
 	customers []commerce.CustomerID
 	// needed tells that another record refers to a customer or warehouse.
 	needed bool
-	// weigh tells that what orders hold of a product has to be summed.
-	weigh bool
+	// recount requires that the stock of a product is counted from its levels and orders.
+	recount bool
 }
 
 // maxSuspects is how many suspicious units are remembered where nothing is said.
 const maxSuspects = 10_000
 
 // check is one check of a table. Its memory is a page a segment, the suspects, and what the stock takes: some hundred bytes for each
-// product, and for each order in which something is wrong and left so.
+// product, and for each misleading order.
 type check struct {
 	s     *Store
 	reads *checkReader
@@ -182,9 +183,10 @@ type check struct {
 
 	// held is what pending and confirmed orders hold of each product, as they were when they were read.
 	held map[commerce.SKU]int
-	// damaged are orders whose records tell something else than what they should hold; damagedHold is what they should.
-	damaged     map[commerce.OrderID]bool
-	damagedHold map[commerce.SKU]int
+	// misleading are orders that are left with inconsistencies because of which their own record
+	// does not tell what they hold, or the index does not list them, with the customers who may
+	// have copies.
+	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertain are products of which an order that cannot be read may hold something, with that order.
 	uncertain map[commerce.SKU]commerce.OrderID
 	// stock is what the products' records said, to be compared with held when all orders have been read.
@@ -217,7 +219,7 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 		s: s, reads: &checkReader{s: s}, opts: opts,
 		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{},
-		held:     map[commerce.SKU]int{}, damaged: map[commerce.OrderID]bool{}, damagedHold: map[commerce.SKU]int{},
+		held:     map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertain: map[commerce.SKU]commerce.OrderID{}, stock: map[commerce.SKU]stockSeen{},
 		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
@@ -269,7 +271,7 @@ func (c *check) suspectLocked(k unitKey, s suspicion) {
 		}
 	}
 	known.needed = known.needed || s.needed
-	known.weigh = known.weigh || s.weigh
+	known.recount = known.recount || s.recount
 	c.suspects[k] = known
 }
 
@@ -279,13 +281,8 @@ func (c *check) suspectStock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for sku, seen := range c.stock {
-		switch {
-		case seen.available == seen.inventory-c.held[sku]:
-		case c.uncertain[sku] != "":
-			b := &keyBuilder{shards: c.s.shards}
-			c.unsettledLocked(productKey(b, sku), fmt.Sprintf("%s may hold some of it, and cannot be read", orderKey(b, c.uncertain[sku]).PK))
-		default:
-			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{weigh: true})
+		if seen.available != seen.inventory-c.held[sku] {
+			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{recount: true})
 		}
 	}
 }
@@ -349,9 +346,9 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 	}
 	ks := slices.SortedFunc(maps.Keys(taken), func(a, b unitKey) int { return strings.Compare(a.id, b.id) })
 	for some := range slices.Chunk(ks, batchSize) {
-		w := newWeighing(some, taken)
+		r := newRecount(some, taken)
 		err := Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
-			if err := c.settle(ctx, c.newUnit(some[i], taken[some[i]], w), taken[some[i]]); err != nil {
+			if err := c.settle(ctx, c.newUnit(some[i], taken[some[i]], r), taken[some[i]]); err != nil {
 				return err
 			}
 			c.mu.Lock()
@@ -367,8 +364,8 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 	return nil
 }
 
-// newUnit returns a unit of which nothing has been read. w is what weighs products.
-func (c *check) newUnit(k unitKey, s suspicion, w *weighing) unit {
+// newUnit returns a unit of which nothing has been read. r recounts the stock of products.
+func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 	switch k.kind {
 	case unitOrder:
 		hints := map[commerce.CustomerID]bool{}
@@ -384,8 +381,8 @@ func (c *check) newUnit(k unitKey, s suspicion, w *weighing) unit {
 		return &employeeUnit{id: commerce.EmployeeID(k.id)}
 	case unitProduct:
 		u := &productUnit{sku: commerce.SKU(k.id)}
-		if s.weigh {
-			u.weighing = w
+		if s.recount {
+			u.recount = r
 		}
 		return u
 	default:
@@ -452,8 +449,8 @@ func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict,
 			return nil, false, err
 		}
 		v := u.judge(c)
-		if doubt := u.doubt(); doubt != "" {
-			a.doubt = doubt
+		if doubt := u.doubt(v); doubt != "" {
+			a.before, a.doubt = v.findings, doubt
 			continue
 		}
 		if v.clean() || sameSet(a.before, v.findings, asFound) {
@@ -548,23 +545,18 @@ func (c *check) progressLocked() {
 	c.opts.Progress(CheckProgress{Records: c.summary.Records, Found: found, Settling: c.toSettle})
 }
 
-// holdLocked adds what an order holds. left tells that its records do not say so. An order that is verified twice is counted
-// twice; its products are weighed then.
-func (c *check) holdLocked(u *orderUnit, left bool) {
-	reserves := u.truth.Status.Reserves()
-	if left {
-		if status, err := commerce.ParseStatus(textOf(u.main, "status")); reserves || err == nil && status.Reserves() {
-			c.damaged[u.id] = true
-		}
-	}
-	if !reserves {
-		return
-	}
-	for _, line := range u.lines {
-		c.held[line.SKU] += line.Quantity
-		if left {
-			c.damagedHold[line.SKU] += line.Quantity
-		}
+// uncertainOrder returns an order that may hold some of a product, and cannot be read; empty where
+// there is none.
+func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.uncertain[sku]
+}
+
+// uncertainLocked notes the products of an order that cannot be read.
+func (c *check) uncertainLocked(u *orderUnit) {
+	for _, sku := range u.skus() {
+		c.uncertain[sku] = u.id
 	}
 }
 

@@ -132,6 +132,9 @@ func (u *customerUnit) judge(c *check) *verdict {
 		customer.AccountRepID = commerce.EmployeeID(foreignIndexValue(&entityCustomerRep, u.edge))
 	}
 	at := reader{record: u.main}
+	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
+	// was read before it is still the same when it is repaired: orderCount cannot have changed and
+	// changed back.
 	if u.main == nil || at.has("orderCount") {
 		n := max(0, u.copies+c.toCome(u.id))
 		customer.OrderCount = &n

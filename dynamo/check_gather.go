@@ -89,7 +89,7 @@ func (g *gathering) begin(e *Entity, partition string) {
 	case entityEmployee.PK:
 		g.key, g.open = unitKey{unitEmployee, id}, &employeeUnit{id: commerce.EmployeeID(id), records: map[keys]record{}}
 	case entityProduct.PK:
-		g.key, g.open = unitKey{unitProduct, id}, &productUnit{sku: commerce.SKU(id)}
+		g.key, g.open = unitKey{unitProduct, id}, &productUnit{sku: commerce.SKU(id), scanned: true}
 	case entityWarehouse.PK:
 		g.key, g.open = unitKey{unitWarehouse, id}, &warehouseUnit{id: commerce.WarehouseID(id)}
 	}
@@ -152,7 +152,7 @@ func (g *gathering) judge() {
 			u.settled(c, v, v)
 			continue
 		}
-		c.suspect(k, suspicion{findings: v.findings})
+		c.suspect(k, suspicion{findings: v.findings, recount: v.has(driftStockTotal)})
 	}
 }
 

@@ -409,13 +409,17 @@ func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 func (u *orderUnit) settled(c *check, v, last *verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case u.truth != nil && (u.known || !u.truth.Status.Reserves()):
-		c.holdLocked(u, !last.clean())
-	case v.has(driftUnreadable):
-		for _, sku := range u.skus() {
-			c.uncertain[sku] = u.id
-		}
+	held, known := u.holds(v)
+	if !known {
+		c.uncertainLocked(u)
+	}
+	// An order that is verified twice is counted twice. The sum is wrong then, and its products are
+	// recounted.
+	for sku, quantity := range held {
+		c.held[sku] += quantity
+	}
+	if !last.clean() && u.misleads(c.s, held, last) {
+		c.misleading[u.id] = u.hints
 	}
 	if u.truth == nil {
 		return
@@ -435,6 +439,28 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 			c.suspectLocked(unitKey{unitCustomer, string(id)}, suspicion{needed: class.more > 0})
 		}
 	}
+}
+
+// holds returns what the order holds, as judge found with verdict v. known is false if the order
+// may hold something, and cannot be read.
+func (u *orderUnit) holds(v *verdict) (held holding, known bool) {
+	switch {
+	case u.truth != nil && !u.truth.Status.Reserves():
+		return nil, true
+	case u.truth != nil && u.known:
+		return linesHolding(u.lines), true
+	}
+	return nil, !v.has(driftUnreadable)
+}
+
+// misleads reports whether a recount, which believes the index and the order's own record, would
+// not come to held. v is what is wrong with the order.
+func (u *orderUnit) misleads(s *Store, held holding, v *verdict) bool {
+	told, listed := s.listedHolding(u.main)
+	if !listed {
+		told = itemsHolding(u.items)
+	}
+	return !maps.Equal(told, held) || len(held) > 0 && v.hasAt(driftIndexKeys, u.key(s))
 }
 
 // skus are the products of the order, as far as anything tells.

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -11,11 +12,16 @@ type productUnit struct {
 	sku    commerce.SKU
 	main   record
 	levels []record
-	// weighing, where it is set, tells what orders hold. readings is how often the product was read with it, and held what orders
-	// hold where that is known.
-	weighing *weighing
+	// scanned tells that the unit was read by the scan.
+	scanned bool
+	// recount, where it is set, sums what orders hold. readings is how often the product was read
+	// with it, and sum what it came to, nil if the product changed meanwhile.
+	recount  *recount
 	readings int
-	held     *int
+	sum      *stockSum
+	// uncertain is an order that may hold some of the product, and cannot be read; empty where
+	// there is none.
+	uncertain commerce.OrderID
 
 	// truth is the product, nil where there is none or it cannot be read; inventory is the levels' sum where they can be
 	// read.
@@ -35,24 +41,32 @@ func (u *productUnit) add(e *Entity, rec record) {
 
 func (u *productUnit) key(s *Store) keys { return productKey(&keyBuilder{shards: s.shards}, u.sku) }
 
-// read reads the product after what is held of it was summed: the index lags behind the table, so the sum counts only if
-// the product has not changed since long enough before.
+// read reads the product and its levels after what orders hold was summed. The sum counts only if
+// the product has not changed since before the first of its passes.
+//
+// The same holds for the sum over the levels. A mutation that changes a level raises the product's
+// stock revision in the same transaction, and the wait of the pass leaves time for all of a
+// transaction's records to become visible.
 func (u *productUnit) read(ctx context.Context, c *check) error {
-	u.held = nil
-	if u.weighing == nil {
+	u.sum = nil
+	if u.recount == nil {
 		return u.readCollection(ctx, c)
 	}
-	weights, err := u.weighing.weights(ctx, c, u.readings)
+	if u.uncertain = c.uncertainOrder(u.sku); u.uncertain != "" {
+		return u.readCollection(ctx, c)
+	}
+	sum, err := u.recount.sum(ctx, c, u.sku, u.readings)
 	if err != nil {
 		return err
 	}
 	u.readings++
+	// An order that could be read when it was verified may be unreadable now.
+	u.uncertain = c.uncertainOrder(u.sku)
 	if err := u.readCollection(ctx, c); err != nil {
 		return err
 	}
-	if sameRecord(weights.before[u.sku], u.main) {
-		held := weights.held[u.sku]
-		u.held = &held
+	if sameRecord(sum.product, u.main) {
+		u.sum = &sum
 	}
 	return nil
 }
@@ -67,15 +81,23 @@ func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	return c.reads.collection(ctx, &patternProductInventory, partition, u.add)
 }
 
-func (u *productUnit) doubt() string {
-	if u.weighing != nil && u.held == nil && u.main != nil {
+// doubt requires of a recount that the product stood still, and of one that finds something that it
+// took two passes.
+func (u *productUnit) doubt(v *verdict) string {
+	switch {
+	case u.recount == nil || u.main == nil:
+		return ""
+	case u.uncertain != "":
+		return fmt.Sprintf("%s may hold some of it, and cannot be read", orderKey(&keyBuilder{shards: v.s.shards}, u.uncertain).PK)
+	case u.sum == nil || !v.clean() && u.sum.passes < 2:
 		return "the product changed each time that its orders were summed"
 	}
 	return ""
 }
 
-// repaired ends the weighing: the number was set on condition that the product was the one that was weighed.
-func (u *productUnit) repaired() { u.weighing = nil }
+// repaired ends the recount: the numbers were set on condition that the product was the one that
+// was counted.
+func (u *productUnit) repaired() { u.recount = nil }
 
 func (u *productUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
@@ -94,13 +116,20 @@ func (u *productUnit) judge(c *check) *verdict {
 		v.unreadable(keyOf(u.main), err)
 		return v
 	}
+	revision := reader{record: u.main}
+	next := revision.number(attrStockRevision) + 1
+	if err := revision.err(); err != nil {
+		v.unreadable(keyOf(u.main), err)
+		return v
+	}
 	u.truth = product
 	want := *product
-	if u.inventory != nil {
+	// A difference in the scan is a suspicion. Only a recount makes it certain.
+	if u.inventory != nil && (u.scanned || u.sum != nil) {
 		want.TotalInventory = *u.inventory
-		if u.held != nil {
-			want.Available = *u.inventory - *u.held
-		}
+	}
+	if u.inventory != nil && u.sum != nil {
+		want.Available = *u.inventory - u.sum.held
 	}
 	if want.Category == "" {
 		// The list by category is the only other place that knows it.
@@ -112,14 +141,19 @@ func (u *productUnit) judge(c *check) *verdict {
 		delete(record, attrIndexPK)
 		delete(record, attrIndexSK)
 		v.compare(&entityProduct, u.main, record, driftKeyAttribute)
-		return v
+	} else {
+		record := productRecord(b, want)
+		if b.err != nil {
+			v.unreadable(keyOf(u.main), b.err)
+			return v
+		}
+		v.compare(&entityProduct, u.main, record, driftIndexKeys)
 	}
-	record := productRecord(b, want)
-	if b.err != nil {
-		v.unreadable(keyOf(u.main), b.err)
-		return v
+	// A repair of the stock is a change of it, and depends on the revision that was read, also on
+	// its absence.
+	if v.has(driftStockTotal) || v.has(driftStockAvailable) {
+		v.fixes[len(v.fixes)-1].set[attrStockRevision] = num(next)
 	}
-	v.compare(&entityProduct, u.main, record, driftIndexKeys)
 	return v
 }
 

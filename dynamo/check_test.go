@@ -218,6 +218,14 @@ func differing(a, b map[string]item) []string {
 	return ks
 }
 
+// unrevised returns records without stock revisions, which repairs of stock raise.
+func unrevised(records map[string]item) map[string]item {
+	for _, rec := range records {
+		delete(rec, "stockRevision")
+	}
+	return records
+}
+
 // ulidAt is a ULID of a moment, the same for the same n.
 func ulidAt(at time.Time, n int) string {
 	var id ulid.ULID
@@ -487,6 +495,9 @@ func damages() []damage {
 		{name: "level without a quantity", found: "unreadable 1", byHand: 1, changes: true, do: func(r rawTable) { r.set("PRODUCT#p00", "WAREHOUSE#w1", item{"quantity": nil}) }},
 		{name: "product without a category", found: "index-keys 1", do: func(r rawTable) { r.set("PRODUCT#p00", own, item{"category": nil}) }},
 		{name: "product without a price", found: "unreadable 1", byHand: 1, changes: true, do: func(r rawTable) { r.set("PRODUCT#p00", own, item{"unitPrice": nil}) }},
+		{name: "product with a stock revision that is no number", found: "unreadable 1", byHand: 1, changes: true, do: func(r rawTable) {
+			r.set("PRODUCT#p00", own, item{"stockRevision": text("7")})
+		}},
 		{name: "warehouse lost", found: "warehouse-missing 1", changes: true, do: func(r rawTable) { r.drop("WAREHOUSE#w1", own) }},
 		{name: "order in the list of another status", found: "index-keys 1", do: func(r rawTable) {
 			r.set(order(2), own, item{"gsi1pk": text("STATUS#pending")})
@@ -554,7 +565,7 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 				if d.byHand == 0 {
 					r.checkClean()
 				}
-				if changed := differing(healthy, r.all()); !d.changes && len(changed) > 0 {
+				if changed := differing(healthy, unrevised(r.all())); !d.changes && len(changed) > 0 {
 					for _, k := range changed {
 						t.Errorf("after the repair %s is\n%s, was\n%s", k, show(r.all()[k]), show(healthy[k]))
 					}

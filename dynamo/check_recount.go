@@ -1,0 +1,291 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// recount sums what pending and confirmed orders hold of some products, in passes over the open
+// orders. One pass serves all of the products. It is safe for concurrent use.
+//
+// The index names the open orders, and it lags behind the table. An order that is being confirmed
+// leaves the list of pending orders and enters that of confirmed ones in two steps, so a pass can
+// miss it. The orders of several passes are therefore counted together, as long as the product's
+// record stays the same:
+//
+//   - A mutation that changes what orders hold of a product raises the product's stock revision in
+//     the same transaction. While the record stays the same, the same orders hold the same
+//     quantities of the product.
+//   - Every order is read consistently from the table. So an order that was counted holds the
+//     product, and the passes together never count too much.
+//   - The index has caught up with every write that is older than CheckOptions.IndexLag. Each pass
+//     begins that long after the pass before it, and after the product was read. A pass misses an
+//     order only if the order was confirmed during the pass or shortly before it. That happens once
+//     in an order's life, so two passes together miss no order.
+//
+// A repair requires that the product's record is still the same.
+type recount struct {
+	skus []commerce.SKU
+
+	// turn is held by the caller that makes a pass. It is a channel because the others may have to
+	// stop waiting.
+	turn    chan struct{}
+	tallies map[commerce.SKU]*tally
+	// passes are the sums after each pass.
+	passes []map[commerce.SKU]stockSum
+}
+
+// tally is what orders hold of a product, as counted by the passes since its record last changed.
+type tally struct {
+	product record
+	passes  int
+	held    map[commerce.OrderID]int
+}
+
+// stockSum is the sum of a tally after a pass.
+type stockSum struct {
+	// product is the record that the product must still have for the sum to be right.
+	product record
+	// passes is how many passes have contributed to the sum.
+	passes int
+	held   int
+}
+
+// newRecount returns a recount of those of the units whose suspicion asks for one.
+func newRecount(ks []unitKey, why map[unitKey]suspicion) *recount {
+	r := &recount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*tally{}}
+	for _, k := range ks {
+		if why[k].recount {
+			r.skus = append(r.skus, commerce.SKU(k.id))
+		}
+	}
+	return r
+}
+
+// sum returns the sum for a product after the n-th pass, from 0. It makes the pass unless another
+// caller already has.
+//
+// Errors: those of failed, and the context's.
+func (r *recount) sum(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return stockSum{}, fmt.Errorf("recount products: %w", ctx.Err())
+	}
+	for len(r.passes) <= n {
+		if err := r.pass(ctx, c); err != nil {
+			return stockSum{}, err
+		}
+	}
+	return r.passes[n][sku], nil
+}
+
+// pass reads all open orders once and adds what they hold to the tallies. The tally of a product
+// that has changed starts anew.
+//
+// Errors: those of failed, and the context's.
+func (r *recount) pass(ctx context.Context, c *check) error {
+	products, err := c.products(ctx, r.skus)
+	if err != nil {
+		return err
+	}
+	for _, sku := range r.skus {
+		if t := r.tallies[sku]; t == nil || !sameRecord(t.product, products[sku]) {
+			r.tallies[sku] = &tally{product: products[sku], held: map[commerce.OrderID]int{}}
+		}
+	}
+	if err := waitFor(ctx, c.opts.IndexLag); err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	err = c.openOrders(ctx, func(id commerce.OrderID, held holding) {
+		mu.Lock()
+		defer mu.Unlock()
+		for sku, quantity := range held {
+			if t := r.tallies[sku]; t != nil {
+				t.held[id] = quantity
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	sums := make(map[commerce.SKU]stockSum, len(r.skus))
+	for sku, t := range r.tallies {
+		t.passes++
+		s := stockSum{product: t.product, passes: t.passes}
+		for _, quantity := range t.held {
+			s.held += quantity
+		}
+		sums[sku] = s
+	}
+	r.passes = append(r.passes, sums)
+	return nil
+}
+
+// products reads products' records.
+func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce.SKU]record, error) {
+	b := &keyBuilder{shards: c.s.shards}
+	wanted := make([]keys, len(skus))
+	for i, sku := range skus {
+		wanted[i] = productKey(b, sku)
+	}
+	found, err := c.reads.get(ctx, consistent, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	products := make(map[commerce.SKU]record, len(skus))
+	for i, sku := range skus {
+		products[sku] = found[wanted[i]]
+	}
+	return products, nil
+}
+
+// openOrders calls add with what each open order holds, more than once for an order that changes
+// its status meanwhile. The index names the orders; the orders themselves are read consistently.
+// Misleading orders are read as a whole.
+//
+// Errors: those of failed.
+func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holding)) error {
+	// An order moves from list to list as statuses follow each other, so the lists are read in that
+	// order.
+	for _, status := range commerce.Statuses() {
+		if !status.Reserves() {
+			continue
+		}
+		base, err := patternOrdersByStatus.PK.Key(status.String())
+		if err != nil {
+			return err
+		}
+		for shard := range c.s.shards {
+			partition := base + shardSuffix(shard, c.s.shards)
+			err := c.reads.query(ctx, &patternOrdersByStatus, partition, string(patternOrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+				return c.readHoldings(ctx, out.Items, add)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	misleading := c.misleadingOrders()
+	return Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
+		u := misleading[i]
+		if err := u.read(ctx, c); err != nil {
+			return err
+		}
+		held, known := u.holds(u.judge(c))
+		if !known {
+			c.mu.Lock()
+			c.uncertainLocked(u)
+			c.mu.Unlock()
+		}
+		add(u.id, held)
+		return nil
+	})
+}
+
+// misleadingOrders returns a unit for each order whose own record does not tell what the order
+// holds.
+func (c *check) misleadingOrders() []*orderUnit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	units := make([]*orderUnit, 0, len(c.misleading))
+	for id, hints := range c.misleading {
+		units = append(units, &orderUnit{id: id, hints: hints})
+	}
+	return units
+}
+
+// readHoldings calls add with what the orders of a page of the index hold. It skips misleading
+// orders, and records of other software.
+//
+// Errors: those of failed.
+func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, holding)) error {
+	var ids []commerce.OrderID
+	var wanted []keys
+	c.mu.Lock()
+	for _, rec := range page {
+		k := keyOf(rec)
+		id := commerce.OrderID(keyValue(entityOrder.PK, k.PK))
+		if _, misleading := c.misleading[id]; misleading {
+			continue
+		}
+		if e := entityOf(k); e != nil && e.Name == entityOrder.Name {
+			ids, wanted = append(ids, id), append(wanted, k)
+		}
+	}
+	c.mu.Unlock()
+	found, err := c.reads.get(ctx, consistent, wanted...)
+	if err != nil {
+		return err
+	}
+	// Few orders do not list their items. Each of those takes a request.
+	var unlisted []int
+	for i, k := range wanted {
+		held, listed := c.s.listedHolding(found[k])
+		if !listed {
+			unlisted = append(unlisted, i)
+			continue
+		}
+		add(ids[i], held)
+	}
+	return Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
+		at := unlisted[i]
+		var items []record
+		err := c.reads.query(ctx, &patternOrderItems, wanted[at].PK, string(patternOrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+			for _, rec := range out.Items {
+				items = append(items, rec)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		add(ids[at], itemsHolding(items))
+		return nil
+	})
+}
+
+// holding is how much an order holds of each product.
+type holding map[commerce.SKU]int
+
+// listedHolding returns what an order holds according to its own record. listed is false if the
+// order holds something and the record does not list it.
+func (s *Store) listedHolding(order record) (held holding, listed bool) {
+	status, err := commerce.ParseStatus(textOf(order, "status"))
+	if err != nil || !status.Reserves() {
+		return nil, true
+	}
+	at := reader{record: order}
+	lines, err := decodeLines(order["items"], at.currency(s.currency))
+	if err != nil {
+		return nil, false
+	}
+	return linesHolding(lines), true
+}
+
+func linesHolding(lines []commerce.LineItem) holding {
+	held := holding{}
+	for _, line := range lines {
+		held[line.SKU] += line.Quantity
+	}
+	return held
+}
+
+// itemsHolding returns what an order that reserves stock holds according to the records of its
+// items.
+func itemsHolding(items []record) holding {
+	held := holding{}
+	for _, rec := range items {
+		at := reader{record: rec}
+		held[commerce.SKU(keyValue(entityOrderItem.SK, at.text(attrSK)))] += at.number("qty")
+	}
+	return held
+}
