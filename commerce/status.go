@@ -1,6 +1,9 @@
 package commerce
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Status is where an order stands. The zero Status is none of them.
 type Status int
@@ -51,6 +54,30 @@ func (s Status) Transitions() []Status {
 	default:
 		return nil
 	}
+}
+
+// Levels groups statuses in lifecycle order: an order that moves from one of them to another,
+// directly or through other statuses, moves to a later level.
+func Levels(statuses []Status) [][]Status {
+	var levels [][]Status
+	for len(statuses) > 0 {
+		var level, later []Status
+		for _, s := range statuses {
+			if slices.ContainsFunc(statuses, func(from Status) bool { return from.leadsTo(s) }) {
+				later = append(later, s)
+			} else {
+				level = append(level, s)
+			}
+		}
+		levels, statuses = append(levels, level), later
+	}
+	return levels
+}
+
+// leadsTo reports whether an order can move from s to other, directly or through other statuses. An
+// order never returns to a status it has left.
+func (s Status) leadsTo(other Status) bool {
+	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.leadsTo(other) })
 }
 
 // Reserves tells whether an order in this status holds stock back that has not left a warehouse yet.

@@ -61,6 +61,26 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
+func TestLevels(t *testing.T) {
+	const pending, confirmed, shipped, delivered, cancelled = commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Delivered, commerce.Cancelled
+	for _, c := range []struct {
+		statuses []commerce.Status
+		want     [][]commerce.Status
+	}{
+		{commerce.Statuses(), [][]commerce.Status{{pending}, {confirmed}, {shipped, cancelled}, {delivered}}},
+		{nil, nil},
+		{[]commerce.Status{shipped}, [][]commerce.Status{{shipped}}},
+		{[]commerce.Status{confirmed, pending}, [][]commerce.Status{{pending}, {confirmed}}},
+		{[]commerce.Status{pending, delivered}, [][]commerce.Status{{pending}, {delivered}}},
+		{[]commerce.Status{delivered, cancelled}, [][]commerce.Status{{delivered, cancelled}}},
+		{[]commerce.Status{delivered, pending, cancelled}, [][]commerce.Status{{pending}, {delivered, cancelled}}},
+	} {
+		if got := commerce.Levels(c.statuses); !slices.EqualFunc(got, c.want, slices.Equal) {
+			t.Errorf("the levels of %v are %v, want %v", c.statuses, got, c.want)
+		}
+	}
+}
+
 func TestReserves(t *testing.T) {
 	for _, status := range commerce.Statuses() {
 		if got, want := status.Reserves(), status == commerce.Pending || status == commerce.Confirmed; got != want {
