@@ -50,14 +50,20 @@ func (b Bounds) KeyUnits(p AccessPattern, consistent bool) float64 {
 	return p.consistently(consistent) * readUnits(b.largest(p.records()))
 }
 
-// Page bounds reading a page of a list: values is of how many values of its key besides the shard it consists, 1 but where the
-// list merges several statuses.
-func (b Bounds) Page(p AccessPattern, page Page, values int, consistent bool) ReadBound {
-	partitions := values
+// Page bounds reading a page of a list. statuses are those that a list of orders by status merges,
+// empty for other lists.
+func (b Bounds) Page(p AccessPattern, page Page, statuses []commerce.Status, consistent bool) ReadBound {
+	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
-		partitions *= b.shards
+		shards = b.shards
 	}
-	most := merged(partitions, page)
+	most := merged(shards, page)
+	if len(statuses) > 0 {
+		most = merge{}
+		for _, level := range commerce.Levels(statuses) {
+			most = most.then(merged(len(level)*shards, page))
+		}
+	}
 	if p.Most > 0 {
 		most.rows = min(most.rows, p.Most)
 	}
@@ -106,7 +112,7 @@ func (b Bounds) Change(p WritePattern) ChangeBound {
 	}
 	if p.Items {
 		// Once for each attempt.
-		items := b.Page(patternOrderItems, Page{Limit: maxActions, More: true}, 1, true)
+		items := b.Page(patternOrderItems, Page{Limit: maxActions, More: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
@@ -185,8 +191,15 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 // reads.
 type merge struct{ rounds, requests, rows, longest int }
 
-// merged is the most that Store.read takes for a page of so many partitions, however the list is spread over them. Let P be the
-// partitions, L the page's limit, W how many rows are wanted (L or L + 1), and k what the first round reads of each.
+// then is what one merge after another takes.
+func (m merge) then(next merge) merge {
+	return merge{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.longest, next.longest)}
+}
+
+// merged is the most that one level of Store.read takes for a page of so many partitions, however
+// the list is spread over them. Rows of earlier levels only end the level sooner. Let P be the
+// partitions, L the page's limit, W how many rows are wanted (L or L + 1), and k what the first
+// round reads of each.
 //
 // Rows. Beyond the first row of each stream, reading ahead never makes more than allowance, 7L/4, be in hand. What regrowth
 // reads beyond that is at most a quarter of what the same stream has given out before, and it happens only when the stream has nothing

@@ -32,18 +32,20 @@ func readPage[V any](ctx context.Context, s *Store, l listing, decode func(reade
 // partition is the listing of a pattern that reads one partition.
 func (s *Store) partition(p *AccessPattern, page Page, values ...string) (listing, error) {
 	pk, err := p.PK.Key(values...)
-	return listing{pattern: p, partitions: []string{pk}, prefix: string(p.SK), page: page}, err
+	return listing{pattern: p, levels: [][]string{{pk}}, prefix: string(p.SK), page: page}, err
 }
 
-// sharded is the listing of a pattern whose partitions are spread over the shards.
-func (s *Store) sharded(p *AccessPattern, page Page, bases ...string) listing {
-	l := listing{pattern: p, prefix: string(p.SK), page: page}
-	for _, base := range bases {
-		for shard := range s.shards {
-			l.partitions = append(l.partitions, base+shardSuffix(shard, s.shards))
-		}
+// sharded is the listing of a pattern that reads all shards of its partition key.
+func (s *Store) sharded(p *AccessPattern, page Page) listing {
+	return listing{pattern: p, levels: [][]string{s.appendShards(nil, string(p.PK))}, prefix: string(p.SK), page: page}
+}
+
+// appendShards appends the partitions over which a partition key is spread.
+func (s *Store) appendShards(partitions []string, key string) []string {
+	for shard := range s.shards {
+		partitions = append(partitions, key+shardSuffix(shard, s.shards))
 	}
-	return l
+	return partitions
 }
 
 // listOf reads a page of a list in one partition.
@@ -105,8 +107,9 @@ func (s *Store) OrdersByStatus(ctx context.Context, status commerce.Status, plac
 	return s.ordersIn(ctx, &patternOrdersByStatus, &patternOrdersPlaced, []commerce.Status{status}, placed, page)
 }
 
-// Orders lists orders over all customers, the newest first: all (AP7), those of a time (AP8), or those in some statuses
-// (AP24). No statuses means all of them.
+// Orders lists orders over all customers, the newest first: all (AP7), those of a time (AP8), or
+// those in some statuses (AP24). No statuses means all of them. The statuses are read in lifecycle
+// order, so that an order that moves on while it is listed is not missed.
 func (s *Store) Orders(ctx context.Context, statuses []commerce.Status, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
 	if len(statuses) == 0 {
 		return s.ordersIn(ctx, &patternOrders, &patternOrdersPlaced, commerce.Statuses(), placed, page)
@@ -116,18 +119,32 @@ func (s *Store) Orders(ctx context.Context, statuses []commerce.Status, placed c
 }
 
 func (s *Store) ordersIn(ctx context.Context, always, ranged *AccessPattern, statuses []commerce.Status, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
-	bases := make([]string, len(statuses))
-	for i, status := range statuses {
-		var err error
-		if bases[i], err = always.PK.Key(status.String()); err != nil {
-			return Slice[*commerce.Order]{}, err
-		}
+	l, err := s.inStatuses(always, page, statuses)
+	if err != nil {
+		return Slice[*commerce.Order]{}, err
 	}
-	l, possible := s.sharded(always, page, bases...).placedIn(placed, ranged)
+	l, possible := l.placedIn(placed, ranged)
 	if !possible {
 		return Slice[*commerce.Order]{}, nil
 	}
 	return readPage(ctx, s, l, s.decodeOrder)
+}
+
+// inStatuses is the listing of the orders in some statuses, which are read in lifecycle order.
+func (s *Store) inStatuses(p *AccessPattern, page Page, statuses []commerce.Status) (listing, error) {
+	l := listing{pattern: p, prefix: string(p.SK), page: page}
+	for _, level := range commerce.Levels(statuses) {
+		var partitions []string
+		for _, status := range level {
+			key, err := p.PK.Key(status.String())
+			if err != nil {
+				return listing{}, err
+			}
+			partitions = s.appendShards(partitions, key)
+		}
+		l.levels = append(l.levels, partitions)
+	}
+	return l, nil
 }
 
 // EmployeeOrders lists the orders of an account rep's customers, the newest first (AP22).
@@ -152,7 +169,7 @@ func (s *Store) Timeline(ctx context.Context, id commerce.OrderID, page Page) (S
 
 // Customers lists all customers in the order they joined (AP9).
 func (s *Store) Customers(ctx context.Context, page Page) (Slice[*commerce.Customer], error) {
-	return readPage(ctx, s, s.sharded(&patternCustomers, page, string(patternCustomers.PK)), s.decodeCustomer)
+	return readPage(ctx, s, s.sharded(&patternCustomers, page), s.decodeCustomer)
 }
 
 // EmployeeCustomers lists the customers of an account rep, by id (AP21). They have no OrderCount.
@@ -183,7 +200,7 @@ func (s *Store) Warehouses(ctx context.Context, page Page) (Slice[*commerce.Ware
 // Employees lists employees in the order they were hired (AP18); those hired on some days only, where hired is not
 // empty.
 func (s *Store) Employees(ctx context.Context, hired commerce.DateRange, page Page) (Slice[*commerce.Employee], error) {
-	l := s.sharded(&patternEmployees, page, string(patternEmployees.PK))
+	l := s.sharded(&patternEmployees, page)
 	l.bounds = bounds{from: string(hired.From), to: string(hired.To)}
 	return readPage(ctx, s, l, decodeEmployee)
 }

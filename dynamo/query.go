@@ -10,14 +10,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// listing is a list to read: the partitions that hold it, what its sort keys begin with, and which part is wanted.
+// listing is a list to read.
 type listing struct {
-	pattern    *AccessPattern
-	partitions []string
-	prefix     string
-	bounds     bounds
-	page       Page
+	pattern *AccessPattern
+	// levels are the partitions that hold the list, in the order in which they are read. A record
+	// that moves to another partition moves to a later level. Most lists have one level.
+	levels [][]string
+	// prefix is the constant beginning of the sort keys. bounds are the positions that belong to
+	// the list.
+	prefix string
+	bounds bounds
+	page   Page
 }
+
+// forward reports whether rows are read in ascending order of their positions.
+func (l listing) forward() bool { return l.pattern.Direction == Ascending != l.page.FromEnd }
 
 // row is a record of a list and its place in it.
 type row struct {
@@ -39,43 +46,75 @@ type stream struct {
 	need int
 }
 
-// read gives the rows of the page, in reading order, and one more where Page.More asks for it and there is one.
+// read returns the rows of the page in reading order, and one more where Page.More asks for it and
+// there is one.
+//
+// Errors: those of failed.
+func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
+	return l.read(func(streams []*stream) error { return s.readRound(ctx, l, streams) })
+}
+
+// read reads one level after another. readRound reads what planRound set.
+//
+// A record that moves to a later level in the meantime is not missed, as far as the index is up to
+// date: its old level finds it, or it had left that level before it was read, and then a later
+// level finds it. For this no level is read again once a later one has begun.
+func (l listing) read(readRound func([]*stream) error) ([]row, error) {
+	var rows []row
+	for _, partitions := range l.levels {
+		var err error
+		if rows, err = l.readLevel(rows, partitions, readRound); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// readLevel adds one level to the rows that the levels before it gave. Rows behind the end of a
+// full page are not read.
 //
 // It merges the partitions without reading a full page of each. The first round reads somewhat more than each one's
 // share of the page. Then rows are given out by position until a partition runs out of them; a further round reads those
 // partitions whose rows in hand end before the page is full. At most three pages and one row a partition are read in all;
 // merged tells in how many requests and rounds.
-//
-// Errors: those of failed.
-func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
-	b := l.bounds.narrowed(l.page, l.pattern.Direction)
+func (l listing) readLevel(found []row, partitions []string, readRound func([]*stream) error) ([]row, error) {
+	want, page, forward := l.page.want(), l.page, l.forward()
+	if len(found) == want {
+		end := found[want-1].position
+		if page.FromEnd {
+			page.After = end
+		} else {
+			page.Before = end
+		}
+	}
+	b := l.bounds.narrowed(page, l.pattern.Direction)
 	if b.empty() {
-		return nil, nil
+		return found, nil
 	}
-	streams := make([]*stream, len(l.partitions))
-	for i, p := range l.partitions {
-		streams[i] = &stream{partition: p, bounds: b}
+	earlier := &stream{rows: found, done: true}
+	all := append(make([]*stream, 0, 1+len(partitions)), earlier)
+	for _, p := range partitions {
+		all = append(all, &stream{partition: p, bounds: b})
 	}
-	want := l.page.want()
-	forward := l.pattern.Direction == Ascending != l.page.FromEnd
+	streams := all[1:]
 	rows := make([]row, 0, want)
-	for len(rows) < want && planRound(streams, want-len(rows), l.page.Limit, forward) {
-		if err := s.readRound(ctx, l, streams, forward); err != nil {
+	for len(rows) < want && planRound(streams, earlier.rows, want-len(rows), page.Limit, forward) {
+		if err := readRound(streams); err != nil {
 			return nil, err
 		}
-		rows = giveOut(rows, streams, want, forward)
+		rows = giveOut(rows, all, want, forward)
 	}
 	return rows, nil
 }
 
 // planRound sets how many rows to read of each stream, when left rows are still to be given out; false where there is
-// nothing to read.
-func planRound(streams []*stream, left, limit int, forward bool) bool {
+// nothing to read. earlier are rows of earlier levels that were not yet given out.
+func planRound(streams []*stream, earlier []row, left, limit int, forward bool) bool {
 	if len(streams) == 1 {
 		streams[0].need = left
 		return !streams[0].done
 	}
-	short, extra := runningOut(streams, left, forward)
+	short, extra := runningOut(streams, earlier, left, forward)
 	if len(short) == 0 {
 		return false
 	}
@@ -105,8 +144,11 @@ func regrowth(given int) int { return given/4 + 1 }
 
 // runningOut gives the streams that have more to read and no row in hand from behind the page's end, as far as it can be
 // seen; and how many rows are in hand beyond the first of each stream. It lets all streams need nothing.
-func runningOut(streams []*stream, left int, forward bool) (short []*stream, extra int) {
+func runningOut(streams []*stream, earlier []row, left int, forward bool) (short []*stream, extra int) {
 	var inHand []string
+	for _, r := range earlier {
+		inHand = append(inHand, r.position)
+	}
 	for _, st := range streams {
 		st.need = 0
 		extra += max(0, len(st.rows)-1)
@@ -133,7 +175,7 @@ func runningOut(streams []*stream, left int, forward bool) (short []*stream, ext
 }
 
 // readRound reads what planRound set, all streams at once.
-func (s *Store) readRound(ctx context.Context, l listing, streams []*stream, forward bool) error {
+func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) error {
 	var wanted []*stream
 	for _, st := range streams {
 		if st.need > 0 {
@@ -141,12 +183,13 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream, for
 		}
 	}
 	return Parallel(ctx, len(wanted), maxParallel, func(ctx context.Context, i int) error {
-		return s.readStream(ctx, l, wanted[i], forward)
+		return s.readStream(ctx, l, wanted[i])
 	})
 }
 
 // readStream reads the rows that a stream needs, and the megabytes that it takes: a Query ends at one.
-func (s *Store) readStream(ctx context.Context, l listing, st *stream, forward bool) error {
+func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
+	forward := l.forward()
 	for st.need > 0 && !st.done {
 		records, more, err := s.query(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
 		if err != nil {
@@ -157,18 +200,24 @@ func (s *Store) readStream(ctx context.Context, l listing, st *stream, forward b
 		for _, r := range records {
 			st.rows = append(st.rows, row{position: strings.TrimPrefix(r.text(sk), l.prefix), record: r})
 		}
-		st.need -= len(records)
-		st.done = !more
-		if len(records) > 0 {
-			if last := st.rows[len(st.rows)-1].position; forward {
-				st.bounds.from = justAfter(last)
-			} else {
-				st.bounds.to = last
-			}
-			st.done = st.done || st.bounds.empty()
-		}
+		st.took(len(records), more, forward)
 	}
 	return nil
+}
+
+// took notes that a Query added so many rows, and whether it left more.
+func (st *stream) took(rows int, more, forward bool) {
+	st.need -= rows
+	st.done = !more
+	if rows == 0 {
+		return
+	}
+	if last := st.rows[len(st.rows)-1].position; forward {
+		st.bounds.from = justAfter(last)
+	} else {
+		st.bounds.to = last
+	}
+	st.done = st.done || st.bounds.empty()
 }
 
 // giveOut moves rows from the streams to the page as long as it is certain which one is next.
@@ -349,7 +398,8 @@ func describeRange(p *AccessPattern, partition, prefix string, b bounds) string 
 // Query ends.
 func (s *Store) count(ctx context.Context, l listing) (int, error) {
 	t := startTimer(ctx)
-	where := keyCondition(l.pattern, l.partitions[0], l.prefix, l.bounds)
+	partition := l.levels[0][0]
+	where := keyCondition(l.pattern, partition, l.prefix, l.bounds)
 	in := &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(),
 		ScanIndexForward: aws.Bool(l.pattern.Direction == Ascending), Select: types.SelectCount,
@@ -360,12 +410,12 @@ func (s *Store) count(ctx context.Context, l listing) (int, error) {
 	}
 	out, err := s.db.Query(ctx, in)
 	if err != nil {
-		return 0, failed("Query", l.partitions[0], err)
+		return 0, failed("Query", partition, err)
 	}
 	if t.on() {
 		a := answer{records: readers(out.Items)}
 		a.cost(out.ConsumedCapacity)
-		t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, l.partitions[0], l.prefix, l.bounds),
+		t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, partition, l.prefix, l.bounds),
 			Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(a.records), a)})
 	}
 	return int(out.Count), nil

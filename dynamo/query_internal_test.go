@@ -13,17 +13,14 @@ import (
 func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40_000 {
-		streams := make([]*stream, 2+random.IntN(14))
+		partitions := make([]string, 2+random.IntN(14))
 		limit, total, change := 1+random.IntN(20), random.IntN(120), random.Float64()
 		// left are the rows of each stream that no Query has read yet.
-		left := make([][]row, len(streams))
-		for i := range streams {
-			streams[i] = &stream{}
-		}
+		left := make([][]row, len(partitions))
 		var want []string
 		for at, n := 0, 0; n < total; n++ {
 			if random.Float64() < change {
-				at = random.IntN(len(streams))
+				at = random.IntN(len(partitions))
 			}
 			r := row{position: fmt.Sprintf("%04d", n), record: reader{record: record{attrPK: str(fmt.Sprint(n))}}}
 			left[at] = append(left[at], r)
@@ -33,31 +30,35 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 		want = want[:min(len(want), page.want())]
 
 		read, rounds, requests := 0, 0, 0
-		var rows []row
-		for len(rows) < page.want() && planRound(streams, page.want()-len(rows), limit, true) {
+		l := listing{pattern: &patternTimeline, page: page}
+		rows, err := l.readLevel(nil, partitions, func(streams []*stream) error {
 			rounds++
 			for i, st := range streams {
-				if st.need > 0 {
-					requests++
+				if st.need == 0 {
+					continue
 				}
 				n := min(st.need, len(left[i]))
 				st.rows, left[i] = append(st.rows, left[i][:n]...), left[i][n:]
-				st.done, read = st.done || n < st.need, read+n
+				st.took(n, n == st.need, true)
+				requests, read = requests+1, read+n
 			}
-			rows = giveOut(rows, streams, page.want(), true)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		var got []string
 		for _, r := range rows {
 			got = append(got, r.position)
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("a page of %d over %d partitions is %v, want %v", limit, len(streams), got, want)
+			t.Fatalf("a page of %d over %d partitions is %v, want %v", limit, len(partitions), got, want)
 		}
-		if most := 3*limit + len(streams); read > most {
-			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(streams), read, most)
+		if most := 3*limit + len(partitions); read > most {
+			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(partitions), read, most)
 		}
-		if most := merged(len(streams), page); rounds > most.rounds || requests > most.requests || read > most.rows {
-			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, more than %+v", limit, len(streams), rounds, requests, read, most)
+		if most := merged(len(partitions), page); rounds > most.rounds || requests > most.requests || read > most.rows {
+			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, more than %+v", limit, len(partitions), rounds, requests, read, most)
 		}
 	}
 }

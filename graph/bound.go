@@ -257,7 +257,7 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 		}
 		return a, 1
 	case isPage(f.Field):
-		bound = b.bounds.Page(p, dynamo.Page{Limit: pageSize(f), More: b.asksBeyond(f)}, b.values(p, f), b.consistent)
+		bound = b.bounds.Page(p, dynamo.Page{Limit: pageSize(f), More: b.asksBeyond(f)}, b.statuses(p, f), b.consistent)
 		if p.Fallback && slices.ContainsFunc(beside, func(other *gathered) bool { return !isPage(other.Field) && b.serves(typ, other, pattern) }) {
 			// The list may be read as a whole, as it is counted as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)

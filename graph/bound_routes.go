@@ -125,25 +125,30 @@ func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
 	return none
 }
 
-// values is of how many values of a list's key a field may merge the lists: of the statuses that it names, or of all.
-func (b *bounding) values(p dynamo.AccessPattern, f *gathered) int {
-	if !slices.Contains(p.PK.Names(), "status") || f.Definition.Arguments.ForName("status") != nil {
-		return 1
-	}
-	all := len(commerce.Statuses())
+// statuses are the statuses that a list of orders may merge: those that the field names, or all.
+// Other lists have none.
+func (b *bounding) statuses(p dynamo.AccessPattern, f *gathered) []commerce.Status {
+	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
 	switch {
+	case !slices.Contains(p.PK.Names(), "status") || f.Definition.Arguments.ForName("status") != nil:
+		return nil
 	case a == nil:
 		return all
-	case a.Value.Kind == ast.EnumValue:
-		return 1
-	case a.Value.Kind == ast.ListValue:
-		named := map[string]bool{}
-		for _, v := range a.Value.Children {
-			named[v.Value.String()] = true
-		}
-		return min(max(len(named), 1), all)
-	default:
+	case a.Value.Kind == ast.EnumValue || len(a.Value.Children) == 1:
+		return all[:1] // any status costs as much
+	case a.Value.Kind != ast.ListValue:
 		return all
 	}
+	var named []commerce.Status
+	for _, v := range a.Value.Children {
+		status, err := commerce.ParseStatus(strings.ToLower(v.Value.Raw))
+		if v.Value.Kind != ast.EnumValue || err != nil {
+			return all // a variable can be any status
+		}
+		if !slices.Contains(named, status) {
+			named = append(named, status)
+		}
+	}
+	return named
 }

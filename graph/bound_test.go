@@ -413,6 +413,7 @@ func TestWhatBoundsDependOn(t *testing.T) {
 		{`{ customers { nodes { orders { nodes { id } } } } }`, `{ customers(last: 21) { nodes { orders { nodes { id } } } } }`},
 		{`{ orders(statuses: SHIPPED) { nodes { id } } }`, `{ orders(statuses: [SHIPPED, PENDING]) { nodes { id } } }`},
 		{`{ orders(statuses: [SHIPPED, PENDING]) { nodes { id } } }`, `query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { id } } }`},
+		{`{ orders(statuses: [SHIPPED, PENDING]) { nodes { id } } }`, `query($shipped: OrderStatus!) { orders(statuses: [$shipped, PENDING]) { nodes { id } } }`},
 		{`{ order(id: "x") { customer @skip(if: true) { name } } }`, `query($b: Boolean!) { order(id: "x") { customer @skip(if: $b) { name } } }`},
 		{`{ order(id: "x") { ...A ...B } } fragment A on Order { customer { name } } fragment B on Order { customer { email } }`, `{ order(id: "x") { a: customer { name } b: customer { accountRep { name } } } }`},
 		{`{ __schema { types { name } } }`, `{ warehouse(id: "x") { name } }`},

@@ -3473,7 +3473,8 @@ type Query {
 
   """
   Orders over all customers, the newest first. AP7, AP8 and AP24: one Query per status and shard,
-  merged; at most three times the page is read. Access: staff, admins, services.
+  merged. Statuses are read in lifecycle order, so that an order whose status changes meanwhile is not missed as
+  far as the index is up to date. Access: staff, admins, services.
   """
   orders(
     "Only orders in one of these statuses. All statuses when left out."

@@ -1,0 +1,192 @@
+package dynamo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// movingOrder is an order of a simulated table.
+type movingOrder struct {
+	id      string
+	status  commerce.Status
+	version int
+	// listed reports whether the order was in the list since the walk began.
+	listed bool
+}
+
+// movingOrders is a table of orders whose Queries are simulated. Orders are placed and change their
+// status before each Query.
+type movingOrders struct {
+	*rapid.T
+	shards int
+	// orders are sorted by ID.
+	orders []*movingOrder
+	chosen []commerce.Status
+	// cut lets Queries end before they have read what they may, as DynamoDB does at a megabyte.
+	cut bool
+	// rounds, queries and rows count what a page takes.
+	rounds, queries, rows int
+}
+
+func (m *movingOrders) place(status commerce.Status) *movingOrder {
+	o := &movingOrder{id: fmt.Sprintf("%04d", len(m.orders)), status: status, version: 1}
+	m.orders = append(m.orders, o)
+	return o
+}
+
+func (m *movingOrders) move(o *movingOrder) {
+	if next := o.status.Transitions(); len(next) > 0 {
+		o.status, o.version = rapid.SampledFrom(next).Draw(m.T, "next"), o.version+1
+		o.listed = o.listed && slices.Contains(m.chosen, o.status)
+	}
+}
+
+// interfere is what other clients do between two Queries.
+func (m *movingOrders) interfere() {
+	switch rapid.IntRange(0, 5).Draw(m.T, "interference") {
+	case 0, 1:
+		if len(m.orders) > 0 {
+			m.move(rapid.SampledFrom(m.orders).Draw(m.T, "moved"))
+		}
+	case 2: // a whole status moves on
+		status := rapid.SampledFrom(commerce.Statuses()).Draw(m.T, "emptied")
+		for _, o := range m.orders {
+			if o.status == status {
+				m.move(o)
+			}
+		}
+	case 3:
+		if len(m.orders) < 80 {
+			m.place(rapid.SampledFrom(commerce.Statuses()).Draw(m.T, "placed"))
+		}
+	}
+}
+
+// query is a Query of a partition.
+func (m *movingOrders) query(partition string, b bounds, limit int, forward bool) (rows []row, more bool) {
+	if m.cut {
+		limit = rapid.IntRange(1, limit).Draw(m.T, "cut")
+	}
+	orders := slices.Clone(m.orders)
+	if !forward {
+		slices.Reverse(orders)
+	}
+	for _, o := range orders {
+		in := o.id >= b.from && (b.to == "" || o.id < b.to)
+		if key := "STATUS#" + o.status.String() + shardSuffix(shardOf(o.id, m.shards), m.shards); !in || key != partition {
+			continue
+		}
+		if len(rows) == limit {
+			break
+		}
+		r := record{attrPK: str("ORDER#" + o.id), attrSK: str("#METADATA"), attrVersion: num(o.version)}
+		rows = append(rows, row{position: o.id, record: reader{record: r}})
+	}
+	return rows, len(rows) == limit
+}
+
+// read reads a page as Store.read does.
+func (m *movingOrders) read(l listing) ([]row, error) {
+	m.rounds, m.queries, m.rows = 0, 0, 0
+	return l.read(func(streams []*stream) error {
+		m.rounds++
+		for _, st := range rapid.Permutation(streams).Draw(m.T, "order of the Queries") {
+			for st.need > 0 && !st.done {
+				m.interfere()
+				rows, more := m.query(st.partition, st.bounds, st.need, l.forward())
+				m.queries, m.rows = m.queries+1, m.rows+len(rows)
+				st.rows = append(st.rows, rows...)
+				st.took(len(rows), more, l.forward())
+			}
+		}
+		return nil
+	})
+}
+
+// A walk through orders that change their status between any two Queries finds each order that is
+// in the list throughout, and none twice. A page is in order, takes no more than its bound, and
+// shows no order as it was before the page was begun.
+func TestWalksFindOrdersThatMove(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &movingOrders{T: rt, shards: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(rt, "shards"), cut: rapid.IntRange(0, 3).Draw(rt, "ends") == 0}
+		m.chosen = commerce.Statuses()
+		if rapid.Bool().Draw(rt, "some") {
+			m.chosen = rapid.SliceOfNDistinct(rapid.SampledFrom(commerce.Statuses()), 1, 5, rapid.ID).Draw(rt, "statuses")
+		}
+		for range rapid.IntRange(0, 6).Draw(rt, "runs") {
+			status := rapid.SampledFrom(commerce.Statuses()).Draw(rt, "status")
+			for range rapid.IntRange(1, 12).Draw(rt, "length") {
+				m.place(status)
+			}
+		}
+		var in bounds
+		if rapid.Bool().Draw(rt, "ranged") {
+			from := rapid.IntRange(0, len(m.orders)).Draw(rt, "from")
+			in = bounds{from: fmt.Sprintf("%04d", from), to: fmt.Sprintf("%04d", from+rapid.IntRange(1, 40).Draw(rt, "span"))}
+		}
+		for _, o := range m.orders {
+			o.listed = slices.Contains(m.chosen, o.status) && o.id >= in.from && (in.to == "" || o.id < in.to)
+		}
+		page := Page{Limit: rapid.IntRange(1, 12).Draw(rt, "limit"), FromEnd: rapid.Bool().Draw(rt, "fromEnd"), More: rapid.Bool().Draw(rt, "more")}
+
+		found := map[string]bool{}
+		for more := true; more; {
+			l, err := (&Store{shards: m.shards}).inStatuses(&patternOrders, page, m.chosen)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			l.bounds = in
+			before := map[string]int{}
+			for _, o := range m.orders {
+				before[o.id] = o.version
+			}
+			rows, err := m.read(l)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			var most merge
+			for _, partitions := range l.levels {
+				most = most.then(merged(len(partitions), page))
+			}
+			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.cut {
+				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, more than %+v", page.Limit, m.rounds, m.queries, m.rows, most)
+			}
+			ahead := func(a, b row) int {
+				if c := strings.Compare(a.position, b.position); l.forward() {
+					return c
+				} else {
+					return -c
+				}
+			}
+			if !slices.IsSortedFunc(rows, ahead) || len(rows) > page.want() {
+				rt.Fatalf("a page of %d is %v", page.Limit, rows)
+			}
+			more = len(rows) == page.want()
+			for _, r := range rows[:min(len(rows), page.Limit)] {
+				if found[r.position] {
+					rt.Fatalf("order %s is found twice", r.position)
+				}
+				found[r.position] = true
+				if version := r.record.number(attrVersion); version < before[r.position] {
+					rt.Fatalf("order %s is in version %d on a page that was begun when it was in version %d", r.position, version, before[r.position])
+				}
+				if page.FromEnd {
+					page.After, page.Before = "", r.position
+				} else {
+					page.After = r.position
+				}
+			}
+		}
+		for _, o := range m.orders {
+			if o.listed && !found[o.id] {
+				rt.Fatalf("order %s was in the list all the time, and was not found", o.id)
+			}
+		}
+	})
+}

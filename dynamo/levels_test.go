@@ -1,0 +1,138 @@
+package dynamo_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// statusRead returns the status whose partition a Query reads, 0 for another partition.
+func statusRead(body string) commerce.Status {
+	for _, status := range commerce.Statuses() {
+		if strings.Contains(body, `"STATUS#`+status.String()) {
+			return status
+		}
+	}
+	return 0
+}
+
+// A walk through orders that change their status between its reads finds each of them once, and its
+// pages are full.
+func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
+	const orders, limit = 12, 5
+	all, open := commerce.Statuses(), []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped}
+	for _, c := range []struct {
+		name     string
+		statuses []commerce.Status
+		fromEnd  bool
+		// moves reports whether an order moves from one status to another before a Query of the
+		// status to read. read are the statuses that were read before.
+		moves func(from, to, next commerce.Status, read map[commerce.Status]bool) bool
+	}{
+		{"out of what is read next, forward", all, false, outOfNext},
+		{"out of what is read next, backward", all, true, outOfNext},
+		{"out of what is read next, open orders", open, false, outOfNext},
+		{"into what is read next, forward", all, false, intoNext},
+		{"into what is read next, backward", all, true, intoNext},
+		{"into what is read next, open orders", open, true, intoNext},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+				r := newRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t), dynamo.Options{})
+				ids, now := make([]commerce.OrderID, orders), make([]commerce.Status, orders)
+				for i := range ids {
+					placed, err := r.store.PlaceOrder(t.Context(), caller, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ids[i], now[i] = placed.ID, commerce.Pending
+				}
+				read := map[commerce.Status]bool{}
+				moved := 0
+				walked := r.among(func(operation string, _ int, body string) *http.Response {
+					next := statusRead(body)
+					if operation != "Query" || next == 0 {
+						return nil
+					}
+					for i, id := range ids {
+						for _, to := range now[i].Transitions() {
+							// Every third order is cancelled once it is confirmed.
+							cancelled := i%3 == 0 && now[i] == commerce.Confirmed && slices.Contains(c.statuses, commerce.Cancelled)
+							if cancelled != (to == commerce.Cancelled) || !slices.Contains(c.statuses, to) || !c.moves(now[i], to, next, read) {
+								continue
+							}
+							if _, err := r.store.MoveOrder(t.Context(), caller, commerce.OrderMove{OrderID: id, To: to, WarehouseID: warehouseFor(to)}); err != nil {
+								t.Error(err)
+							}
+							now[i] = to
+							moved++
+							break
+						}
+					}
+					read[next] = true
+					return nil
+				}).store
+				chosen := c.statuses
+				if len(chosen) == len(all) {
+					chosen = nil
+				}
+
+				var got []commerce.OrderID
+				var sizes []int
+				page := dynamo.Page{Limit: limit, FromEnd: c.fromEnd, More: true}
+				for more := true; more; {
+					slice, err := walked.Orders(t.Context(), chosen, commerce.TimeRange{}, page)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, o := range slice.Items {
+						if i := slices.Index(ids, o.ID); o.Status != now[i] {
+							t.Errorf("order %d is %v on its page, want %v", i, o.Status, now[i])
+						}
+					}
+					sizes = append(sizes, len(slice.Items))
+					if len(slice.Items) == 0 {
+						break
+					}
+					if more = slice.HasNext; c.fromEnd {
+						more = slice.HasPrevious
+						got, page.Before = append(orderIDs(slice.Items), got...), slice.Positions[0]
+					} else {
+						got, page.After = append(got, orderIDs(slice.Items)...), slice.Positions[len(slice.Items)-1]
+					}
+				}
+				want := slices.Sorted(slices.Values(ids))
+				slices.Reverse(want)
+				if !slices.Equal(got, want) || !slices.Equal(sizes, []int{5, 5, 2}) {
+					t.Errorf("the walk found %d orders %v on pages of %v, want %v", len(got), got, sizes, want)
+				}
+				if moved < orders {
+					t.Errorf("only %d moves were made", moved)
+				}
+			})
+		})
+	}
+}
+
+// outOfNext moves orders out of the status that is read next, to one that was read before.
+func outOfNext(from, to, next commerce.Status, read map[commerce.Status]bool) bool {
+	return from == next && read[to]
+}
+
+// intoNext moves orders to the status that is read next, so that they are found again.
+func intoNext(_, to, next commerce.Status, _ map[commerce.Status]bool) bool { return to == next }
+
+func warehouseFor(to commerce.Status) commerce.WarehouseID {
+	if to == commerce.Shipped {
+		return "w0"
+	}
+	return ""
+}
