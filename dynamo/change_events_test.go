@@ -197,7 +197,7 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 	world := shoptest.World{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, clocks := range [][]time.Duration{{0, 0}, {0, -3 * time.Second}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
-			watched, w := watch(db, false)
+			watched, w := watch(storetest.Undated(db), false)
 			table := storetest.TableName()
 			first := storetest.NewTable(t, watched, dynamo.Options{Table: table})
 			storetest.Load(t, first, world.Book(t))
@@ -305,7 +305,7 @@ func TestALastEventOfNoTime(t *testing.T) {
 func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		watched, w := watch(db, false)
+		watched, w := watch(storetest.Undated(db), false)
 		table := storetest.TableName()
 		r := newRawTable(t, watched, world.Book(t), dynamo.Options{Table: table})
 		ahead, err := dynamo.New(watched, dynamo.Options{Table: table, Clock: func() time.Time { return time.Now().Add(time.Hour) }})
@@ -348,7 +348,7 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 func TestAnExportCarriesTheLastEvents(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		watched, w := watch(db, false)
+		watched, w := watch(storetest.Undated(db), false)
 		from := storetest.NewTable(t, watched, dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 		storetest.Load(t, from, world.Book(t))
 		placed(t, from, "c0", 2)

@@ -206,8 +206,12 @@ type stockSeen struct{ inventory, available int }
 // opts.Repair it puts right what can be. It may run while the table is in use: what is found was found in two readings, and a repair is made
 // only as long as the records are as they were read.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's. The summary is that of what was done until then.
+// Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's. The summary
+// is that of what was done until then.
 func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
+	if err := s.watch.err(); err != nil && opts.Repair {
+		return CheckSummary{}, err
+	}
 	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
 	if opts.Suspects == 0 {
 		opts.Suspects = maxSuspects

@@ -492,7 +492,7 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})
 		id := f.place("c1")
-		ahead, err := dynamo.New(db, dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
+		ahead, err := dynamo.New(storetest.Undated(db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
 		if err != nil {
 			t.Fatal(err)
 		}

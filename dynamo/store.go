@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -26,8 +27,10 @@ type Options struct {
 	Shards int
 	// Currency is that of records which name none; USD where it is empty.
 	Currency commerce.Currency
-	// Clock tells the time of what is written; the system's where it is nil.
+	// Clock tells the time of what is written; the system's where it is nil. Nothing is written while it differs from DynamoDB's.
 	Clock func() time.Time
+	// Log is told when the clock begins to differ from DynamoDB's, and when it agrees again; nil for nobody.
+	Log *slog.Logger
 	// Entropy makes new ids unguessable; the system's where it is nil. It must be safe for concurrent use.
 	Entropy io.Reader
 }
@@ -43,7 +46,9 @@ type Store struct {
 	shards   int
 	currency commerce.Currency
 	clock    func() time.Time
-	entropy  io.Reader
+	// watch compares clock with DynamoDB's.
+	watch   *clockWatch
+	entropy io.Reader
 	// consistent tells that reads of the table see every write that was answered before.
 	consistent bool
 	// writing are the options of writes: they are tried until they pass or the context ends. bulk are those of requests of checks,
@@ -55,11 +60,17 @@ type Store struct {
 //
 // Errors: one that says so where opts are out of their limits.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
-	s := &Store{db: budgeted(db), table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
-	s.wire, s.longWay = newWire(db)
+	s := &Store{table: opts.Table, shards: max(1, opts.Shards), currency: opts.Currency, clock: opts.Clock, entropy: opts.Entropy}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
+	log := opts.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	db, s.watch = watchClock(db, s.clock, log)
+	s.wire, s.longWay = newWire(db)
+	s.db = s.watch.refuseWrites(budgeted(db))
 	if s.entropy == nil {
 		s.entropy = rand.Reader
 	}
@@ -92,15 +103,15 @@ func (s *Store) Currency() commerce.Currency { return s.currency }
 // that the AWS SDK makes them all. It is empty where they are on the fast path.
 func (s *Store) LongWay() string { return s.longWay }
 
-// Ping makes the cheapest read there is.
+// Ping makes the cheapest read there is, and compares the clocks.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: ClockError where the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, Key: keys{PK: entityWarehouse.Name, SK: entityWarehouse.Name}.attributes()})
 	if err != nil {
 		return failed("GetItem", "of nothing", err)
 	}
-	return nil
+	return s.watch.err()
 }
 
 // consistency is the ConsistentRead of requests that read the table.

@@ -122,6 +122,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		}
 	}
 	var invalid *commerce.InvalidError
+	var clock *dynamo.ClockError
 	switch {
 	case errors.As(err, &invalid):
 		shown.Message = sentence(invalid, shown.Path)
@@ -144,6 +145,10 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		r.reportOnce(ctx, err)
 		shown.Message = "The request took longer than it may. Ask for less, or try again."
 		return withCode(shown, CodeTimedOut)
+	case errors.As(err, &clock):
+		r.reportOnce(ctx, err)
+		shown.Message = fmt.Sprintf("The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
+		return withCode(shown, CodeUnavailable)
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		shown.Message = "The order book cannot be reached right now. Try again."

@@ -120,6 +120,7 @@ type workshop struct {
 // newWorkshop makes shops whose pending order has 2 lines and so many more.
 func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
 	t.Helper()
+	db = storetest.Undated(db)
 	w := &workshop{db: db, known: map[string]bool{}, now: time.Now()}
 	table := storetest.TableName()
 	entropy := rand.NewChaCha8([32]byte{1})

@@ -198,7 +198,7 @@ func explainFailure(err error, getenv func(string) string) string {
 	if e := (*tableError)(nil); errors.As(err, &e) {
 		table = e.table
 	}
-	wrong := (*dynamo.ShardsError)(nil)
+	wrong, clock := (*dynamo.ShardsError)(nil), (*dynamo.ClockError)(nil)
 	switch {
 	case errors.As(err, &wrong):
 		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that it was written with", table, wrong.Shards, wrong.Under())
@@ -210,6 +210,8 @@ func explainFailure(err error, getenv func(string) string) string {
 		return fmt.Sprintf("table %s: %v: turn that off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; its readers have to change to the new one", table, err, table)
 	case errors.Is(err, dynamo.ErrAccessDenied):
 		return fmt.Sprintf("DynamoDB refuses the credentials: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
+	case errors.As(err, &clock):
+		return fmt.Sprintf("the clock of this machine is %s DynamoDB's, and what is written has its time: set the clock, and run the command again", clock.Difference())
 	case errors.Is(err, dynamo.ErrUnavailable):
 		where := ""
 		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
@@ -237,12 +239,12 @@ func reason(err error) string {
 
 // open returns the order book on DynamoDB; the embedded store has nothing that outlives the command.
 func open(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
-	store, _, cfg, err := openWithStream(ctx, command, env)
+	store, _, cfg, err := openWithStream(ctx, command, env, nil)
 	return store, cfg, err
 }
 
-// openWithStream is open, and where the table's changes are told.
-func openWithStream(ctx context.Context, command string, env Environment) (*dynamo.Store, dynamo.FeedSource, config.Config, error) {
+// openWithStream is open, and where the table's changes are told. log is the store's.
+func openWithStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, dynamo.FeedSource, config.Config, error) {
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
 		return nil, nil, cfg, err
@@ -254,7 +256,9 @@ func openWithStream(ctx context.Context, command string, env Environment) (*dyna
 	if err != nil {
 		return nil, nil, cfg, err
 	}
-	store, err := dynamo.New(db, cfg.Table)
+	opts := cfg.Table
+	opts.Log = log
+	store, err := dynamo.New(db, opts)
 	return store, dynamo.Streamed(streams, dynamo.StreamOptions{}), cfg, err
 }
 
@@ -329,7 +333,7 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if cfg.Store == config.DynamoDB {
-		store, source, _, err := openWithStream(ctx, "serve", env)
+		store, source, _, err := openWithStream(ctx, "serve", env, log)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -156,7 +156,7 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.engine.Do(again)
 }
 
-// keep reads an answer, and gives it the headers that DynamoDB's have.
+// keep reads an answer, and gives it the headers that DynamoDB's have, but for the date, which would soon be wrong.
 func keep(response *http.Response) (*answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -165,7 +165,6 @@ func keep(response *http.Response) (*answer, error) {
 	}
 	return &answer{body: body, header: http.Header{
 		"Server":           {"Server"},
-		"Date":             {"Thu, 01 Jan 2026 00:00:00 GMT"},
 		"Content-Type":     {"application/x-amz-json-1.0"},
 		"Content-Length":   {strconv.Itoa(len(body))},
 		"Connection":       {"keep-alive"},
@@ -198,7 +197,7 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer response.Body.Close()
 	for name, values := range response.Header {
-		if name != "Date" && name != "Connection" { // net/http's own
+		if name != "Connection" { // net/http's own
 			w.Header()[name] = values
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // another is a second server of the shop's table, past its wire and with its clock.
 func (s *shop) another(t testing.TB) *shop {
 	t.Helper()
-	store, err := dynamo.New(s.db, dynamo.Options{Table: s.table, Clock: s.clock.Now})
+	store, err := dynamo.New(storetest.Undated(s.db), dynamo.Options{Table: s.table, Clock: s.clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

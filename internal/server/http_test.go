@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -218,6 +220,40 @@ func TestNotReadyWithoutTable(t *testing.T) {
 	w := ask(h, http.MethodGet, server.PathReady, "")
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "missing-table") {
 		t.Errorf("status %d, body %q, want 503 without the table's name", w.Code, w.Body)
+	}
+}
+
+// A server whose clock is wrong is not ready and refuses changes. Reads go on.
+func TestNotReadyWithAWrongClock(t *testing.T) {
+	const change = `mutation { createWarehouse(input: {id: "w9", name: "Nine"}) { warehouse { id } } }`
+	h, j := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+		response, err := next.Do(r)
+		if err == nil {
+			response.Header.Set("Date", time.Now().Add(25*time.Hour).UTC().Format(http.TimeFormat))
+		}
+		return response, err
+	}), slog.LevelInfo)
+	w := ask(h, http.MethodGet, server.PathReady, "")
+	if w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "the server's clock is 2") || !strings.HasSuffix(w.Body.String(), " behind DynamoDB's\n") {
+		t.Errorf("status %d, body %q", w.Code, w.Body)
+	}
+	var got answer
+	w = ask(h, http.MethodPost, server.PathGraphQL, post(change))
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" || !strings.Contains(got.Errors[0].Message, "behind DynamoDB's") {
+		t.Errorf("a change got %s", w.Body)
+	}
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Body.String() != aliceAnswer {
+		t.Errorf("a query got %s", w.Body)
+	}
+	var told []string
+	for _, entry := range j.entries(t) {
+		told = append(told, fmt.Sprint(entry["msg"]))
+	}
+	if want := []string{"not ready", "query failed"}; !slices.Equal(told, want) {
+		t.Errorf("the log says %q, want %q", told, want)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rs/cors"
 	"golang.org/x/net/netutil"
 
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
@@ -176,7 +177,7 @@ func plain(w http.ResponseWriter, status int, text string) {
 // readyFor is how long an answer about readiness holds, so that checks cannot load the table.
 const readyFor = time.Second
 
-// readiness answers whether the table can be read.
+// readiness answers whether the table can be read, and written: while the server's clock is wrong, nothing is.
 func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var asked time.Time
@@ -196,11 +197,15 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 				log.InfoContext(ctx, "ready again")
 			}
 		}
-		if last != nil {
+		clock := (*dynamo.ClockError)(nil)
+		switch {
+		case last == nil:
+			plain(w, http.StatusOK, "ready")
+		case errors.As(last, &clock):
+			plain(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
+		default:
 			plain(w, http.StatusServiceUnavailable, "the table cannot be read")
-			return
 		}
-		plain(w, http.StatusOK, "ready")
 	}
 }
 

@@ -53,7 +53,7 @@ func newShop(t testing.TB, db *dynamodb.Client, book commerce.Book) *shop {
 // newShardedShop is newShop with a table of several shards.
 func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shards int) *shop {
 	t.Helper()
-	w := &wire{next: db.Options().HTTPClient}
+	w := &wire{next: storetest.Undated(db).Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = w
 		// What the wire does to requests passes; the embedded store's client would never try again.

@@ -1,0 +1,185 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// clocks are those of DynamoDB and of a store, which are as far apart as the test wants.
+type clocks struct {
+	mu    sync.Mutex
+	now   time.Time
+	ahead time.Duration
+}
+
+func (c *clocks) dynamoDB() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clocks) server() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Add(c.ahead)
+}
+
+// differ makes the server's clock differ from DynamoDB's, a while later.
+func (c *clocks) differ(ahead time.Duration) {
+	c.pass(2 * time.Second)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead = ahead
+}
+
+func (c *clocks) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// newClocks returns a store in a new table with a customer, a product and clocks, and what it logs.
+func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *lines) {
+	t.Helper()
+	c, log := &clocks{now: time.Now()}, &lines{}
+	store := storetest.NewTable(t, storetest.Dated(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
+	storetest.Load(t, store, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t))
+	return c, store, log
+}
+
+func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
+	ctx := context.Background()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		c, store, log := newClocks(t, db)
+		writes := map[string]func() error{
+			"a mutation": func() error {
+				_, err := store.PlaceOrder(ctx, caller, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+				return err
+			},
+			"loading": func() error {
+				_, err := store.Load(ctx, commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}})
+				return err
+			},
+			"an import": func() error {
+				_, err := store.Import(ctx, strings.NewReader(`{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n"), dynamo.ImportOptions{})
+				return err
+			},
+			"a repair": func() error {
+				_, err := store.CheckRecords(ctx, dynamo.CheckOptions{Repair: true, IndexLag: dynamo.NoIndexLag})
+				return err
+			},
+		}
+		for _, step := range []struct {
+			ahead time.Duration
+			says  string
+		}{
+			{0, ""}, {25 * time.Hour, "25h0m0s ahead of DynamoDB's"}, {-25 * time.Hour, "25h0m0s behind DynamoDB's"}, {4 * time.Second, ""}, {-4 * time.Second, ""},
+			{8 * time.Second, "ahead of"}, {-8 * time.Second, "behind"}, {0, ""},
+		} {
+			c.differ(step.ahead)
+			for name, write := range writes {
+				// Every mutation reads first. The other commands look at the table before they begin.
+				if _, err := store.CustomersByID(ctx, []commerce.CustomerID{"c0"}); err != nil {
+					t.Fatalf("%s ahead: a read: %v", step.ahead, err)
+				}
+				err := write()
+				clock := (*dynamo.ClockError)(nil)
+				switch {
+				case step.says == "" && err != nil:
+					t.Errorf("%s ahead: %s: %v", step.ahead, name, err)
+				case step.says != "" && (!errors.As(err, &clock) || !errors.Is(err, dynamo.ErrUnavailable) || !strings.Contains(err.Error(), step.says)):
+					t.Errorf("%s ahead: %s: got %v", step.ahead, name, err)
+				}
+			}
+			// A mere check writes nothing.
+			if summary, err := store.CheckRecords(ctx, dynamo.CheckOptions{IndexLag: dynamo.NoIndexLag}); err != nil || summary.Left() > 0 {
+				t.Errorf("%s ahead: check: %v, %v", step.ahead, summary.Found, err)
+			}
+		}
+		if off, on := log.count("nothing is written"), log.count("agree again"); off != 2 || on != 2 {
+			t.Errorf("it was logged %d and %d times, want twice each:\n%s", off, on, log.text())
+		}
+	})
+}
+
+// Requests that the SDK makes tell the time, those that go beside it, and writes themselves.
+func TestEveryRequestComparesTheClocks(t *testing.T) {
+	ctx := context.Background()
+	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		c, store, _ := newClocks(t, db)
+		for name, request := range map[string]func() error{
+			"beside the SDK":  func() error { _, err := store.CustomersByID(ctx, []commerce.CustomerID{"c0"}); return err },
+			"through the SDK": func() error { _, err := store.DescribeTable(ctx); return err },
+			"a write":         func() error { _, err := store.Load(ctx, book); return err },
+		} {
+			c.differ(-time.Hour)
+			if err := request(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			clock := (*dynamo.ClockError)(nil)
+			if _, err := store.Load(ctx, book); !errors.As(err, &clock) { // it reads nothing
+				t.Errorf("%s: got %v", name, err)
+			}
+			c.differ(0)
+			if err := store.Ping(ctx); err != nil {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+	})
+}
+
+// However long a request takes, and whichever part of a second a Date leaves out, clocks that agree do not differ.
+func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		c := &clocks{now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
+		dated := storetest.Dated(db, c.dynamoDB)
+		var before, after time.Duration
+		slow := dynamodb.New(dated.Options(), func(o *dynamodb.Options) {
+			next := o.HTTPClient
+			o.HTTPClient = doer(func(r *http.Request) (*http.Response, error) {
+				c.pass(before)
+				defer c.pass(after)
+				return next.Do(r)
+			})
+		})
+		store := storetest.NewTable(t, slow, dynamo.Options{Clock: c.server})
+		for _, ahead := range []time.Duration{0, 4 * time.Second, -4 * time.Second} {
+			for _, before = range []time.Duration{0, time.Minute} {
+				for _, after = range []time.Duration{0, time.Minute} {
+					for _, part := range []time.Duration{0, 999 * time.Millisecond} {
+						c.differ(ahead)
+						c.pass(part)
+						if err := store.Ping(context.Background()); err != nil {
+							t.Errorf("%s ahead, %s before the answer, %s behind it: %v", ahead, before, after, err)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// What tells no time is not compared, the embedded store in the process above all.
+func TestAnswersWithoutADate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, storetest.Undated(db), dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
+		if err := store.Ping(context.Background()); err != nil {
+			t.Error(err)
+		}
+		storetest.Load(t, store, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t))
+	})
+}

@@ -1,0 +1,66 @@
+package cli_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+)
+
+// lateBy makes the machine's clock look late: DynamoDB Local's answers have a Date that is ahead of it.
+func lateBy(t *testing.T, d time.Duration) {
+	t.Helper()
+	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(local)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		r.Header.Set("Date", time.Now().Add(d).UTC().Format(http.TimeFormat))
+		return nil
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", server.URL)
+}
+
+// Commands that write refuse to where the machine's clock is wrong; those that read do not care.
+func TestAWrongClock(t *testing.T) {
+	db, table, variables := seeded(t)
+	damageSample(t, db, table)
+	before, out := contents(t, db, table), file(t, `{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n")
+	lateBy(t, time.Hour)
+	run(t, "export "+filepath.Join(t.TempDir(), "out.jsonl"), variables...).checkDone(t, "Exported")
+	if c := run(t, "check", variables...); c.status != 1 || c.stderr.String() != "" {
+		t.Errorf("check: exit %d, stderr %q", c.status, c.stderr.String())
+	}
+	for line, status := range map[string]int{"seed": 1, "seed -generate -orders 1 -customers 1 -products 9": 1, "import -overwrite " + out: 1, "check -repair": 3} {
+		c := run(t, line, variables...)
+		if says := c.stderr.String(); c.status != status || !strings.Contains(says, "the clock of this machine is 1h0m0s behind DynamoDB's") || !strings.Contains(says, "set the clock") {
+			t.Errorf("%s: exit %d, stderr %q", line, c.status, says)
+		}
+	}
+	if !reflect.DeepEqual(before, contents(t, db, table)) {
+		t.Error("something was written")
+	}
+
+	ctx, stop := context.WithCancel(context.Background())
+	c := begin(ctx, "-addr 127.0.0.1:0", variables...)
+	addr := <-c.listening
+	if status, body := get(t, "http://"+addr.String()+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "behind DynamoDB's") {
+		t.Errorf("readyz: status %d, body %s", status, body)
+	}
+	stop()
+	<-c.done
+	if log := c.stderr.String(); strings.Count(log, "nothing is written, as the server's clock and DynamoDB's differ") != 1 {
+		t.Errorf("the log does not tell it once: %s", log)
+	}
+}

@@ -1,0 +1,38 @@
+package storetest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Undated returns a client of db's engine whose responses have no Date, for stores with a clock of their own: a store refuses to write
+// while its clock differs from DynamoDB's.
+func Undated(db *dynamodb.Client) *dynamodb.Client {
+	return dated(db, func(h http.Header) { h.Del("Date") })
+}
+
+// Dated returns a client of db's engine whose responses have the Date that clock shows.
+func Dated(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
+	return dated(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
+}
+
+func dated(db *dynamodb.Client, date func(http.Header)) *dynamodb.Client {
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = dating{o.HTTPClient, date} })
+}
+
+// dating is an HTTP client that changes the headers of responses.
+type dating struct {
+	next dynamodb.HTTPClient
+	date func(http.Header)
+}
+
+// Do makes one request.
+func (d dating) Do(r *http.Request) (*http.Response, error) {
+	response, err := d.next.Do(r)
+	if response != nil {
+		d.date(response.Header)
+	}
+	return response, err
+}
