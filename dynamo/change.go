@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -377,23 +376,4 @@ func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) 
 	}
 	_, err := c.read(ctx, unseen...)
 	return stale, err
-}
-
-// maxClockSkew is how far ahead of ours the clock of somebody else can be believed to be: a time in a far future is no time at which
-// anything happened.
-const maxClockSkew = 24 * time.Hour
-
-// after is a moment behind all of times: now, or the next millisecond where the clock is behind those of whoever wrote them.
-func (c *change) after(times ...time.Time) time.Time {
-	now := c.store.now()
-	at := now
-	for _, t := range times {
-		if t.After(now.Add(maxClockSkew)) {
-			continue
-		}
-		if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(at) {
-			at = next
-		}
-	}
-	return at
 }

@@ -93,7 +93,7 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 
 // rewriteCustomer adds the record of a changed customer.
 func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) {
-	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
+	after.Version, after.UpdatedAt = before.Version+1, c.store.after(before.UpdatedAt)
 	c.update(customerRecord(c.former(), *before), customerRecord(&c.keyBuilder, *after), still(stands, c.exactly([]string{attrVersion, "updatedAt", "accountRepId"}, attrOrderCount)...))
 }
 

@@ -3,10 +3,36 @@ package dynamo
 import (
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/ordergraph/ordergraph/commerce"
 )
+
+// maxClockSkew is how far ahead of the clock a time in the table can be for the next one to be placed after it. A time further ahead was
+// written by a clock that was wrong. Placing changes after it would date them wrongly, too.
+const maxClockSkew = 24 * time.Hour
+
+// after is a moment after all of times: now, or the next millisecond where the clock is behind those that wrote them.
+func (s *Store) after(times ...time.Time) time.Time {
+	now := s.now()
+	at := now
+	for _, t := range times {
+		if t.After(now.Add(maxClockSkew)) {
+			continue
+		}
+		if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(at) {
+			at = next
+		}
+	}
+	return at
+}
+
+// position is the place of an event in the order of its customer's events, which is its ID. It is empty for an event that has no
+// such place: its ID is not a ULID, as other software writes it, or is dated further ahead than maxClockSkew.
+func (s *Store) position(id commerce.EventID) commerce.EventID {
+	if at, ok := id.Time(); !ok || at.After(s.now().Add(maxClockSkew)) {
+		return ""
+	}
+	return id
+}
 
 // happened adds an event of an order to the transaction: to the order's timeline, and as its customer's last one.
 //
@@ -22,28 +48,25 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
 	c.create(eventRecord(&c.keyBuilder, e))
 	last := lastEventRecord(&c.keyBuilder, o.CustomerID, e)
-	c.put(last, c.behind(keyOf(last), last["eventId"]))
+	c.put(last, c.behind(last))
 	return nil
 }
 
-// behind is the condition that the last event at k is before an event of that id, or that there is none. An id that no later time
-// can get behind, of a far future or of no time at all, was not made by a clock that tells the time. It must not hold the customer's
-// orders for ever: the record has to be as it was told, and the ids rise anew from the one that replaces it.
-func (c *change) behind(k keys, id types.AttributeValue) condition {
-	at := reader{record: record{"eventId": id}}
-	if last, ok := c.stands(k); ok {
-		told := reader{record: last}
-		if told.text("eventId") == "" || told.text("eventId") >= at.text("eventId") {
-			return still(last, "eventId")
-		}
+// behind is the condition that the last event in the table has a lower ID than last, or that there is none. An event without a
+// position must not hold the customer's orders for ever. It is replaced as it was read, and the IDs rise anew.
+func (c *change) behind(last record) condition {
+	if have, ok := c.stands(keyOf(last)); ok && c.store.position(lastEventID(have)) == "" {
+		return still(have, "eventId")
 	}
-	return either(absent, is("eventId", "<", id))
+	return either(absent, is("eventId", "<", last["eventId"]))
 }
+
+// lastEventID is the ID that the record of a last event has.
+func lastEventID(r record) commerce.EventID { return commerce.EventID(textOf(r, "eventId")) }
 
 // lastEventTime is when the last event of a customer's orders happened, as far as a transaction has told; the zero time where none has.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
 	last, _ := c.stands(lastEventKey(c.former(), id))
-	told := reader{record: last}
-	at, _ := commerce.EventID(told.text("eventId")).Time()
+	at, _ := lastEventID(last).Time()
 	return at
 }

@@ -53,7 +53,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 				}
 			}
 		}
-		at := c.after(c.lastEventTime(cmd.CustomerID))
+		at := c.store.after(c.lastEventTime(cmd.CustomerID))
 		id, err := s.newULID(at)
 		if err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // rewrite adds both records of a changed order, and the event that tells of it. stands is the order's record as it stands in
 // the table.
 func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
-	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
+	after.Version, after.UpdatedAt = before.Version+1, c.store.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	ownBefore, theirsBefore := orderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
 	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))

@@ -17,6 +17,8 @@ type OrderChange struct {
 	OrderID commerce.OrderID
 	// Event is the change's entry in the order's timeline; nil where other software changed the order and wrote none.
 	Event *commerce.Event
+	// Position is the ID of the event where one can resume after it; empty for changes by other software.
+	Position commerce.EventID
 	// Order is the order right after the change, where it came along; where it is nil, read it.
 	Order *commerce.Order
 }
@@ -54,11 +56,15 @@ type FeedOptions struct {
 //
 // # Each once, in order
 //
-// An order's events have ids that rise in the order in which they were committed, and so have those of all orders of a customer, which
-// the record of the last event sees to. A follower is first put on the list of those who are told, and then reads which event is the
-// last one: all up to that one were committed before, and are read from the timelines where the follower asks for them; all behind
-// it were committed after, and come with the stream. Where the stream has a gap the same is done again. Who follows a status has no
-// timeline to fall back on, and may be told what happened in the last moments before it came, as far as the stream had not told it yet.
+// The IDs of a customer's events rise in the order in which they were committed, which the record of the customer's last event sees to.
+// Its changes in the stream are these events, one by one. They are told to those who follow the customer, and to those who follow the
+// event's order. A follower is first put on the list of those who are told, and then reads which event is the last one: all up to that
+// one were committed before, and are read from the timelines where the follower asks for them; all behind it were committed after, and
+// come with the stream. Where the stream has a gap the same is done again. Who follows a status has no timeline to fall back on, and
+// may be told what happened in the last moments before it came, as far as the stream had not told it yet.
+//
+// Changes by other software have no place in that order. They are told once, to those who listen, and no reading of timelines finds
+// them again.
 //
 // # Memory
 //
@@ -115,7 +121,7 @@ func (s *Store) OpenFeed(source FeedSource, opts FeedOptions) *Feed {
 
 // Order follows one order, behind an event of its timeline where after is not empty. It need not exist yet.
 //
-// Errors: commerce.InvalidError where after is no event of the order, ErrUnavailable where the table has no stream, those of failed.
+// Errors: commerce.InvalidError where after is not an event of the order that has a position, ErrUnavailable where the table has no stream, those of failed.
 func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Following, error) {
 	partition, err := entityOrderEvent.PK.Key(string(id))
 	if err != nil {

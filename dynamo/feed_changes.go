@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,9 +22,11 @@ type changes struct {
 
 // tell makes changes of orders of them, and tells those who follow. Nothing is decoded that nobody follows. The feed's lock is held.
 //
-//   - A new event in the timeline of an order is told to those who follow the order, and the status that it moved to.
-//   - The record of a customer's last event is told to those who follow the customer: it is written with every event of the customer's
-//     orders, so what the stream tells of it are these events, in the order in which they were committed.
+//   - The record of a customer's last event is told to those who follow the customer, and those who follow the event's order. It is
+//     written with every event of the customer's orders, so what the stream tells of it are these events, in the order in which they
+//     were committed.
+//   - A new event in the timeline of an order is told to those who follow the status that it moved to. Where other software wrote it,
+//     no last event tells of it, and it is told to those who follow the order, too.
 //   - A record of an order that is written without an event, because other software wrote it, is told without one. What this program
 //     writes raises the record's version, and has an event.
 func (c *changes) tell() {
@@ -49,8 +52,9 @@ func (c *changes) tell() {
 
 // event tells of a new entry in an order's timeline.
 func (c *changes) event(order string, after record) {
-	of := topic{topicOrder, order}
-	if !c.feed.followed(of) && !c.feed.statusFollowed() {
+	of, own := topic{topicOrder, order}, isOwnEvent(after)
+	heard := !own && c.feed.followed(of)
+	if !heard && !c.feed.statusFollowed() {
 		return
 	}
 	event, err := readEvent(after)
@@ -59,20 +63,33 @@ func (c *changes) event(order string, after record) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(order), Event: event, Order: c.image(order, event.At)}
-	c.feed.tell(of, change)
+	if heard {
+		c.feed.tell(of, change)
+	}
 	if event.To != event.From {
+		if own {
+			change.Position = c.feed.store.position(event.ID)
+		}
 		c.feed.tellStatus(event.To, change)
 	}
 }
 
+// isOwnEvent reports whether an entry of a timeline was written by this program. Other software gives it no entity, or an ID that is not
+// a ULID.
+func isOwnEvent(r record) bool {
+	_, ok := eventIDOf(r).Time()
+	return ok && textOf(r, "entity") == entityOrderEvent.Name
+}
+
 // lastEvent tells of an event of any of a customer's orders.
 func (c *changes) lastEvent(customer string, before, after record) {
-	of := topic{topicCustomer, customer}
-	if after == nil || !c.feed.followed(of) {
+	topics := []topic{{topicCustomer, customer}, {topicOrder, textOf(after, "orderId")}}
+	if after == nil || !slices.ContainsFunc(topics, c.feed.followed) {
 		return
 	}
-	was, is := reader{record: before}, reader{record: after}
-	if last := was.text("eventId"); is.text("eventId") <= last && !c.feed.store.farAhead(commerce.EventID(last)) {
+	was, is := lastEventID(before), lastEventID(after)
+	position := c.feed.store.position(is)
+	if is == was || position != "" && position <= c.feed.store.position(was) {
 		return // an import's, or a repair's
 	}
 	event, err := decodeEvent(reader{record: after})
@@ -80,7 +97,9 @@ func (c *changes) lastEvent(customer string, before, after record) {
 		c.feed.unreadable(err)
 		return
 	}
-	c.feed.tell(of, OrderChange{OrderID: event.OrderID, Event: event, Order: c.image(string(event.OrderID), event.At)})
+	for _, of := range topics {
+		c.feed.tell(of, OrderChange{OrderID: event.OrderID, Event: event, Position: position, Order: c.image(string(event.OrderID), event.At)})
+	}
 }
 
 // header tells of an order's record that was written without an event.
@@ -158,12 +177,6 @@ func readEvent(r record) (*commerce.Event, error) {
 		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.primaryKey(), event.ID, event.OrderID)
 	}
 	return event, nil
-}
-
-// farAhead tells of an id that a clock made which is wrong: it is not in anybody's way for ever.
-func (s *Store) farAhead(id commerce.EventID) bool {
-	at, ok := id.Time()
-	return ok && at.After(s.now().Add(maxClockSkew))
 }
 
 // followed tells whether anybody follows that. The lock is held.

@@ -45,7 +45,7 @@ func (w *Following) begin(ctx context.Context, after commerce.EventID) error {
 		return err
 	}
 	defer w.feed.doneReading()
-	until, err := w.history.lastEvent(ctx)
+	until, err := w.history.last(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,14 +55,10 @@ func (w *Following) begin(ctx context.Context, after commerce.EventID) error {
 		w.last = until
 		return nil
 	}
-	// No event of the timeline is behind the last one. Where no last event is told, there may be events all the same.
-	if until != "" && after > until {
-		return w.history.unknown()
-	}
 	w.mu.Lock()
 	w.catching = true
 	w.mu.Unlock()
-	events, more, err := w.history.events(ctx, after, until)
+	events, until, more, err := w.history.events(ctx, after, until)
 	if err != nil {
 		return err
 	}
@@ -83,14 +79,11 @@ func (w *Following) toldBy(events []*commerce.Event, until commerce.EventID, mor
 	}
 	// What all followers together have no room for is read again later.
 	if room := max(fewEvents, maxBacklog-int(w.feed.backlog.Load())); len(events) > room {
-		if until == "" {
-			until = events[len(events)-1].ID
-		}
 		events, more = events[:room], true
 	}
 	w.backlog = make([]OrderChange, 0, len(events))
 	for _, e := range events {
-		w.backlog = append(w.backlog, OrderChange{OrderID: e.OrderID, Event: e})
+		w.backlog = append(w.backlog, OrderChange{OrderID: e.OrderID, Event: e, Position: e.ID})
 	}
 	w.feed.backlog.Add(int64(len(events)))
 	if w.until = ""; more {
@@ -136,7 +129,7 @@ func (w *Following) next() (OrderChange, bool, error) {
 		if w.backlog = w.backlog[1:]; len(w.backlog) == 0 {
 			w.backlog = nil
 		}
-		w.last = change.Event.ID
+		w.last = change.Position
 		return change, true, nil
 	}
 	if w.behind || w.until != "" {
@@ -151,20 +144,17 @@ func (w *Following) next() (OrderChange, bool, error) {
 		if w.knows(change) {
 			continue
 		}
-		if change.Event != nil && w.history != nil {
-			w.last = change.Event.ID
+		if change.Position != "" {
+			w.last = change.Position
 		}
 		return change, true, nil
 	}
 	return OrderChange{}, false, w.err
 }
 
-// knows tells whether a change needs no telling any more. Behind an id of a far future, which a clock made that is wrong, ids begin anew.
+// knows reports whether a change has been told, or was part of what there was at the beginning.
 func (w *Following) knows(change OrderChange) bool {
-	if change.Event == nil || w.history == nil || change.Event.ID > w.last {
-		return false
-	}
-	return change.Event.ID == w.last || !w.feed.store.farAhead(w.last)
+	return change.Position != "" && w.history != nil && change.Position <= w.last
 }
 
 func (w *Following) mustCatchUp() bool {
@@ -186,7 +176,7 @@ func (w *Following) catchUp(ctx context.Context) error {
 	// What is missed from here on is missed anew.
 	w.behind = false
 	w.mu.Unlock()
-	events, more, err := w.missing(ctx, behind, from, &until)
+	events, until, more, err := w.missing(ctx, behind, from, until)
 
 	w.mu.Lock()
 	if err == nil {
@@ -209,20 +199,20 @@ func (w *Following) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missing are the next events behind from up to until, which is read first where that is to be found out.
-func (w *Following) missing(ctx context.Context, behind bool, from commerce.EventID, until *commerce.EventID) ([]*commerce.Event, bool, error) {
+// missing are the next events behind from up to until, which is read first where that is to be found out. It returns how far it read.
+func (w *Following) missing(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
-		last, err := w.history.lastEvent(ctx)
+		last, err := w.history.last(ctx)
 		if err != nil || last <= from {
-			return nil, false, err
+			return nil, "", false, err
 		}
-		*until = last
+		until = last
 	}
-	events, more, err := w.history.events(ctx, from, *until)
+	events, until, more, err := w.history.events(ctx, from, until)
 	if len(events) > 0 && events[0].ID == from {
 		events = events[1:]
 	}
-	return events, more, err
+	return events, until, more, err
 }
 
 // tell puts a change into the queue; false tells that the follower is cut for being slow. The feed's lock is held.
@@ -230,13 +220,13 @@ func (w *Following) tell(change OrderChange) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// What is behind anyway reads the timelines, where the change is.
-	if w.closed || w.err != nil || w.knows(change) || w.behind && change.Event != nil {
+	if w.closed || w.err != nil || w.knows(change) || w.behind && change.Position != "" {
 		return true
 	}
 	if len(w.queue) >= w.feed.buffer {
 		if w.catching {
 			// It is not slow, it reads. Then it reads on.
-			w.queue = slices.DeleteFunc(w.queue, func(c OrderChange) bool { return c.Event != nil })
+			w.queue = slices.DeleteFunc(w.queue, func(c OrderChange) bool { return c.Position != "" })
 			w.behind = true
 		}
 		if len(w.queue) >= w.feed.buffer {
@@ -244,7 +234,7 @@ func (w *Following) tell(change OrderChange) bool {
 			w.notify()
 			return false
 		}
-		if w.behind && change.Event != nil {
+		if w.behind && change.Position != "" {
 			return true
 		}
 	}

@@ -12,16 +12,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// history is what happened to what somebody follows, as the table tells it. All is read consistently.
+// history is what happened to what somebody follows, as the table tells it. All is read consistently, and only events with a position
+// count.
 type history interface {
-	// lastEvent is the id of the last event that was committed, empty where there is none.
-	lastEvent(ctx context.Context) (commerce.EventID, error)
-	// events are the first events from one to another, both included, and whether there are more; those of more than one order at
-	// once. All that is there up to the last one was committed when lastEvent gave it, so nothing can come between them later.
+	// last is the ID of the last event, empty where there is none. Every event that is committed later has a higher ID.
+	last(ctx context.Context) (commerce.EventID, error)
+	// events are the first events from one to the last one, both included, and whether there are more; those of more than one order at
+	// once. until is the last one, or one after it that turned out to be the last.
 	//
 	// Errors: commerce.InvalidError where there are too many, those of failed.
-	events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error)
-	// unknown says of an id that there is no such event.
+	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
+	// unknown says of an id that nothing can be resumed after it.
 	unknown() error
 }
 
@@ -40,31 +41,68 @@ type orderHistory struct {
 	partition string
 }
 
-func (h *orderHistory) lastEvent(ctx context.Context) (commerce.EventID, error) {
-	records, _, err := h.feed.store.query(ctx, &patternEventsBehind, h.partition, string(patternEventsBehind.SK), bounds{}, 1, false)
-	if err != nil || len(records) == 0 {
+// last is the last event of the timeline. One that is dated ahead of the clock counts only up to the last event of the order's customer
+// (AP1, AP33): other software can have put it into the timeline, and then the next event does not come after it.
+func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
+	store, now := h.feed.store, h.feed.now()
+	id, err := h.upTo(ctx, idAt(store.now().Add(maxClockSkew)))
+	if err != nil || id <= now {
+		return id, err
+	}
+	order, err := store.get(ctx, &patternOrder, keys{PK: h.partition, SK: string(entityOrder.SK)})
+	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
 	}
-	return eventIDOf(records[0].attributes()), nil
+	last := commerce.EventID("")
+	if partition, unkeyed := entityLastEvent.PK.Key(order.text(attrCustomerID)); unkeyed == nil {
+		if last, err = (&customerHistory{feed: h.feed, partition: partition}).told(ctx); err != nil {
+			return "", err
+		}
+	}
+	if id <= last {
+		return id, nil
+	}
+	return h.upTo(ctx, max(last, now))
 }
 
-func (h *orderHistory) events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error) {
+// upTo is the last event of the timeline up to an ID, empty where there is none.
+func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
+	p, b := &patternEventsBehind, bounds{to: justAfter(string(to))}
+	for limit := 1; ; limit = eventPage {
+		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, limit, false)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range records {
+			id := eventIDOf(r.attributes())
+			if isOwnEvent(r.attributes()) {
+				return id, nil
+			}
+			b.to = string(id)
+		}
+		if !more || b.to == "" {
+			return "", nil
+		}
+	}
+}
+
+func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	var events []*commerce.Event
 	for next := from; ; {
-		page, after, err := h.feed.timeline(ctx, h.partition, next, to)
+		page, after, err := h.feed.timeline(ctx, h.partition, next, last)
 		if err != nil {
-			return nil, false, err
+			return nil, "", false, err
 		}
 		// The first may be the one that the caller has, and a page of none that can be read would lead nowhere.
 		if events = append(events, page...); after == "" || len(events) > 1 {
-			return events, after != "", nil
+			return events, last, after != "", nil
 		}
 		next = after
 	}
 }
 
 func (h *orderHistory) unknown() error {
-	return commerce.For("after", commerce.Invalid("is the id of no event of this order: give the id of the last update that came, or read the order and follow it without `after`"))
+	return commerce.For("after", commerce.Invalid("is not the id of an event of this order that can be resumed after: give the id of the last update that came, or follow the order without `after` and then read it"))
 }
 
 // customerHistory is what happened to the orders of a customer: the record of the last event (AP33), and the timelines of those of the
@@ -76,7 +114,7 @@ type customerHistory struct {
 	since commerce.EventID
 }
 
-func (h *customerHistory) lastEvent(ctx context.Context) (commerce.EventID, error) {
+func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
 	last, err := h.told(ctx)
 	if err != nil || last != "" || h.since != "" {
 		return last, err
@@ -94,8 +132,7 @@ func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
-	at := reader{record: r.attributes()}
-	return commerce.EventID(at.text("eventId")), err
+	return h.feed.store.position(commerce.EventID(r.text("eventId"))), err
 }
 
 // beginning is the first id behind all that has happened to the orders, as they tell: a clock does not, as those of the servers that
@@ -112,32 +149,34 @@ func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, erro
 		}
 		return nil
 	})
-	first, _ := commerce.FirstULID(behind)
-	return commerce.EventID(first), err
+	return idAt(behind), err
 }
 
 func (h *customerHistory) unknown() error {
-	return commerce.For("after", commerce.Invalid("is the id of no event of this customer's orders: give the id of the last update that came, or read the orders and follow them without `after`"))
+	return commerce.For("after", commerce.Invalid("is not the id of an event of this customer's orders that can be resumed after: give the id of the last update that came, or follow the orders without `after` and then read them"))
 }
 
-// events reads all of them. Without a last event, which tables have only since their orders' events were written with one, there is no
-// saying up to which event all are committed; but there will be one with the next.
-func (h *customerHistory) events(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, bool, error) {
-	events, err := h.upTo(ctx, cmp.Or(from, h.since), to)
-	if err != nil || to != "" {
-		return events, false, err
+// events reads all of them. The record of the last event may be missing, as it is for orders that were loaded, or be outdated, as an
+// import can make it. So events after it are read, too.
+func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
+	from = cmp.Or(from, h.since)
+	events, err := h.upTo(ctx, from, max(last, h.feed.now()))
+	if err != nil || len(events) == 0 || events[len(events)-1].ID <= last {
+		return events, last, false, err
 	}
-	if to, err = h.lastEvent(ctx); err != nil || to == "" {
-		return events, false, err
+	found := events[len(events)-1].ID
+	if last, err = h.told(ctx); err != nil || last < found {
+		return events, found, false, err
 	}
-	events, err = h.upTo(ctx, cmp.Or(from, h.since), to)
-	return events, false, err
+	// It was committed meanwhile. What else was, up to the last one, has to be read as well.
+	events, err = h.upTo(ctx, from, last)
+	return events, last, false, err
 }
 
-// upTo are the events from one to another, or to the end where that is empty.
+// upTo are the events from one to another.
 func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
 	since, ok := from.Time()
-	if !ok {
+	if !ok || from > to {
 		return nil, h.unknown()
 	}
 	orders, err := h.changed(ctx, since)
@@ -214,13 +253,10 @@ func tooMuchMissed() error {
 	return commerce.For("after", commerce.Invalid("is of too long ago: more than %d events or %d orders lie behind it; read the orders and follow them without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timeline is a page of an order's events from one to another, both included, and from where to read on, empty where that was all. The
-// end is open where to is empty. Events that cannot be read are left out.
+// timeline is a page of an order's events from one to another, both included, and from where to read on, empty where that was all. Events
+// that cannot be read are left out, and so are those that other software wrote.
 func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
-	b := bounds{from: string(from)}
-	if to != "" {
-		b.to = justAfter(string(to))
-	}
+	b := bounds{from: string(from), to: justAfter(string(to))}
 	if b.empty() {
 		return nil, "", nil
 	}
@@ -230,6 +266,9 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		return nil, "", err
 	}
 	for _, r := range records {
+		if !isOwnEvent(r.attributes()) {
+			continue
+		}
 		event, err := readEvent(r.attributes()) // who follows keeps it
 		if err != nil {
 			f.unreadable(err)
@@ -241,6 +280,15 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		next = commerce.EventID(justAfter(string(eventIDOf(records[len(records)-1].attributes()))))
 	}
 	return events, next, nil
+}
+
+// now is an ID that no event of before is above, whichever server wrote it.
+func (f *Feed) now() commerce.EventID { return idAt(f.store.now().Add(maxClockDifference)) }
+
+// idAt is the first ID that an event of a moment can have.
+func idAt(at time.Time) commerce.EventID {
+	id, _ := commerce.FirstULID(at)
+	return commerce.EventID(id)
 }
 
 // eventIDOf is the id that an event's key tells.

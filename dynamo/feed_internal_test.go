@@ -68,6 +68,7 @@ type histories struct {
 	of        map[topic][]commerce.EventID
 	owner     map[commerce.OrderID]commerce.CustomerID
 	quantity  int
+	foreign   int
 	followers []*follower
 }
 
@@ -110,9 +111,9 @@ func (h *histories) writer() *Store { return rapid.SampledFrom(h.writers).Draw(h
 
 // happened takes note of an order's last event.
 func (h *histories) happened(id commerce.OrderID) {
-	page, err := h.store.Consistent().Timeline(h.ctx, id, Page{Limit: 1, FromEnd: true})
+	last, err := h.store.Consistent().get(h.ctx, &patternLastEvent, lastEventKey(&keyBuilder{shards: 1}, h.owner[id]))
 	h.must(err)
-	event := page.Items[0].ID
+	event := commerce.EventID(last.text("eventId"))
 	for _, t := range []topic{{topicOrder, string(id)}, {topicCustomer, string(h.owner[id])}} {
 		h.of[t] = append(h.of[t], event)
 	}
@@ -181,10 +182,28 @@ func (h *histories) take(f *follower) bool {
 		return true
 	}
 	h.must(err)
-	if found {
-		f.last, f.got = change.Event.ID, append(f.got, change.Event.ID)
+	if found && change.Position != "" { // what other software wrote is told to those who listen
+		f.last, f.got = change.Position, append(f.got, change.Position)
 	}
 	return found
+}
+
+// write puts an entry into a timeline that is not in the order of the customer's events.
+func (h *histories) write() {
+	h.foreign++
+	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.foreign)
+	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
+	if ahead != 0 {
+		var err error
+		id, err = h.store.newULID(time.Now().Add(ahead))
+		h.must(err)
+	}
+	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
+	rec := eventRecord(&keyBuilder{shards: 1}, event)
+	if ahead <= 0 || rapid.Bool().Draw(h.t, "nameless") {
+		delete(rec, "entity")
+	}
+	h.must(h.store.putAll(h.ctx, []record{rec}))
 }
 
 // Each follower is told each event exactly once, in the order of the commits, from where it began.
@@ -196,6 +215,7 @@ func TestEachFollowerIsToldEachEventOnceInOrder(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"place":  func(*rapid.T) { h.place() },
 			"change": func(*rapid.T) { h.change() },
+			"write":  func(*rapid.T) { h.write() },
 			"follow": func(*rapid.T) { h.follow() },
 			"let on": func(t *rapid.T) { h.source.letOn(rapid.IntRange(1, 5).Draw(t, "batches")) },
 			"take": func(t *rapid.T) {

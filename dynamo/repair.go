@@ -168,19 +168,6 @@ func (c *check) action(w fix) types.TransactWriteItem {
 	}}
 }
 
-// timeBehind is a time for an event that stands behind another one.
-func (s *Store) timeBehind(e commerce.Event) time.Time {
-	behind := e.At
-	if t, ok := e.ID.Time(); ok && t.After(behind) {
-		behind = t
-	}
-	at := s.now()
-	if first := behind.Add(time.Millisecond); first.After(at) {
-		at = first
-	}
-	return at
-}
-
 // nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind its customer's last one, whose
 // place it takes, and when it happened.
 //
@@ -197,10 +184,9 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) 
 	}
 	last := found[k]
 	e := *w.event
-	at := c.s.timeBehind(e)
-	if t, ok := commerce.EventID(textOf(last, "eventId")).Time(); ok && t.Before(c.s.now().Add(maxClockSkew)) && !t.Before(at) {
-		at = t.Add(time.Millisecond)
-	}
+	own, _ := e.ID.Time()
+	customers, _ := lastEventID(last).Time()
+	at := c.s.after(e.At, own, customers)
 	id, err := c.s.newULID(at)
 	if err != nil {
 		return nil, time.Time{}, err

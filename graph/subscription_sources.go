@@ -106,13 +106,8 @@ func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Or
 	return orNull(of(ctx).Order(ctx, change.OrderID))
 }
 
-// updateID is the id to go on behind a change with, nil where it has none.
-func updateID(change *dynamo.OrderChange) *string {
-	if change.Event == nil {
-		return nil
-	}
-	return textOrNull(string(change.Event.ID))
-}
+// updateID is the ID to resume after a change with, nil where it has none.
+func updateID(change *dynamo.OrderChange) *string { return textOrNull(string(change.Position)) }
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
 func (p plan) event(ctx context.Context, root *selection, change *dynamo.OrderChange) {

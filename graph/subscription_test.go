@@ -93,8 +93,8 @@ func TestEventsAreAnswers(t *testing.T) {
 		want     string
 		requests int
 	}{
-		"with the order":           {dynamo.OrderChange{OrderID: order.ID, Event: event, Order: &changed}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, event.ID, order.ID, order.CustomerID), 1},
-		"without the order":        {dynamo.OrderChange{OrderID: order.ID, Event: event}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":%q,"customer":{"id":%q}}}}`, event.ID, order.ID, strings.ToUpper(order.Status.String()), order.CustomerID), 2},
+		"with the order":           {dynamo.OrderChange{OrderID: order.ID, Event: event, Position: event.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, event.ID, order.ID, order.CustomerID), 1},
+		"without the order":        {dynamo.OrderChange{OrderID: order.ID, Event: event, Position: event.ID}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":%q,"customer":{"id":%q}}}}`, event.ID, order.ID, strings.ToUpper(order.Status.String()), order.CustomerID), 2},
 		"without an event":         {dynamo.OrderChange{OrderID: order.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":null,"orderId":%q,"event":null,"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, order.ID, order.CustomerID), 1},
 		"of an order that is gone": {dynamo.OrderChange{OrderID: "01HVMK3P2QRSV8T4X6Y9ZABCDZ"}, `{"u":{"id":null,"orderId":"01HVMK3P2QRSV8T4X6Y9ZABCDZ","event":null,"order":null}}`, 1},
 	} {

@@ -1,0 +1,247 @@
+package dynamo_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// at returns a store of f's table whose clock differs by d, and whose writes nobody refuses for that.
+func (f *followed) at(d time.Duration) *dynamo.Store {
+	f.t.Helper()
+	store, err := dynamo.New(storetest.Undated(f.db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(d) }})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return store
+}
+
+func (f *followed) raw() rawTable { return rawTable{t: f.t, db: f.db, name: f.table, store: f.store} }
+
+// timelineEntry is an entry of a timeline that changes nothing.
+func timelineEntry(order commerce.OrderID, id string) item {
+	rec := key("ORDER#"+string(order), "EVENT#"+id)
+	rec["eventId"], rec["orderId"], rec["type"], rec["createdAt"] = text(id), text(string(order)), text("item_set"), text("2026-01-01T00:00:00.000Z")
+	return rec
+}
+
+// positions reads as many changes as there are positions, which they must have.
+func (f *followed) positions(w *dynamo.Following, want ...commerce.EventID) {
+	f.t.Helper()
+	var got []commerce.EventID
+	for range want {
+		got = append(got, f.next(w).Position)
+	}
+	if !slices.Equal(got, want) {
+		f.t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+}
+
+// refuses checks that nothing can be resumed after an event.
+func (f *followed) refuses(order commerce.OrderID, after commerce.EventID) {
+	f.t.Helper()
+	_, ofOrder := f.feed.Order(f.ctx, order, after)
+	_, ofCustomer := f.feed.CustomerOrders(f.ctx, "c1", after)
+	for _, err := range []error{ofOrder, ofCustomer} {
+		if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
+			f.t.Errorf("after %s: got %v", after, err)
+		}
+	}
+}
+
+// resumes checks that a follower who resumes after any of these events is told the events behind it, once and in order, and then those
+// that happen.
+func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
+	f.t.Helper()
+	for i, after := range events {
+		for _, w := range []*dynamo.Following{f.order(order, after), f.customer("c1", after)} {
+			f.positions(w, events[i+1:]...)
+			f.nothing(w)
+			w.Close()
+		}
+	}
+}
+
+// Whatever other software puts into a timeline, the changes of this program are told, each once and in order, live and behind an event.
+func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
+	now := time.Now()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name, c := range map[string]struct {
+			id string
+			// own is an entry that looks as if this program had written it.
+			own bool
+		}{
+			"a name":            {id: "evt-1"},
+			"a number":          {id: "1"},
+			"a UUID":            {id: "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
+			"a low UUID":        {id: "00000000-58cc-4372-a567-0e02b2c3d479"},
+			"a UUID of today":   {id: "019a0a5d-ac96-774b-bcce-b302099a8057"},
+			"no ULID":           {id: "evt-1", own: true},
+			"a ULID of before":  {id: ulidAt(now.Add(-time.Hour), 1)},
+			"a ULID ahead":      {id: ulidAt(now.Add(time.Hour), 1)},
+			"a ULID far ahead":  {id: ulidAt(now.AddDate(10, 0, 0), 1)},
+			"one of ours ahead": {id: ulidAt(now.Add(time.Hour), 1), own: true},
+			"far ahead":         {id: ulidAt(now.AddDate(10, 0, 0), 1), own: true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				f := newFollowed(t, db, dynamo.FeedOptions{})
+				id := f.place("c1")
+				events := f.timeline(id)
+				ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
+				entry := timelineEntry(id, c.id)
+				if c.own {
+					entry["entity"] = text("orderEvent")
+				}
+				f.raw().put(entry)
+				if _, err := commerce.ParseOrderID(c.id); !c.own || err != nil {
+					if change := f.next(ofOrder); change.Event == nil || string(change.Event.ID) != c.id || change.Position != "" {
+						t.Errorf("told %+v", change)
+					}
+				}
+				late := []*dynamo.Following{f.order(id, ""), f.customer("c1", ""), f.order(id, events[0]), f.customer("c1", events[0])}
+				f.set(id, 2)
+				for _, w := range append(late, ofOrder, ofCustomer) {
+					change := f.next(w)
+					if told(change) != "item_set" || change.Position != change.Event.ID {
+						t.Fatalf("told %+v", change)
+					}
+					if w == late[0] {
+						events = append(events, change.Position)
+					}
+				}
+				for _, to := range []commerce.Status{commerce.Confirmed, commerce.Cancelled} {
+					f.move(id, to)
+					events = append(events, f.next(ofOrder).Position)
+				}
+				for _, w := range append(late, ofCustomer) {
+					f.positions(w, events[2:]...)
+				}
+				f.nothing(append(late, ofOrder, ofCustomer)...)
+				f.resumes(id, events)
+				f.refuses(id, commerce.EventID(c.id))
+				if !slices.IsSorted(events) || slices.Contains(events, "") {
+					t.Errorf("events %s", events)
+				}
+			})
+		}
+	})
+}
+
+// An event of a clock that is ahead by less than a day has its place, and what happens next comes behind it.
+func TestAfterAnEventOfAClockAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		id := f.place("c1")
+		before := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+		if _, err := f.at(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
+			t.Fatal(err)
+		}
+		between := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+		f.move(id, commerce.Cancelled)
+		events := f.timeline(id)
+		for i, w := range append(before, between...) {
+			f.positions(w, events[1+i/2:]...)
+			f.nothing(w)
+		}
+		f.resumes(id, events)
+		if page, err := f.store.Timeline(f.ctx, id, dynamo.Page{Limit: 3}); err != nil || page.Items[2].To != commerce.Cancelled {
+			t.Errorf("the timeline is %+v, %v", page.Items, err)
+		}
+	})
+}
+
+// An event of a clock that is ahead by more is told once and has no place: it is in nobody's way, and is not told again.
+func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
+			f := newFollowed(t, db, dynamo.FeedOptions{})
+			id := f.place("c1")
+			first := f.timeline(id)[0]
+			before := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+			if _, err := f.at(ahead).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range before {
+				if change := f.next(w); told(change) != "confirmed" || change.Position != "" {
+					t.Errorf("told %+v", change)
+				}
+			}
+			between := []*dynamo.Following{f.order(id, ""), f.customer("c1", ""), f.order(id, first), f.customer("c1", first)}
+			f.refuses(id, f.timeline(id)[1])
+			f.move(id, commerce.Cancelled)
+			timeline := f.timeline(id)
+			if len(timeline) != 3 || timeline[0] != first {
+				t.Fatalf("the timeline is %s", timeline)
+			}
+			events := []commerce.EventID{first, timeline[1]} // the one ahead is behind it
+			for _, w := range append(before, between...) {
+				f.positions(w, events[1])
+				f.nothing(w)
+			}
+			f.resumes(id, events)
+			f.refuses(id, timeline[2])
+			// A check has nothing against it.
+			if summary, err := f.store.CheckRecords(f.ctx, dynamo.CheckOptions{IndexLag: dynamo.NoIndexLag}); err != nil || summary.Found["timeline"]+summary.Found["last-event"] > 0 {
+				t.Errorf("check: %v, %v", summary.Found, err)
+			}
+		}
+	})
+}
+
+// A server whose clock is behind would write events below those that are there. It writes nothing.
+func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
+			f := newFollowed(t, db, dynamo.FeedOptions{})
+			id := f.place("c1")
+			events := f.timeline(id)
+			slow, err := dynamo.New(storetest.Dated(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			clock := (*dynamo.ClockError)(nil)
+			if _, err := slow.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
+				t.Errorf("got %v", err)
+			}
+			if got := f.timeline(id); !slices.Equal(got, events) {
+				t.Errorf("the timeline is %s, was %s", got, events)
+			}
+		}
+	})
+}
+
+// The record of a customer's last event can be one of before, as an import makes it. Nothing is lost for that.
+func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFollowed(t, db, dynamo.FeedOptions{})
+		id := f.place("c1")
+		f.set(id, 2)
+		old := f.raw().get("CUSTOMER#c1", "LAST_EVENT")
+		f.set(id, 3)
+		f.set(id, 4)
+		events := f.timeline(id)
+		f.raw().put(old)
+		var ws []*dynamo.Following
+		for _, i := range []int{0, 2, 3} {
+			ws = append(ws, f.customer("c1", events[i]), f.order(id, events[i]))
+		}
+		live := []*dynamo.Following{f.customer("c1", ""), f.order(id, "")}
+		f.set(id, 5)
+		events = f.timeline(id)
+		for n, i := range []int{0, 2, 3} {
+			f.positions(ws[2*n], events[i+1:]...)
+			f.positions(ws[2*n+1], events[i+1:]...)
+		}
+		for _, w := range live {
+			f.positions(w, events[4])
+		}
+		f.nothing(append(ws, live...)...)
+	})
+}
