@@ -159,6 +159,8 @@ type suspicion struct {
 	needed bool
 	// recount requires that the stock of a product is counted from its levels and orders.
 	recount bool
+	// byCopy and byEvent are orders of a customer with which the customer's last event is to be compared.
+	byCopy, byEvent lateOrder
 }
 
 // maxSuspects is how many suspicious units are remembered where nothing is said.
@@ -276,6 +278,7 @@ func (c *check) suspectLocked(k unitKey, s suspicion) {
 	}
 	known.needed = known.needed || s.needed
 	known.recount = known.recount || s.recount
+	known.byCopy, known.byEvent = known.byCopy.later(s.byCopy), known.byEvent.later(s.byEvent)
 	c.suspects[k] = known
 }
 
@@ -378,7 +381,7 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		}
 		return &orderUnit{id: commerce.OrderID(k.id), hints: hints}
 	case unitCustomer:
-		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed}
+		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed, byCopy: s.byCopy, byEvent: s.byEvent}
 	case unitClaim:
 		return &claimUnit{email: k.id}
 	case unitEmployee:

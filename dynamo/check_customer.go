@@ -19,6 +19,10 @@ type customerUnit struct {
 	// owner is the record of the customer whom the claim names, where that is another.
 	owner  record
 	copies int
+	// updated is the order whose copy was updated last. byCopy and byEvent are orders with which the last event is compared, and later is
+	// the last event that they have.
+	updated, byCopy, byEvent lateOrder
+	later                    *commerce.Event
 	// needed tells that an order refers to the customer.
 	needed bool
 }
@@ -33,6 +37,7 @@ func (u *customerUnit) add(e *Entity, rec record) {
 		u.lastEvent = rec
 	case entityCustomerOrder.Name:
 		u.copies++
+		u.updated = u.updated.later(lateOrder{commerce.OrderID(keyValue(e.SK, textOf(rec, attrSK))), updatedAt(rec)})
 	}
 }
 
@@ -51,6 +56,9 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	}
 	u.main, u.edge, u.lastEvent = found[mainKey], found[edgeKey], found[lastEventKey]
 	if u.copies, err = c.reads.copies(ctx, u.id); err != nil {
+		return err
+	}
+	if err := u.readLater(ctx, c); err != nil {
 		return err
 	}
 	claimKey := u.claimKey(c.s)
@@ -168,8 +176,7 @@ func (u *customerUnit) judge(c *check) *verdict {
 	return v
 }
 
-// judgeLastEvent finds a last event that is not whole, or of nobody. It is not compared with the timelines: nobody believes it but
-// the next change, which is held up by nothing that it says and writes it anew.
+// judgeLastEvent finds a last event that is not whole, of nobody, or not the last one.
 func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 	if u.lastEvent == nil {
 		return
@@ -180,6 +187,9 @@ func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")
 	case err != nil:
 		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
+	case u.isOutdated(v.s):
+		v.find(driftLastEvent, keyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), byRepair)
+		v.fixes = append(v.fixes, replacement(u.lastEvent, lastEventRecord(&keyBuilder{shards: v.s.shards}, u.id, *u.later)))
 	default:
 		v.compare(&entityLastEvent, u.lastEvent, lastEventRecord(&keyBuilder{shards: v.s.shards}, u.id, *event), driftLastEvent)
 	}

@@ -163,8 +163,14 @@ func (c *check) count(u unit) {
 	switch u := u.(type) {
 	case *orderUnit:
 		c.summary.Orders++
+		if late, ok := u.lateByEvent(); ok {
+			c.suspectLocked(unitKey{unitCustomer, string(u.truth.CustomerID)}, suspicion{byEvent: late})
+		}
 	case *customerUnit:
 		c.summary.Customers++
+		if late, ok := u.lateByCopy(c.s); ok {
+			c.suspectLocked(unitKey{unitCustomer, string(u.id)}, suspicion{byCopy: late})
+		}
 	case *employeeUnit:
 		c.summary.Employees++
 	case *warehouseUnit:

@@ -29,6 +29,8 @@ type orderUnit struct {
 	truth *commerce.Order
 	lines []commerce.LineItem
 	known bool
+	// lastOwn is when the last event happened that has a position.
+	lastOwn time.Time
 }
 
 func (u *orderUnit) key(s *Store) keys { return orderKey(&keyBuilder{shards: s.shards}, u.id) }
@@ -174,7 +176,7 @@ func (u *orderUnit) customer(s *Store) commerce.CustomerID {
 func (u *orderUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
 	b := &keyBuilder{shards: c.s.shards}
-	u.truth, u.lines, u.known = nil, nil, false
+	u.truth, u.lines, u.known, u.lastOwn = nil, nil, false, time.Time{}
 	customer := u.customer(c.s)
 	copied := u.copies[customer]
 	own, theirs := u.header(c.s, u.main, customer), u.header(c.s, copied, customer)
@@ -365,6 +367,9 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 			continue
 		}
 		last = event
+		if isOwnEvent(rec) {
+			u.lastOwn, _ = event.ID.Time()
+		}
 		if event.To != 0 {
 			lastTo, certain = event, true
 		}
@@ -373,7 +378,10 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 		return
 	}
 	event := &commerce.Event{OrderID: u.id, Type: commerce.EventImported, To: o.Status, Actor: checkActor, Note: "the timeline did not lead to the order's status"}
-	detail := fmt.Sprintf("there is no event that leads to a status, the order is %s", o.Status)
+	detail := fmt.Sprintf("no event leads to a status, the order is %s", o.Status)
+	if len(u.events) > 0 {
+		detail = fmt.Sprintf("no event leads to %s, which the order is", o.Status)
+	}
 	if lastTo != nil {
 		event.From = lastTo.To
 		detail = fmt.Sprintf("the last event leads to %s, the order is %s", lastTo.To, o.Status)

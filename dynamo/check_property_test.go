@@ -73,9 +73,12 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
 			book := largeBook(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
 			r := newRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
+			lasts := map[commerce.CustomerID]commerce.EventID{}
 			for _, o := range book.Orders {
-				last := o.Events[len(o.Events)-1]
-				r.put(lastEvent(r, string(o.CustomerID), "ORDER#"+string(o.ID), "EVENT#"+string(last.ID), nil))
+				if last := o.Events[len(o.Events)-1]; last.ID > lasts[o.CustomerID] {
+					lasts[o.CustomerID] = last.ID
+					r.put(lastEvent(r, string(o.CustomerID), "ORDER#"+string(o.ID), "EVENT#"+string(last.ID), nil))
+				}
 			}
 			healthy := r.all()
 			records := maps.Clone(healthy)

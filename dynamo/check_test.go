@@ -409,10 +409,11 @@ func damages() []damage {
 			r.drop(order(2), "EVENT#"+ulidAt(at.Add(time.Minute), 2))
 		}},
 		{name: "all events lost", found: "timeline 1", changes: true, do: func(r rawTable) { r.drop(order(0), "EVENT#"+ulidAt(start, 1)) }},
-		{name: "event of the future", found: "timeline 1", changes: true, do: func(r rawTable) {
+		{name: "event of a clock ahead", found: "timeline 1", changes: true, do: func(r rawTable) {
 			rec := r.get(order(0), "EVENT#"+ulidAt(start, 1))
-			id := ulidAt(start.AddDate(100, 0, 0), 1)
-			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = text("EVENT#"+id), text(id), text("shipped"), text("2126-01-01T00:00:00.000Z")
+			ahead := time.Now().Add(time.Hour)
+			id := ulidAt(ahead, 1)
+			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = text("EVENT#"+id), text(id), text("shipped"), text(ahead.UTC().Format("2006-01-02T15:04:05.000Z"))
 			r.put(rec)
 		}},
 		{name: "customer's last event that cannot be read", found: "last-event 1", do: func(r rawTable) {
@@ -422,7 +423,8 @@ func damages() []damage {
 			r.put(lastEvent(r, "c9", order(0), "EVENT#"+ulidAt(start, 1), nil))
 		}},
 		{name: "customer's last event in a list", found: "index-keys 1, key-attribute 1", changes: true, do: func(r rawTable) {
-			r.put(lastEvent(r, "c1", order(0), "EVENT#"+ulidAt(start, 1), item{"customerId": text("c2"), "gsi1pk": text("CUSTOMER"), "gsi1sk": text("x")}))
+			at := start.Add(4*time.Hour + time.Minute)
+			r.put(lastEvent(r, "c1", order(4), "EVENT#"+ulidAt(at, 2), item{"customerId": text("c2"), "gsi1pk": text("CUSTOMER"), "gsi1sk": text("x")}))
 		}},
 		{name: "event that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r rawTable) {
 			r.set(order(0), "EVENT#"+ulidAt(start, 1), item{"type": text("odd")})

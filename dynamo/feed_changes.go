@@ -52,9 +52,13 @@ func (c *changes) tell() {
 
 // event tells of a new entry in an order's timeline.
 func (c *changes) event(order string, after record) {
-	of, own := topic{topicOrder, order}, isOwnEvent(after)
-	heard := !own && c.feed.followed(of)
-	if !heard && !c.feed.statusFollowed() {
+	of := topic{topicOrder, order}
+	followed, status := c.feed.followed(of), c.feed.statusFollowed()
+	if !followed && !status {
+		return
+	}
+	own := isOwnEvent(after)
+	if own && !status {
 		return
 	}
 	event, err := readEvent(after)
@@ -63,7 +67,7 @@ func (c *changes) event(order string, after record) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(order), Event: event, Order: c.image(order, event.At)}
-	if heard {
+	if !own {
 		c.feed.tell(of, change)
 	}
 	if event.To != event.From {

@@ -200,19 +200,7 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) 
 	if last == nil {
 		return append(fixes, fix{key: k, put: next}), at, nil
 	}
-	replaced := fix{key: k, have: last, set: record{}}
-	for name, v := range next {
-		if name != attrPK && name != attrSK && !sameValue(v, last[name]) {
-			replaced.set[name] = v
-		}
-	}
-	for name := range last {
-		if next[name] == nil {
-			replaced.remove = append(replaced.remove, name)
-		}
-	}
-	slices.Sort(replaced.remove)
-	return append(fixes, replaced), at, nil
+	return append(fixes, replacement(last, next)), at, nil
 }
 
 // maxConditions is on how many attributes a condition depends. DynamoDB takes 300 operators and 4 KiB of text; records

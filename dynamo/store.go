@@ -68,9 +68,10 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	db, s.watch = watchClock(db, s.clock, log)
-	s.wire, s.longWay = newWire(db)
-	s.db = s.watch.refuseWrites(budgeted(db))
+	watched, watch := watchClock(db, s.clock, log)
+	s.watch = watch
+	s.wire, s.longWay = newWire(db, watched)
+	s.db = watch.refuseWrites(budgeted(watched))
 	if s.entropy == nil {
 		s.entropy = rand.Reader
 	}

@@ -60,13 +60,15 @@ type place struct {
 const service = "dynamodb"
 
 // newWire returns the fast path for a client. It returns nil and the reason where the client has a
-// setting that only the SDK can follow.
-func newWire(db *dynamodb.Client) (*wire, string) {
-	w := &wire{db: db, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
+// setting that only the SDK can follow. Its requests go through the HTTP client of watched, which
+// otherwise is the same client.
+func newWire(db, watched *dynamodb.Client) (*wire, string) {
+	w := &wire{db: watched, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
 	o := &w.options
 	if why := unusual(o); why != "" {
 		return nil, why
 	}
+	o.HTTPClient = watched.Options().HTTPClient
 	w.signer = o.HTTPSignerV4
 	w.retryer, _ = o.Retryer.(aws.RetryerV2)
 	headers := probe(o)

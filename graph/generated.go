@@ -3960,7 +3960,7 @@ type Subscription {
   orderUpdated(
     "The order's id, a ULID of 26 characters."
     id: ID!
-    "The id of an entry of the order's timeline: the ` + "`" + `id` + "`" + ` of the last update that arrived."
+    "The ID of an entry that Ordergraph wrote in the order's timeline: the ` + "`" + `id` + "`" + ` of the last update that had one."
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
 
@@ -3972,7 +3972,7 @@ type Subscription {
   customerOrders(
     "The customer's id, such as ` + "`" + `cust_01` + "`" + `."
     customerId: ID!
-    "The id of an entry of the timeline of one of the customer's orders: the ` + "`" + `id` + "`" + ` of the last update that arrived."
+    "The ID of an entry that Ordergraph wrote in the timeline of one of the customer's orders: the ` + "`" + `id` + "`" + ` of the last update that had one."
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
 
@@ -3986,8 +3986,8 @@ type Subscription {
 "A change of an order. Access: customers (their own), staff, admins, services."
 type OrderUpdate @access(permission: READ_ORDER) {
   """
-  The id of the change's entry in the order's timeline, to go on behind it with ` + "`" + `after` + "`" + `. Null where other software changed the order and
-  wrote no entry: such a change is told only to those who listen when it happens.
+  The ID of the change's entry in the order's timeline, to resume after it with ` + "`" + `after` + "`" + `. Null for a change by other software: it is
+  delivered only to subscribers who listen when it happens.
   """
   id: ID
   "The id of the order that changed."

@@ -1,0 +1,116 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// lateOrder is an order that changed later than its customer's last event tells, as far as it was read.
+type lateOrder struct {
+	id commerce.OrderID
+	at time.Time
+}
+
+// later is the one of two orders that changed later.
+func (o lateOrder) later(other lateOrder) lateOrder {
+	if other.at.After(o.at) {
+		return other
+	}
+	return o
+}
+
+// lateByCopy is the customer's order that was updated last, where the last event is older than that. Every change that writes an event
+// updates the copy of its order.
+func (u *customerUnit) lateByCopy(s *Store) (lateOrder, bool) {
+	last, ok := s.position(lastEventID(u.lastEvent)).Time()
+	return u.updated, ok && u.updated.at.After(last)
+}
+
+// lateByEvent is the order, where one of its two records is older than its last event. An import that puts an older order over it puts
+// the customer's older last event there, too.
+func (u *orderUnit) lateByEvent() (lateOrder, bool) {
+	if u.truth == nil || u.lastOwn.IsZero() {
+		return lateOrder{}, false
+	}
+	own, theirs := updatedAt(u.main), updatedAt(u.copies[u.truth.CustomerID])
+	return lateOrder{u.id, u.lastOwn}, own.Before(u.lastOwn) || theirs.Before(u.lastOwn)
+}
+
+// updatedAt is when a record was updated; the zero time where it does not tell.
+func updatedAt(rec record) time.Time {
+	at := reader{record: rec}
+	return at.timeOr("updatedAt", time.Time{})
+}
+
+// readLater reads the last event of the orders that are late, and then the customer's last event again: all that was committed before
+// is in it.
+func (u *customerUnit) readLater(ctx context.Context, c *check) error {
+	u.later = nil
+	if u.lastEvent == nil {
+		return nil
+	}
+	for _, order := range []commerce.OrderID{u.byCopy.id, u.byEvent.id} {
+		last, found, err := c.reads.lastOwnEvent(ctx, order, u.id)
+		if err != nil {
+			return err
+		}
+		if found && (u.later == nil || last.ID > u.later.ID) {
+			u.later = &last
+		}
+	}
+	if u.later == nil {
+		return nil
+	}
+	k := lastEventKey(&keyBuilder{shards: c.s.shards}, u.id)
+	found, err := c.reads.get(ctx, consistent, k)
+	u.lastEvent = found[k]
+	return err
+}
+
+// lastOwnEvent is the last event of an order of a customer that has a position, and whether there is one.
+//
+// Errors: those of failed.
+func (r *checkReader) lastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
+	b := &keyBuilder{shards: r.s.shards}
+	partition := orderKey(b, order).PK
+	if b.err != nil {
+		return last, false, nil // there can be no such order
+	}
+	owner := ""
+	err = r.collection(ctx, &patternWholeOrder, partition, func(e *Entity, rec record) {
+		switch e.Name {
+		case entityOrder.Name:
+			owner = textOf(rec, attrCustomerID)
+		case entityOrderEvent.Name:
+			// They come in the order of their IDs.
+			if event, err := readEvent(rec); err == nil && isOwnEvent(rec) && r.s.position(event.ID) != "" {
+				last, found = *event, true
+			}
+		}
+	})
+	return last, found && owner == string(customer), err
+}
+
+// isOutdated reports whether one of the orders that were read has an event after the last one.
+func (u *customerUnit) isOutdated(s *Store) bool {
+	last := s.position(lastEventID(u.lastEvent))
+	return u.later != nil && last != "" && u.later.ID > last
+}
+
+// replacement leads a record to another one of its key.
+func replacement(have, want record) fix {
+	w := fix{key: keyOf(have), have: have, set: record{}}
+	for name, v := range want {
+		if name != attrPK && name != attrSK && !sameValue(v, have[name]) {
+			w.set[name] = v
+		}
+	}
+	for _, name := range attributeNames(have) {
+		if want[name] == nil {
+			w.remove = append(w.remove, name)
+		}
+	}
+	return w
+}

@@ -1,0 +1,154 @@
+package dynamo_test
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// outdated is a table in which the customer's last event is older than events of the customer's orders.
+type outdated struct {
+	rawTable
+	w             *witness
+	first, second commerce.OrderID
+}
+
+// newOutdated puts records back as they were before the last two changes.
+func newOutdated(t *testing.T, db *dynamodb.Client, back ...[2]string) outdated {
+	t.Helper()
+	watched, w := watch(db, false)
+	o := outdated{rawTable: newRawTable(t, watched, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Book(t), dynamo.Options{}), w: w}
+	ids := placed(t, o.store, "c0", 2)
+	o.first, o.second = ids[0], ids[1]
+	names := strings.NewReplacer("$1", string(o.first), "$2", string(o.second))
+	var before []item
+	for _, k := range back {
+		before = append(before, o.get(names.Replace(k[0]), names.Replace(k[1])))
+	}
+	for n, id := range []commerce.OrderID{o.second, o.first} {
+		if err := addressed(o.store, id, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, rec := range before {
+		o.drop(rec["pk"].(*types.AttributeValueMemberS).Value, rec["sk"].(*types.AttributeValueMemberS).Value)
+		o.put(rec)
+	}
+	return o
+}
+
+// lastIs checks which event is the customer's last one.
+func (o outdated) lastIs(id commerce.EventID) {
+	o.t.Helper()
+	last, event := o.get("CUSTOMER#c0", "LAST_EVENT"), o.get("ORDER#"+string(o.first), "EVENT#"+string(id))
+	for name, v := range event {
+		if name != "pk" && name != "sk" && name != "entity" && !reflect.DeepEqual(last[name], v) {
+			o.t.Errorf("the last event is %s, in the timeline it is %s", show(last), show(event))
+			return
+		}
+	}
+}
+
+func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
+	lastEvent := [2]string{"CUSTOMER#c0", "LAST_EVENT"}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for name, back := range map[string][][2]string{
+			"the record":             {lastEvent},
+			"the customer's records": {lastEvent, {"CUSTOMER#c0", "ORDER#$1"}, {"CUSTOMER#c0", "ORDER#$2"}},
+			"an import of before":    {lastEvent, {"CUSTOMER#c0", "ORDER#$1"}, {"CUSTOMER#c0", "ORDER#$2"}, {"ORDER#$1", "#METADATA"}, {"ORDER#$2", "#METADATA"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				o := newOutdated(t, db, back...)
+				events := o.w.events["c0"]
+				last := commerce.EventID(events[3])
+				for _, repair := range []bool{false, true} {
+					drifts, summary := o.check(dynamo.CheckOptions{Repair: repair})
+					i := 0
+					for i < len(drifts) && drifts[i].Class != "last-event" {
+						i++
+					}
+					if i == len(drifts) || classes(drifts)["last-event"] != 1 || repair && summary.Left() > 0 {
+						t.Fatalf("found %+v", drifts)
+					}
+					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
+						!strings.Contains(d.Detail, "it is event "+events[1]) || !strings.Contains(d.Detail, "order "+string(o.first)+" has event "+events[3]) {
+						t.Errorf("found %+v", d)
+					}
+				}
+				o.lastIs(last)
+				o.checkClean()
+				if err := addressed(o.store, o.second, 7); err != nil {
+					t.Fatal(err)
+				}
+				// The repair is an update of the record and no event.
+				rising(t, "c0", slices.DeleteFunc(o.w.events["c0"], func(id string) bool { return id == "" }))
+				o.checkClean()
+			})
+		}
+	})
+}
+
+// A change that is committed between the check's reading and its repair stays the last event.
+func TestARepairOfALastEventBesideAChange(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		o := newOutdated(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
+		between := o
+		var once sync.Once
+		next := db.Options().HTTPClient
+		client := dynamodb.New(db.Options(), func(opts *dynamodb.Options) {
+			opts.HTTPClient = doer(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
+					once.Do(func() {
+						if err := addressed(o.store, o.first, 8); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				return next.Do(r)
+			})
+		})
+		var err error
+		if between.store, err = dynamo.New(client, dynamo.Options{Table: o.name}); err != nil {
+			t.Fatal(err)
+		}
+		if _, summary := between.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 {
+			t.Errorf("left %+v", summary)
+		}
+		events := o.w.events["c0"]
+		if len(events) != 5 {
+			t.Fatalf("events %s, want 5", events)
+		}
+		o.lastIs(commerce.EventID(events[4]))
+		o.checkClean()
+	})
+}
+
+// What other software does to orders, and events that other customers' orders have, make no last event look outdated.
+func TestLastEventsThatAreNotOutdated(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		o := newOutdated(t, db)
+		first := "ORDER#" + string(o.first)
+		for _, k := range [][2]string{{first, "#METADATA"}, {"CUSTOMER#c0", first}} {
+			o.set(k[0], k[1], item{"updatedAt": text("2030-01-01T00:00:00.000Z")})
+		}
+		for _, id := range []string{"evt-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", ulidAt(start.AddDate(200, 0, 0), 1)} {
+			o.put(timelineEntry(o.first, id))
+		}
+		o.checkClean()
+		if err := addressed(o.store, o.second, 3); err != nil {
+			t.Fatal(err)
+		}
+		o.checkClean()
+	})
+}
