@@ -46,8 +46,11 @@ func ParseRole(name string) (Role, bool) {
 
 // Principal is who makes a request. The zero value is nobody.
 type Principal struct {
-	// ID names the principal in events and scopes idempotency keys and rate limits; it holds no '#'.
+	// ID identifies the principal: its rate limit and its idempotency keys belong to this ID. Tokens of another issuer, subject
+	// or customer have another ID. It holds no '#'.
 	ID string
+	// Name is the actor in the events of orders: the subject of the token. Principals with different IDs can share a name.
+	Name string
 	// Role is what the principal may do.
 	Role Role
 	// Customer is the own record of a principal of RoleCustomer, else empty.
@@ -55,4 +58,4 @@ type Principal struct {
 }
 
 // Anonymous is who makes a request where nobody is asked who they are: everything is open to them.
-func Anonymous() Principal { return Principal{ID: "anonymous", Role: RoleAdmin} }
+func Anonymous() Principal { return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin} }

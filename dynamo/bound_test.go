@@ -29,7 +29,7 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 	keyed := 0
 	caller := func() dynamo.Caller {
 		keyed++
-		return dynamo.Caller{Name: "anonymous", IdempotencyKey: fmt.Sprintf("%0*d", commerce.MaxIdempotencyKey, keyed)}
+		return dynamo.Caller{ID: "anonymous", Name: "anonymous", IdempotencyKey: fmt.Sprintf("%0*d", commerce.MaxIdempotencyKey, keyed)}
 	}
 	must := func(err error) {
 		t.Helper()

@@ -16,8 +16,10 @@ import (
 
 // Caller is who asks for a change.
 type Caller struct {
-	// Name stands in the events of orders, and keeps the idempotency keys of different callers apart. It is not empty and
-	// holds no '#'.
+	// ID identifies the caller. Callers with different IDs share no idempotency keys. It holds no '#', and is not empty where there
+	// is an IdempotencyKey.
+	ID string
+	// Name is the actor in the events of orders.
 	Name string
 	// IdempotencyKey is the caller's own name for this one request; empty for none. It holds no '#'.
 	IdempotencyKey string

@@ -28,7 +28,7 @@ type idempotency struct {
 
 // newIdempotency is what is remembered of a change; nil where the caller gave no key.
 //
-// Errors: commerce.InvalidError where the caller's name or key can be in no key of the table.
+// Errors: commerce.InvalidError where the caller's ID or key can be in no key of the table.
 func newIdempotency(c *change, command any) (*idempotency, error) {
 	if c.caller.IdempotencyKey == "" {
 		return nil, nil
@@ -37,15 +37,9 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.pattern.Mutation, err)
 	}
-	asked := c.pattern.Mutation + " "
-	if c.caller.Customer != "" {
-		// Issuers may give one name to several customers, such as that of their shop's pages; and nobody is told what a request did that
-		// was made with other rights.
-		asked += string(c.caller.Customer) + " "
-	}
-	hash := sha256.Sum256(append([]byte(asked), body...))
+	hash := sha256.Sum256(append([]byte(c.pattern.Mutation+" "), body...))
 	b := &keyBuilder{}
-	k := keys{PK: b.key(entityIdempotency.PK, c.caller.Name, c.caller.IdempotencyKey), SK: b.key(entityIdempotency.SK)}
+	k := keys{PK: b.key(entityIdempotency.PK, c.caller.ID, c.caller.IdempotencyKey), SK: b.key(entityIdempotency.SK)}
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.err
 }
 

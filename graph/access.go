@@ -176,9 +176,9 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 	who := r.principal(ctx)
 	switch r.grantedHere(ctx) {
 	case commerce.All:
-		return dynamo.Caller{Name: who.ID}, nil
+		return dynamo.Caller{ID: who.ID, Name: who.Name}, nil
 	case commerce.Own:
-		return dynamo.Caller{Name: who.ID, Customer: who.Customer}, nil
+		return dynamo.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
 	default:
 		return dynamo.Caller{}, refusedAt(nil, CodeForbidden, "%s may not use this mutation", who.Role)
 	}

@@ -344,7 +344,7 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 // an in between: a change that is refused at once writes nothing.
 func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	t.Helper()
-	me, they := dynamo.Caller{Name: "me", IdempotencyKey: "mine"}, dynamo.Caller{Name: "they", IdempotencyKey: "theirs"}
+	me, they := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, dynamo.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
 	var clean *dynamo.Store
 	theirs := ""
 	failing, clean, table := w.shop(t, func(r faults.Request) faults.Kind {
@@ -395,7 +395,7 @@ func TestATwinIsFaster(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		for _, d := range deeds(t, w.orders) {
-			caller := dynamo.Caller{Name: "me", IdempotencyKey: "mine"}
+			caller := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
 			var clean *dynamo.Store
 			first := ""
 			failing, clean, table := w.shop(t, func(r faults.Request) faults.Kind {
@@ -443,7 +443,7 @@ func TestSomebodyIsAlwaysFaster(t *testing.T) {
 			return faults.None
 		})
 		phones := []string{"1"}
-		_, err := failing.UpdateCustomer(ctx, dynamo.Caller{Name: "me", IdempotencyKey: "k"}, commerce.CustomerChange{ID: "c0", PhoneNumbers: &phones})
+		_, err := failing.UpdateCustomer(ctx, dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}, commerce.CustomerChange{ID: "c0", PhoneNumbers: &phones})
 		if !errors.Is(err, dynamo.ErrUnavailable) {
 			t.Errorf("the error is %v, want ErrUnavailable", err)
 		}

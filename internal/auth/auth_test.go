@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -126,8 +127,8 @@ func TestEveryAlgorithm(t *testing.T) {
 	for _, algorithm := range algorithms {
 		k := keys()[algorithm]
 		got := accepted(t, a, k.Token(t, authtest.Claims(now, nil), nil), algorithm)
-		want := auth.Identity{Principal: commerce.Principal{ID: "user-1", Role: commerce.RoleAdmin}, Expires: now.Add(time.Hour + time.Minute).Local()}
-		if !got.Expires.Equal(want.Expires) || got.Principal != want.Principal {
+		want := commerce.Principal{ID: got.Principal.ID, Name: "user-1", Role: commerce.RoleAdmin}
+		if !got.Expires.Equal(now.Add(time.Hour+time.Minute)) || got.Principal != want {
 			t.Errorf("%s: %+v, want %+v", algorithm, got, want)
 		}
 		// Each signature is another's with a bit changed.
@@ -358,8 +359,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Ids of principals stand in keys and in the log of a shop, whatever issuers call their users.
-func TestPrincipalIDs(t *testing.T) {
+// Whatever issuers call their users, their names can be shown, and different users have different names and IDs.
+func TestNamesOfPrincipals(t *testing.T) {
 	ed := keys()["EdDSA"]
 	a := with(t, ed.JWK(t, nil))
 	seen := map[string]string{}
@@ -368,14 +369,64 @@ func TestPrincipalIDs(t *testing.T) {
 		strings.Repeat("a", 65): false, strings.Repeat("a", 66): false, strings.Repeat("a", 255): false, "a#b": false, "#": false, "a b": false, "a\nb": false, "é": false, "\u202e": false, "a\x00": false, "\x7f": false,
 		"anonymous": false, "sha256:": false, "sha256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU": false,
 	} {
-		id := accepted(t, a, ed.Token(t, authtest.Claims(now, object{"sub": subject}), nil), subject).Principal.ID
-		if (id == subject) != kept || id == "" || len(id) > commerce.MaxIDLength || strings.ContainsAny(id, "# \n\x00") || id == commerce.Anonymous().ID {
-			t.Errorf("%q gives the id %q, kept: want %t", subject, id, kept)
+		who := accepted(t, a, ed.Token(t, authtest.Claims(now, object{"sub": subject}), nil), subject).Principal
+		name := who.Name
+		if (name == subject) != kept || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.Anonymous().Name {
+			t.Errorf("%q gives the name %q, kept: want %t", subject, name, kept)
 		}
-		if other, taken := seen[id]; taken {
-			t.Errorf("%q and %q are both %q", subject, other, id)
+		for _, unique := range []string{name, who.ID} {
+			if other, taken := seen[unique]; taken {
+				t.Errorf("%q and %q are both %q", subject, other, unique)
+			}
+			seen[unique] = subject
 		}
-		seen[id] = subject
+	}
+}
+
+// A principal is an issuer, a subject and a customer together. Neither the role nor the token changes the ID.
+func TestPrincipalIDs(t *testing.T) {
+	ed := keys()["EdDSA"]
+	seen := map[string]string{}
+	for _, issuer := range []string{"https://a.example/", "https://a.example/1"} {
+		opts := options()
+		opts.JWKS, opts.Issuer = file(t, authtest.JWKS(t, ed.JWK(t, nil))), issuer
+		a := opened(t, opts)
+		id := func(others object) string {
+			t.Helper()
+			others["iss"] = issuer
+			id := accepted(t, a, ed.Token(t, authtest.Claims(now, others), nil), fmt.Sprint(others)).Principal.ID
+			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == commerce.Anonymous().ID {
+				t.Errorf("%v has the ID %q", others, id)
+			}
+			return id
+		}
+		// The parts of one run into the parts of another if nothing separates them.
+		for _, who := range []object{
+			{"sub": "u"}, {"sub": "1u"}, {"sub": "uc"}, {"sub": "u", "customer_id": "c"}, {"sub": "u", "customer_id": "c1"},
+			{"sub": "uc", "customer_id": "1"}, {"sub": "u#c"}, {"sub": "u:c"}, {"sub": "u1:c"}, {"sub": "u", "customer_id": "c2"},
+		} {
+			roles := []string{"STAFF", "ADMIN", "SERVICE"}
+			if who["customer_id"] != nil {
+				roles = []string{"CUSTOMER"}
+			}
+			of := func(role string, expires time.Duration) string {
+				return id(object{"sub": who["sub"], "customer_id": who["customer_id"], "role": role, "exp": now.Add(expires).Unix()})
+			}
+			first := of(roles[0], time.Hour)
+			if other, taken := seen[first]; taken {
+				t.Errorf("%s %v and %s have the ID %q", issuer, who, other, first)
+			}
+			seen[first] = fmt.Sprint(issuer, who)
+			for _, role := range roles {
+				if again := of(role, 2*time.Hour); again != first {
+					t.Errorf("%s %v is %q as %s, and %q before", issuer, who, again, role, first)
+				}
+			}
+		}
+		// Other roles than CUSTOMER speak for no customer, whatever the claim says.
+		if with, without := id(object{"sub": "s", "role": "STAFF", "customer_id": "c"}), id(object{"sub": "s", "role": "STAFF"}); with != without {
+			t.Errorf("staff have the IDs %q and %q", with, without)
+		}
 	}
 }
 
@@ -386,12 +437,13 @@ func TestRolesOfPrincipals(t *testing.T) {
 	opts.RoleClaim, opts.CustomerClaim = "https://shop.example/roles", "cognito:customer"
 	a := opened(t, opts)
 	for _, role := range commerce.Roles() {
-		want := commerce.Principal{ID: "user-1", Role: role}
+		want := commerce.Principal{Name: "user-1", Role: role}
 		if role == commerce.RoleCustomer {
 			want.Customer = "cust_01"
 		}
 		claims := authtest.Claims(now, object{"role": nil, "https://shop.example/roles": []string{role.String()}, "cognito:customer": "cust_01"})
-		if got := accepted(t, a, ed.Token(t, claims, nil), role.String()).Principal; got != want {
+		got := accepted(t, a, ed.Token(t, claims, nil), role.String()).Principal
+		if got.ID = ""; got != want {
 			t.Errorf("%s is %+v, want %+v", role, got, want)
 		}
 	}
@@ -534,7 +586,8 @@ func TestMintedTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := accepted(t, opened(t, opts), token, algorithm)
-		if want := (commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: "cust_01"}); got.Principal != want || !got.Expires.Equal(now.Add(2*time.Minute)) {
+		got.Principal.ID = ""
+		if want := (commerce.Principal{Name: "me", Role: commerce.RoleCustomer, Customer: "cust_01"}); got.Principal != want || !got.Expires.Equal(now.Add(2*time.Minute)) {
 			t.Errorf("%s: %+v, want %+v", algorithm, got, want)
 		}
 	}
@@ -603,7 +656,7 @@ func FuzzClaims(f *testing.F) {
 			return
 		}
 		p := identity.Principal
-		if err != nil || p.ID == "" || len(p.ID) > commerce.MaxIDLength || strings.Contains(p.ID, "#") || p.Role == 0 || (p.Role == commerce.RoleCustomer) != (p.Customer != "") || identity.Expires.Before(now) {
+		if err != nil || p.ID == "" || len(p.ID) > commerce.MaxIDLength || strings.Contains(p.ID, "#") || p.Name == "" || p.Role == 0 || (p.Role == commerce.RoleCustomer) != (p.Customer != "") || identity.Expires.Before(now) {
 			t.Errorf("%q: %+v, %v", payload, identity, err)
 		}
 	})

@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4/json"
@@ -34,7 +35,7 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 		return Identity{}, refused("it has no role, or several")
 	}
 	identity := Identity{
-		Principal: commerce.Principal{ID: principalID(standard.Subject), Role: role},
+		Principal: commerce.Principal{Name: actorName(standard.Subject), Role: role},
 		Expires:   standard.Expiry.Time().Add(a.opts.Leeway),
 	}
 	if role == commerce.RoleCustomer {
@@ -48,6 +49,7 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 		}
 		identity.Principal.Customer = customer
 	}
+	identity.Principal.ID = principalID(standard.Issuer, standard.Subject, identity.Principal.Customer)
 	return identity, nil
 }
 
@@ -73,15 +75,25 @@ func roleOf(claim json.RawMessage) (commerce.Role, bool) {
 	return found, found != 0
 }
 
-// hashed begins the ids of principals whose subject is none.
+// principalID identifies the holder of a token. Subjects are unique within their issuer only, and one subject can act for several
+// customers, so all three are hashed together. Each is preceded by its length: "ab" and "c" is not "a" and "bc".
+func principalID(issuer, subject string, customer commerce.CustomerID) string {
+	h := sha256.New()
+	for _, part := range []string{issuer, subject, string(customer)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// hashed begins the names of actors whose subject cannot be shown.
 const hashed = "sha256:"
 
-// principalID is the id of a subject. Issuers choose subjects of up to 255 characters of any kind
-// (https://openid.net/specs/openid-connect-core-1_0.html#IDToken); one that a key of the table cannot hold, or that
-// would be somebody else's id, is hashed.
-func principalID(subject string) string {
+// actorName is the name of a subject in the events of orders. Issuers choose subjects of up to 255 characters of any kind
+// (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). Subjects that are long, hold other characters than visible ASCII,
+// or look like another actor's name are hashed.
+func actorName(subject string) string {
 	unfit := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
-	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, unfit) && !strings.HasPrefix(subject, hashed) && subject != commerce.Anonymous().ID {
+	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, unfit) && !strings.HasPrefix(subject, hashed) && subject != commerce.Anonymous().Name {
 		return subject
 	}
 	sum := sha256.Sum256([]byte(subject))

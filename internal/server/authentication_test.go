@@ -41,7 +41,7 @@ type guarded struct {
 
 func (g *guarded) now() time.Time { return time.Now().Add(time.Duration(g.passed.Load())) }
 
-func guarding(t testing.TB, store *dynamo.Store, opts server.Options) *guarded {
+func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ...func(*auth.Options)) *guarded {
 	t.Helper()
 	g := &guarded{key: authtest.NewKey(t, "the-key", "ES256")}
 	g.publish(t, g.key)
@@ -56,16 +56,19 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options) *guarded {
 	t.Cleanup(issuer.Close)
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	var err error
-	opts.Auth, err = auth.New(ctx, auth.Options{
+	against := auth.Options{
 		JWKS: issuer.URL, Issuer: authtest.Issuer, Audience: authtest.Audience, Leeway: time.Minute, RoleClaim: "role", CustomerClaim: "customer_id",
 		CustomerExists: func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 			found, err := store.CustomersByID(ctx, []commerce.CustomerID{id})
 			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
 		},
 		Log: slog.New(slog.DiscardHandler), Now: g.now,
-	})
-	if err != nil {
+	}
+	for _, change := range changes {
+		change(&against)
+	}
+	var err error
+	if opts.Auth, err = auth.New(ctx, against); err != nil {
 		t.Fatal(err)
 	}
 	g.Handler, g.log = newHandler(t, store, slog.LevelDebug, opts)

@@ -98,7 +98,7 @@ func as(ctx context.Context, who string) context.Context {
 	if who == "" {
 		return ctx
 	}
-	return graph.WithPrincipal(ctx, commerce.Principal{ID: who, Role: commerce.RoleAdmin})
+	return graph.WithPrincipal(ctx, commerce.Principal{ID: who, Name: who, Role: commerce.RoleAdmin})
 }
 
 // as is the shop as another caller sees it.

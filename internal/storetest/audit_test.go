@@ -32,7 +32,7 @@ func lived(t *testing.T, db *dynamodb.Client, shards int) string {
 	caller := dynamo.Caller{Name: "test"}
 	var ids []commerce.OrderID
 	for _, key := range []string{"a", "b", "c", "d"} {
-		o, err := store.PlaceOrder(t.Context(), dynamo.Caller{Name: "test", IdempotencyKey: key}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
+		o, err := store.PlaceOrder(t.Context(), dynamo.Caller{ID: "test", Name: "test", IdempotencyKey: key}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,101 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// holder is the holder of a token, at a server of one issuer.
+type holder struct {
+	g      *guarded
+	claims authtest.Object
+}
+
+func (h holder) asks(t *testing.T, query string) (status int, answer string) {
+	t.Helper()
+	w := ask(h.g, http.MethodPost, server.PathGraphQL, post(query), "Authorization", "Bearer "+h.g.token(t, h.claims))
+	return w.Code, w.Body.String()
+}
+
+// places is the ID of the order that the holder places, or has placed before with the same key.
+func (h holder) places(t *testing.T, customer, key string) string {
+	t.Helper()
+	_, answer := h.asks(t, fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "prod_100", quantity: 1}], idempotencyKey: %q}) { order { id } userErrors { code } } }`, customer, key))
+	_, id, found := strings.Cut(answer, `"order":{"id":"`)
+	if !found {
+		t.Fatalf("%v is answered %s", h.claims, answer)
+	}
+	return id[:26]
+}
+
+// Principals with one subject, but of different issuers or customers, share no idempotency key and no rate limit. Their orders show the
+// subject as the actor.
+func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.Sample(t, db)
+		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+		opts := server.Options{Graph: graph.Options{Rates: graph.Rates{Burst: 2000, Restore: 1, Now: func() time.Time { return now }}}}
+		const other = "https://other.example/"
+		first := guarding(t, store, opts)
+		second := guarding(t, store, opts, func(o *auth.Options) { o.Issuer = other })
+		customer := func(id string) authtest.Object {
+			return authtest.Object{"sub": "pages", "role": "CUSTOMER", "customer_id": id}
+		}
+		staff := authtest.Object{"sub": "pages", "role": "STAFF"}
+		all := []struct {
+			holder
+			customer string
+		}{
+			{holder{first, customer("cust_01")}, "cust_01"},
+			{holder{first, customer("cust_001")}, "cust_001"},
+			{holder{first, staff}, "cust_01"},
+			{holder{second, authtest.Object{"iss": other, "sub": "pages", "role": "STAFF"}}, "cust_01"},
+			{holder{second, authtest.Object{"iss": other, "sub": "pages", "role": "CUSTOMER", "customer_id": "cust_01"}}, "cust_01"},
+		}
+		placed := map[string]int{}
+		for i, h := range all {
+			id := h.places(t, h.customer, "k")
+			if before, known := placed[id]; known {
+				t.Errorf("principal %d is answered with the order of principal %d", i, before)
+			}
+			placed[id] = i
+			if again := h.places(t, h.customer, "k"); again != id {
+				t.Errorf("principal %d has placed the order %s, and %s with the same key", i, id, again)
+			}
+		}
+		for id := range placed {
+			_, answer := holder{first, staff}.asks(t, fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { actor } } } }`, id))
+			if !strings.Contains(answer, `"actor":"pages"`) {
+				t.Errorf("the actor is not the subject: %s", answer)
+			}
+		}
+		// One principal spends all of its points. The others have theirs.
+		const costly = `{ customer(id: "cust_01") { orders(first: 50) { nodes { id status timeline(first: 10) { nodes { id at } } } } } }`
+		limited := false
+		for range 2000 {
+			if status, _ := all[0].asks(t, costly); status == http.StatusTooManyRequests {
+				limited = true
+				break
+			}
+		}
+		if !limited {
+			t.Fatal("nobody runs out of points")
+		}
+		for i, h := range all[1:] {
+			if status, answer := h.asks(t, costly); status != http.StatusOK {
+				t.Errorf("principal %d: status %d, %s", i+1, status, answer)
+			}
+		}
+	})
+}
