@@ -2,17 +2,20 @@
 //
 // A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that somebody else has issued and signed. Its signature is checked with a
 // key that the operator has named, never with one that the token brings; its claims say who speaks (claims.go). Keys are those of a
-// JWKS, at a URL or in a file (keys.go, keyring.go, source.go), or a secret that issuer and server share, never both. Parsing, signatures and the
-// rules of JOSE are go-jose's.
+// JWKS, at a URL or in a file (keys.go, keyring.go, source.go), or a secret that issuer and server share, never both. Connections that
+// stay open are checked again while they do (watch.go). Parsing, signatures and the rules of JOSE are go-jose's.
 package auth
 
 import (
+	"bytes"
 	"context"
+	"crypto"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +36,28 @@ type Identity struct {
 	Principal commerce.Principal
 	// Expires is when the token is over; the difference that clocks may have is in it.
 	Expires time.Time
+	// signature is what Watch checks again.
+	signature *signature
+}
+
+// signature names the key that a token was signed with: as the token names it, and the key itself.
+type signature struct {
+	keyID     string
+	algorithm jose.SignatureAlgorithm
+	key       any
+}
+
+// isOf reports whether the signature was made with a key.
+func (s *signature) isOf(key any) bool {
+	switch of := s.key.(type) {
+	case []byte:
+		other, ok := key.([]byte)
+		return ok && bytes.Equal(of, other)
+	case interface{ Equal(crypto.PublicKey) bool }:
+		return of.Equal(key)
+	default:
+		return false
+	}
 }
 
 // Bounds of options.
@@ -62,12 +87,16 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
+	// After calls f in its own goroutine after d, unless stop is called before; nil is time.AfterFunc.
+	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// keyFinder finds the keys that a token may be checked with, by the id that it names, empty where it names none, and the algorithm. It also
-// tells the set that they are of, which is another as soon as a key is another.
+// keyFinder finds the keys that a token may be checked with, by the id that it names, empty where it names none, and the algorithm.
 type keyFinder interface {
-	find(kid string, algorithm jose.SignatureAlgorithm) ([]any, *keyset)
+	// find may read the keys again to find one.
+	find(kid string, algorithm jose.SignatureAlgorithm) []any
+	// atHand never waits.
+	atHand(kid string, algorithm jose.SignatureAlgorithm) []any
 }
 
 // Authenticator checks tokens. It is safe for concurrent use.
@@ -79,8 +108,8 @@ type Authenticator struct {
 	customers  *customers
 	// checking has a place for each signature that is checked at once.
 	checking chan struct{}
-	// verified are tokens whose signature was good, by their SHA-256, and the keys that it was good with.
-	verified *lru.Cache[[sha256.Size]byte, *keyset]
+	// verified are the good signatures of tokens, by the SHA-256 of the token. One counts as long as its key does.
+	verified *lru.Cache[[sha256.Size]byte, *signature]
 }
 
 // maxVerified is how many tokens are remembered, in some two megabytes.
@@ -93,6 +122,9 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.After == nil {
+		opts.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
 	switch {
 	case opts.Issuer == "" || opts.Audience == "":
 		return nil, errors.New("tokens need an issuer and an audience")
@@ -103,7 +135,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	case (opts.JWKS == "") == (len(opts.Secret) == 0):
 		return nil, errors.New("tokens are checked with the keys of a JWKS or with a secret: give one of them")
 	}
-	verified, err := lru.New[[sha256.Size]byte, *keyset](maxVerified)
+	verified, err := lru.New[[sha256.Size]byte, *signature](maxVerified)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +155,11 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring := &keyring{source: from, log: opts.Log, now: opts.Now}
+	ring := &keyring{source: from, log: opts.Log, now: opts.Now, after: opts.After}
 	if err := ring.refresh(ctx); err != nil {
 		return nil, err
 	}
-	go ring.follow(ctx)
+	ring.follow(ctx)
 	a.algorithms, a.keys = publicAlgorithms(), ring
 	return a, nil
 }
@@ -136,7 +168,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 //
 // Errors: ErrUnauthenticated; those of Options.CustomerExists where it cannot be found out now; those of the context.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
-	payload, err := a.verify(ctx, token)
+	payload, signature, err := a.verify(ctx, token)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -144,64 +176,79 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	if err != nil {
 		return Identity{}, err
 	}
-	if customer := identity.Principal.Customer; customer != "" {
-		switch exists, err := a.customers.exist(ctx, customer); {
-		case err != nil:
-			return Identity{}, fmt.Errorf("look up the customer of a token: %w", err)
-		case !exists:
-			return Identity{}, refused("its customer does not exist")
-		}
+	if err := a.customerExists(ctx, identity); err != nil {
+		return Identity{}, err
 	}
+	identity.signature = signature
 	return identity, nil
+}
+
+// customerExists refuses an identity whose customer has no record.
+//
+// Errors: ErrUnauthenticated; those of Options.CustomerExists.
+func (a *Authenticator) customerExists(ctx context.Context, identity Identity) error {
+	if identity.Principal.Customer == "" {
+		return nil
+	}
+	switch exists, err := a.customers.exist(ctx, identity.Principal.Customer); {
+	case err != nil:
+		return fmt.Errorf("look up the customer of a token: %w", err)
+	case !exists:
+		return refused("its customer does not exist")
+	default:
+		return nil
+	}
 }
 
 // maxToken is how many bytes a token can have; those of identity providers have one or two thousand.
 const maxToken = 8 << 10
 
-// verify returns the payload of a token whose signature is that of a key.
-func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, error) {
+// verify returns the payload of a token whose signature is that of a key, and the signature.
+func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
 	if len(token) > maxToken {
-		return nil, refused("it is too long")
+		return nil, nil, refused("it is too long")
 	}
 	// base64's decoder would skip line ends.
 	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !base64URL(r) }) {
-		return nil, refused("it holds other characters than a token does")
+		return nil, nil, refused("it holds other characters than a token does")
 	}
 	signed, err := jose.ParseSignedCompact(token, a.algorithms)
 	if wrong := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &wrong) {
-		return nil, refused("its algorithm is not one of the keys'")
+		return nil, nil, refused("its algorithm is not one of the keys'")
 	}
 	if err != nil {
-		return nil, refused("it is not well-formed") // the error repeats parts of the token
+		return nil, nil, refused("it is not well-formed") // the error repeats parts of the token
 	}
 	header := signed.Signatures[0].Header
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} {
 		if _, given := header.ExtraHeaders[extension]; given {
-			return nil, refused("its header has extensions, which are not known")
+			return nil, nil, refused("its header has extensions, which are not known")
 		}
 	}
-	keys, of := a.keys.find(header.KeyID, jose.SignatureAlgorithm(header.Algorithm))
+	algorithm := jose.SignatureAlgorithm(header.Algorithm)
+	keys := a.keys.find(header.KeyID, algorithm)
 	if len(keys) == 0 {
-		return nil, refused("no key has its id and its algorithm")
+		return nil, nil, refused("no key has its id and its algorithm")
 	}
 	// Who was let in a moment ago does not wait behind forged tokens. What else a token says is looked at each time.
 	id := sha256.Sum256([]byte(token))
-	if with, seen := a.verified.Get(id); seen && with == of {
-		return signed.UnsafePayloadWithoutVerification(), nil
+	if good, seen := a.verified.Get(id); seen && slices.ContainsFunc(keys, good.isOf) {
+		return signed.UnsafePayloadWithoutVerification(), good, nil
 	}
 	select {
 	case a.checking <- struct{}{}:
 		defer func() { <-a.checking }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	for _, key := range keys {
 		if payload, err := signed.Verify(key); err == nil {
-			a.verified.Add(id, of)
-			return payload, nil
+			good := &signature{header.KeyID, algorithm, key}
+			a.verified.Add(id, good)
+			return payload, good, nil
 		}
 	}
-	return nil, refused("its signature is not that of the key")
+	return nil, nil, refused("its signature is not that of the key")
 }
 
 // base64URL tells of the characters of base64url (https://www.rfc-editor.org/rfc/rfc4648#section-5).

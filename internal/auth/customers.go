@@ -28,8 +28,9 @@ type sighting struct {
 const (
 	// maxCustomers is how many customers are remembered.
 	maxCustomers = 10_000
-	// existFor is how long a customer is taken to exist, so a token lives so much longer than its customer at most.
-	existFor = time.Minute
+	// existFor is how long a customer is taken to exist. Requests of a deleted customer are refused after existFor, and open connections
+	// end after existFor and watchEvery, which is less than the minute that the docs promise.
+	existFor = 30 * time.Second
 	// missingFor is how long a customer is taken not to exist. It is short: a shop may make the record after the token.
 	missingFor = 5 * time.Second
 	// askTimeout is how long finding out can take.

@@ -18,6 +18,7 @@ type keyring struct {
 	source source
 	log    *slog.Logger
 	now    func() time.Time
+	after  func(time.Duration, func()) (stop func() bool)
 
 	// keys are replaced only by others, so that the pointer tells whether they are the same.
 	keys atomic.Pointer[keyset]
@@ -29,11 +30,10 @@ type keyring struct {
 
 // find returns the keys for a token. Anybody can name keys that do not exist, so the keys are read no more often than source.pause allows, however
 // many tokens name some.
-func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) ([]any, *keyset) {
-	all := r.keys.Load()
-	keys, known := all.find(kid, algorithm)
+func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
+	keys, known := r.keys.Load().find(kid, algorithm)
 	if known || r.lately() {
-		return keys, all
+		return keys
 	}
 	// The reading belongs to all who wait for it, so none of them can end it; the source bounds its time.
 	_, _, _ = r.reading.Do("", func() (any, error) {
@@ -42,9 +42,13 @@ func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) ([]any, *k
 		}
 		return nil, nil
 	})
-	all = r.keys.Load()
-	keys, _ = all.find(kid, algorithm)
-	return keys, all
+	return r.atHand(kid, algorithm)
+}
+
+// atHand returns the keys for a token among those that were read last.
+func (r *keyring) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
+	keys, _ := r.keys.Load().find(kid, algorithm)
+	return keys
 }
 
 // lately tells whether the keys were read a moment ago.
@@ -52,16 +56,13 @@ func (r *keyring) lately() bool { return r.now().Sub(time.Unix(0, r.tried.Load()
 
 // follow reads the keys again and again until ctx ends.
 func (r *keyring) follow(ctx context.Context) {
-	tick := time.NewTicker(r.source.every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+	r.after(r.source.every, func() {
+		if ctx.Err() != nil {
 			return
-		case <-tick.C:
-			_, _, _ = r.reading.Do("", func() (any, error) { r.reread(ctx); return nil, nil })
 		}
-	}
+		_, _, _ = r.reading.Do("", func() (any, error) { r.reread(ctx); return nil, nil })
+		r.follow(ctx)
+	})
 }
 
 // reread reads the keys again, and tells the log what came of it.

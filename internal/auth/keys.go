@@ -28,7 +28,11 @@ func secretAlgorithms() []jose.SignatureAlgorithm {
 // secret is a key that issuer and server share. It has no id, so what id a token names does not matter.
 type secret []byte
 
-func (s secret) find(string, jose.SignatureAlgorithm) ([]any, *keyset) { return []any{[]byte(s)}, nil }
+func (s secret) find(string, jose.SignatureAlgorithm) []any { return []any{[]byte(s)} }
+
+func (s secret) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
+	return s.find(kid, algorithm)
+}
 
 // key is a public key with the algorithms that it is used with, and no others: a key cannot be taken for one of another kind, such as
 // the text of an RSA key for a secret.

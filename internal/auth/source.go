@@ -38,7 +38,7 @@ func newSource(where string) (source, error) {
 		return source{read: func(context.Context) ([]byte, error) { return readFile(where) }, every: 10 * time.Second, pause: time.Second}, nil
 	}
 	client := newClient()
-	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, where) }, every: 5 * time.Minute, pause: 30 * time.Second}, nil
+	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, where) }, every: 30 * time.Second, pause: 10 * time.Second}, nil
 }
 
 func newClient() *http.Client {

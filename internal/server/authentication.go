@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
@@ -33,16 +33,33 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	ctx = withCustomer(graph.WithPrincipal(r.Context(), identity.Principal), identity.Principal.Customer)
-	return r.WithContext(context.WithValue(ctx, expiresKey{}, identity.Expires)), nil
+	return r.WithContext(withIdentity(r.Context(), identity)), nil
 }
 
-type expiresKey struct{}
+type identityKey struct{}
 
-// expires is when the token is over that a request came with; false where it came with none. A stream of events ends then.
-func expires(ctx context.Context) (time.Time, bool) {
-	at, ok := ctx.Value(expiresKey{}).(time.Time)
-	return at, ok
+// withIdentity returns the context of what the holder of a token asks for.
+func withIdentity(ctx context.Context, identity auth.Identity) context.Context {
+	return context.WithValue(graph.WithPrincipal(ctx, identity.Principal), identityKey{}, identity)
+}
+
+// customerOf is the customer who asks, empty where none does.
+func customerOf(ctx context.Context) commerce.CustomerID {
+	identity, _ := ctx.Value(identityKey{}).(auth.Identity)
+	return identity.Principal.Customer
+}
+
+// watch ends a connection that stays open when a new request with its token would be refused. The function that it returns ends the
+// watch. A request without a token is not watched.
+func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
+	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
+	if !ok {
+		return func() {}
+	}
+	return a.tokens.Watch(identity, func(why error) {
+		a.log.DebugContext(ctx, "the token of an open connection is refused", "reason", why, "requestId", requestID(ctx))
+		end()
+	})
 }
 
 // identify tells who makes the request that a header belongs to. Tokens are taken from Authorization only: URLs are logged by proxies and

@@ -35,15 +35,14 @@ type guarded struct {
 	// jwks is what the issuer publishes, and fetched how often it was asked for it.
 	jwks    atomic.Pointer[[]byte]
 	fetched atomic.Int64
-	// passed is how far the clock is ahead, in nanoseconds.
-	passed atomic.Int64
+	clock   *authtest.Clock
 }
 
-func (g *guarded) now() time.Time { return time.Now().Add(time.Duration(g.passed.Load())) }
+func (g *guarded) now() time.Time { return g.clock.Now() }
 
 func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ...func(*auth.Options)) *guarded {
 	t.Helper()
-	g := &guarded{key: authtest.NewKey(t, "the-key", "ES256")}
+	g := &guarded{key: authtest.NewKey(t, "the-key", "ES256"), clock: authtest.NewClock(time.Now())}
 	g.publish(t, g.key)
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		g.fetched.Add(1)
@@ -62,7 +61,7 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ..
 			found, err := store.CustomersByID(ctx, []commerce.CustomerID{id})
 			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
 		},
-		Log: slog.New(slog.DiscardHandler), Now: g.now,
+		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, After: g.clock.After,
 	}
 	for _, change := range changes {
 		change(&against)
@@ -319,11 +318,11 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	expect("at first", 200, 401)
 	g.publish(t, next)
 	expect("as the keys were read a moment ago", 200, 401)
-	g.passed.Add(int64(31 * time.Second))
+	g.clock.Pass(11 * time.Second)
 	expect("as a new key is asked for after the old one was", 200, 200)
 	expect("as the keys were read", 401, 200)
 	g.jwks.Store(nil)
-	g.passed.Add(int64(31 * time.Second))
+	g.clock.Pass(11 * time.Second)
 	before := g.fetched.Load()
 	for range 50 {
 		expect("while the issuer is down", 401, 200)
@@ -333,7 +332,7 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	}
 }
 
-// A customer's token ends with the customer, within a minute; while that cannot be found out, it is the server's fault, not the token's.
+// A customer's token ends with the customer, within half a minute; while that cannot be found out, it is the server's fault, not the token's.
 func TestTokensOfDeletedCustomers(t *testing.T) {
 	var fails atomic.Bool
 	var asked atomic.Int64
@@ -390,8 +389,8 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	if w := request(); w.Code != http.StatusOK {
 		t.Errorf("at once: status %d, body %s", w.Code, w.Body)
 	}
-	g.passed.Add(int64(time.Minute))
-	checkRefused(t, request(), "a minute later", true)
+	g.clock.Pass(30 * time.Second)
+	checkRefused(t, request(), "half a minute later", true)
 	// Nobody else's token depends on it.
 	if w := ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF", "customer_id": "cust_01"})); w.Code != http.StatusOK {
 		t.Errorf("of staff: status %d, body %s", w.Code, w.Body)

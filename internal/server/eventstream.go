@@ -36,10 +36,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(explaining(r.Context(), r.Header))
 	defer cancel()
-	if at, ok := expires(ctx); ok {
-		over := time.AfterFunc(time.Until(at), cancel)
-		defer over.Stop()
-	}
+	defer h.authentication.watch(ctx, cancel)()
 	defer context.AfterFunc(stopping(ctx), cancel)()
 	s := &eventStream{w: w, control: control, limits: h.limits, end: cancel}
 	defer s.stop()

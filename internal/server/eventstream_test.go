@@ -206,7 +206,7 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "UNAVAILABLE")
 }
 
-func (e *events) refused(t *testing.T, status int, code string) {
+func (e *events) refused(t testing.TB, status int, code string) {
 	t.Helper()
 	body, err := io.ReadAll(e.response.Body)
 	if err != nil {

@@ -76,19 +76,6 @@ func (s *shares) give(customer commerce.CustomerID) {
 	}
 }
 
-type customerKey struct{}
-
-// withCustomer returns a context in which a customer asks, who may be none.
-func withCustomer(ctx context.Context, customer commerce.CustomerID) context.Context {
-	return context.WithValue(ctx, customerKey{}, customer)
-}
-
-// customerOf is the customer who asks, empty where none does.
-func customerOf(ctx context.Context) commerce.CustomerID {
-	customer, _ := ctx.Value(customerKey{}).(commerce.CustomerID)
-	return customer
-}
-
 func take(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:

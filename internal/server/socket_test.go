@@ -59,7 +59,13 @@ func (l *live) url() string { return "http://" + l.addr + server.PathGraphQL }
 // place places an order of the customer cust_01, and returns its id.
 func (l *live) place() commerce.OrderID {
 	l.t.Helper()
-	order, err := l.store.PlaceOrder(context.Background(), dynamo.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+	return l.placeFor("cust_01")
+}
+
+// placeFor places an order of a customer, and returns its id.
+func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
+	l.t.Helper()
+	order, err := l.store.PlaceOrder(context.Background(), dynamo.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -164,14 +164,15 @@ type socket struct {
 	// heard tells that something has come since the last ping.
 	heard   atomic.Bool
 	running sync.WaitGroup
-	// left gives back what the socket has of its customer's share. Only the goroutine that reads has to do with it.
+	// left ends the watch over the token and gives back what the socket has of its customer's share. Only the goroutine that reads has to do with
+	// it.
 	left func()
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
 	// What happens later, unless the socket has ended by then.
-	initTimer, pulse, expiry *time.Timer
-	ended                    bool
+	initTimer, pulse *time.Timer
+	ended            bool
 }
 
 // socketOperation is one that is under way.
@@ -189,7 +190,7 @@ func (s *socket) serve(stopping context.Context) {
 		s.cancel()
 		s.mu.Lock()
 		s.ended = true
-		for _, timer := range []*time.Timer{s.initTimer, s.pulse, s.expiry} {
+		for _, timer := range []*time.Timer{s.initTimer, s.pulse} {
 			if timer != nil {
 				timer.Stop()
 			}
@@ -347,7 +348,7 @@ func (s *socket) begin(m message) bool {
 	return true
 }
 
-// authenticate finds out who uses the socket, which is closed when their token is over. It tells whether to go on.
+// authenticate finds out who uses the socket, which is closed when their token is no longer valid. It reports whether to go on.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.over.limits.RequestTime)
 	defer cancel()
@@ -366,9 +367,15 @@ func (s *socket) authenticate(header http.Header) bool {
 		s.close(closeTryAgainLater, "Too many sockets of one customer")
 		return false
 	}
-	s.left = func() { s.over.connected.give(customer) }
-	s.asking = withCustomer(graph.WithPrincipal(s.asking, identity.Principal), customer)
-	s.after(&s.expiry, time.Until(identity.Expires), func() { s.close(closeForbidden, "Forbidden: the token is over") })
+	s.asking = withIdentity(s.asking, identity)
+	unwatch := s.over.authentication.watch(s.asking, func() {
+		defer s.recovered()
+		s.close(closeForbidden, "Forbidden: the token is no longer valid")
+	})
+	s.left = func() {
+		unwatch()
+		s.over.connected.give(customer)
+	}
 	return true
 }
 

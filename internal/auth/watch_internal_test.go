@@ -1,0 +1,166 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/authtest"
+)
+
+// watched is an Authenticator on a clock of its own, and what its watches tell.
+type watched struct {
+	*Authenticator
+	t     *testing.T
+	clock *authtest.Clock
+	p     *publisher
+	key   authtest.Key
+	// exists answers whether a customer exists.
+	exists func() (bool, error)
+	log    bytes.Buffer
+	ended  chan error
+}
+
+func newWatched(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{
+		t: t, clock: authtest.NewClock(time.Unix(1_000_000_000, 0)), p: newPublisher(t), key: authtest.NewKey(t, "first", "EdDSA"),
+		exists: func() (bool, error) { return true, nil }, ended: make(chan error, 10),
+	}
+	w.p.publishes(authtest.JWKS(t, w.key.JWK(t, nil)))
+	var err error
+	w.Authenticator, err = New(t.Context(), Options{
+		JWKS: w.p.url, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
+		CustomerExists: func(context.Context, commerce.CustomerID) (bool, error) { return w.exists() },
+		Log:            slog.New(slog.NewTextHandler(&w.log, nil)), Now: w.clock.Now, After: w.clock.After,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// open watches a connection with a token that expires.
+func (w *watched) open(expires time.Duration) (stop func()) {
+	w.t.Helper()
+	claims := authtest.Claims(w.clock.Now(), authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "exp": w.clock.Now().Add(expires).Unix()})
+	identity, err := w.Authenticate(w.t.Context(), w.key.Token(w.t, claims, nil))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.Watch(identity, func(err error) { w.ended <- err })
+}
+
+// watching is how many watches wait for their next check. The keys wait to be read again as well.
+func (w *watched) watching() int { return w.clock.Timers() - 1 }
+
+// Whenever a key or a customer goes, the watch ends within a minute. It ends once.
+func TestWatchesEndWithinAMinute(t *testing.T) {
+	for says, revoke := range map[string]func(*watched){
+		"its key": func(w *watched) {
+			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, "second", "EdDSA").JWK(w.t, nil)))
+		},
+		"is no longer one of the keys": func(w *watched) {
+			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, w.key.ID, "EdDSA").JWK(w.t, nil)))
+		},
+		"its customer does not exist": func(w *watched) { w.exists = func() (bool, error) { return false, nil } },
+	} {
+		for second := range 46 { // the longest cycle is the 45 seconds of a look-up and a check
+			w := newWatched(t)
+			w.clock.Pass(time.Duration(second%7) * time.Second)
+			w.open(time.Hour)
+			w.clock.Pass(time.Duration(second) * time.Second)
+			if n := w.watching(); n != 1 {
+				t.Fatalf("%s: %d watches go on before", says, n)
+			}
+			revoke(w)
+			w.clock.Pass(time.Minute)
+			if n := w.watching(); n != 0 {
+				t.Fatalf("%s: the watch goes on a minute after second %d", says, second)
+			}
+			if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), says) {
+				t.Fatalf("the watch ends with %v, want %s", err, says)
+			}
+			w.clock.Pass(20 * time.Second)
+			if len(w.ended) > 0 {
+				t.Fatalf("%s: the watch ends again, with %v", says, <-w.ended)
+			}
+		}
+	}
+}
+
+// A watch ends when the token expires, not at the check after it.
+func TestWatchesEndWithTheToken(t *testing.T) {
+	w := newWatched(t)
+	w.open(100 * time.Second)
+	w.clock.Pass(99 * time.Second)
+	if n := w.watching(); n != 1 {
+		t.Fatalf("%d watches go on a second before the end", n)
+	}
+	w.clock.Pass(time.Second)
+	if n := w.watching(); n != 0 {
+		t.Fatalf("%d watches go on at the end", n)
+	}
+	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), "expired") {
+		t.Error(err)
+	}
+}
+
+// What cannot be found out ends nothing: neither a customer who cannot be looked up, nor keys that cannot be read, nor a fault of the server.
+func TestWatchesGoOnWhileNothingIsKnown(t *testing.T) {
+	w := newWatched(t)
+	stop := w.open(time.Hour)
+	second := w.open(time.Hour)
+	w.exists = func() (bool, error) { return false, errors.New("down") }
+	w.p.does(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) })
+	w.clock.Pass(10 * time.Minute)
+	w.exists = func() (bool, error) { panic("a fault") }
+	w.clock.Pass(time.Minute)
+	if n := w.watching(); n != 2 || len(w.ended) > 0 {
+		t.Fatalf("%d watches go on, %d have ended", n, len(w.ended))
+	}
+	if log := w.log.String(); !strings.Contains(log, "a fault") || strings.Contains(log, `"down"`) {
+		t.Errorf("the log is %s", log)
+	}
+	w.exists = func() (bool, error) { return true, nil }
+	w.clock.Pass(time.Minute)
+	stop()
+	stop()
+	if n := w.watching(); n != 1 {
+		t.Errorf("%d watches go on when one was stopped", n)
+	}
+	w.exists = func() (bool, error) { return false, nil }
+	w.clock.Pass(time.Minute)
+	if n := w.watching(); n != 0 {
+		t.Fatalf("%d watches go on when the customer is gone", n)
+	}
+	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || len(w.ended) > 0 {
+		t.Errorf("%v, and %d more have ended", err, len(w.ended))
+	}
+	second()
+}
+
+// All connections of a customer share the look-ups of the customer's record: one in half a minute.
+func TestConnectionsShareLookUps(t *testing.T) {
+	w := newWatched(t)
+	lookUps := 0
+	w.exists = func() (bool, error) { lookUps++; return true, nil }
+	for range 100 {
+		defer w.open(time.Hour)()
+		w.clock.Pass(100 * time.Millisecond)
+	}
+	lookUps = 0
+	w.clock.Pass(10 * time.Minute)
+	if lookUps > 20 {
+		t.Errorf("in ten minutes 100 connections made %d look-ups, want 20 at most", lookUps)
+	}
+	if n := w.watching(); n != 100 {
+		t.Errorf("%d watches go on, want 100", n)
+	}
+}

@@ -1,0 +1,198 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// revocable is a live server that wants tokens, and from whose table customers can be deleted.
+type revocable struct {
+	*live
+	g     *guarded
+	db    *dynamodb.Client
+	table string
+	// lookUps is how often a customer was looked up for a token, and down makes it fail.
+	lookUps atomic.Int64
+	down    atomic.Bool
+}
+
+func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
+	t.Helper()
+	r := &revocable{live: &live{t: t}, db: db, table: storetest.TableName()}
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.store = storetest.NewTable(t, db, dynamo.Options{Table: r.table})
+	storetest.Load(t, r.store, book)
+	r.feed = storetest.Feed(t, db, r.store, dynamo.FeedOptions{})
+	limits := server.Limits{KeepAlive: time.Hour} // no pings between the messages
+	r.g = guarding(t, r.store, server.Options{Graph: graph.Options{Feed: r.feed}, Limits: limits}, func(o *auth.Options) {
+		exists := o.CustomerExists
+		o.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
+			if r.lookUps.Add(1); r.down.Load() {
+				return false, errors.New("the table is down")
+			}
+			return exists(ctx, id)
+		}
+	})
+	r.addr, r.log = listenTCP(t, r.g, limits), r.g.log
+	return r
+}
+
+// delete deletes a customer's record, as other software or a person would.
+func (r *revocable) delete(id string) {
+	r.t.Helper()
+	if _, err := r.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &r.table, Key: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "CUSTOMER#" + id}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
+	}}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// connected is a socket and a stream of events that follow something with one token.
+type connected struct {
+	socket *peer
+	stream *events
+}
+
+func (r *revocable) connect(token, query string) connected {
+	r.t.Helper()
+	before := r.feed.Followers()
+	c := connected{r.as(token), r.request(http.MethodPost, r.url(), post(query), "Authorization", "Bearer "+token)}
+	if c.stream.response.StatusCode != http.StatusOK {
+		r.t.Fatalf("status %d", c.stream.response.StatusCode)
+	}
+	c.socket.subscribe("a", query)
+	r.following(before + 2)
+	return c
+}
+
+// goesOn checks that both connections are told of a change, and that the socket takes further operations.
+func (r *revocable) goesOn(c connected, change func()) {
+	r.t.Helper()
+	change()
+	c.socket.want("next", "a")
+	if name, data, err := c.stream.next(); name != "next" || err != nil {
+		r.t.Errorf("the stream has %q %q, %v", name, data, err)
+	}
+	c.socket.subscribe("b", `{ __typename }`)
+	c.socket.want("next", "b")
+	c.socket.want("complete", "b")
+}
+
+// broken checks that the socket is closed with 4403 and the stream breaks off, and that the token opens nothing any more.
+func (r *revocable) broken(c connected, token string) {
+	r.t.Helper()
+	c.socket.closed(4403)
+	if name, _, err := c.stream.next(); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) || name != "" {
+		r.t.Errorf("the stream has %q, %v instead of its end", name, err)
+	}
+	w := r.dial()
+	w.text(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, token))
+	w.closed(4403)
+	r.request(http.MethodPost, r.url(), post(`{ __typename }`), "Authorization", "Bearer "+token).refused(r.t, http.StatusUnauthorized, "UNAUTHENTICATED")
+}
+
+const followAll = `subscription { orderStatusChanged { id } }`
+
+// A key that the issuer takes away ends the connections of its tokens within a minute, and no others.
+func TestARevokedKeyEndsConnections(t *testing.T) {
+	r := newRevocable(t, embedded.New().Client())
+	next := authtest.NewKey(t, "the-next-key", "EdDSA")
+	r.g.publish(t, r.g.key, next)
+	r.g.clock.Pass(time.Minute)
+	claims := authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"})
+	old, renewed := r.g.key.Token(t, claims, nil), next.Token(t, claims, nil)
+	revoked, stays := r.connect(old, followAll), r.connect(renewed, followAll)
+	r.g.publish(t, next, authtest.NewKey(t, "another-key", "ES256"))
+	r.g.clock.Pass(time.Minute)
+	r.broken(revoked, old)
+	r.goesOn(stays, func() { r.place() })
+
+	// Another key under the same ID is not the key that the token was signed with.
+	r.g.publish(t, authtest.NewKey(t, next.ID, next.Algorithm))
+	r.g.clock.Pass(time.Minute)
+	r.broken(stays, renewed)
+	r.settled()
+
+	// While the issuer is down, the keys that were read last count.
+	key := authtest.NewKey(t, "the-last-key", "ES256")
+	r.g.publish(t, key)
+	r.g.clock.Pass(time.Minute)
+	stays = r.connect(key.Token(t, authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"}), nil), followAll)
+	r.g.jwks.Store(nil)
+	r.g.clock.Pass(10 * time.Minute)
+	r.goesOn(stays, func() { r.place() })
+}
+
+// A customer whose record is deleted is cut off within a minute, and nobody else is. All connections of the customer share one look-up in
+// half a minute, and a table that cannot be read ends none of them.
+func TestADeletedCustomerEndsConnections(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRevocable(t, db)
+		token := func(others authtest.Object) string {
+			others["exp"] = r.g.now().Add(24 * time.Hour).Unix()
+			return r.g.token(t, others)
+		}
+		own := func(id string) string {
+			return fmt.Sprintf(`subscription { customerOrders(customerId: %q) { id } }`, id)
+		}
+		gone, other, staff := token(customerClaims("cust_01")), token(customerClaims("cust_001")), token(authtest.Object{"role": "STAFF", "customer_id": "cust_01"})
+		var deleted []connected
+		for range 3 {
+			deleted = append(deleted, r.connect(gone, own("cust_01")))
+		}
+		stays, works := r.connect(other, own("cust_001")), r.connect(staff, followAll)
+		r.g.clock.Pass(time.Minute)
+		r.lookUps.Store(0)
+		r.g.clock.Pass(10 * time.Minute)
+		if n := r.lookUps.Load(); n < 2*10 || n > 2*20 {
+			t.Errorf("in ten minutes the eight connections of two customers made %d look-ups, want at most one in half a minute for each customer", n)
+		}
+		r.down.Store(true)
+		r.g.clock.Pass(10 * time.Minute)
+		r.goesOn(deleted[0], func() { r.place() })
+		for _, c := range deleted[1:] {
+			c.socket.want("next", "a")
+		}
+		works.socket.want("next", "a")
+		r.down.Store(false)
+		r.g.clock.Pass(time.Minute)
+
+		r.delete("cust_01")
+		r.g.clock.Pass(time.Minute)
+		for _, c := range deleted {
+			_, _, _ = c.stream.next() // what it was told before
+			r.broken(c, gone)
+		}
+		r.following(4)
+		works.socket.subscribe("b", `{ __typename }`)
+		works.socket.want("next", "b")
+		r.goesOn(stays, func() { r.placeFor("cust_001") })
+		r.lookUps.Store(0)
+		r.g.clock.Pass(time.Minute)
+		if n := r.lookUps.Load(); n > 2 {
+			t.Errorf("in a minute one connected customer is looked up %d times, want 2 at most: connections that have ended are still checked", n)
+		}
+	})
+}
