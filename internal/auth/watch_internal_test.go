@@ -46,11 +46,15 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
+func (w *watched) token(expires time.Duration) string {
+	w.t.Helper()
+	return w.key.Token(w.t, authtest.Claims(w.clock.Now(), authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "exp": w.clock.Now().Add(expires).Unix()}), nil)
+}
+
 // open watches a connection with a token that expires.
 func (w *watched) open(expires time.Duration) (stop func()) {
 	w.t.Helper()
-	claims := authtest.Claims(w.clock.Now(), authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "exp": w.clock.Now().Add(expires).Unix()})
-	identity, err := w.Authenticate(w.t.Context(), w.key.Token(w.t, claims, nil))
+	identity, err := w.Authenticate(w.t.Context(), w.token(expires))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -63,33 +67,48 @@ func (w *watched) watching() int { return w.clock.Timers() - 1 }
 // Whenever a key or a customer goes, the watch ends within a minute. It ends once.
 func TestWatchesEndWithinAMinute(t *testing.T) {
 	for says, revoke := range map[string]func(*watched){
-		"its key": func(w *watched) {
+		"another key": func(w *watched) {
 			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, "second", "EdDSA").JWK(w.t, nil)))
 		},
-		"is no longer one of the keys": func(w *watched) {
+		"another key under its ID": func(w *watched) {
 			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, w.key.ID, "EdDSA").JWK(w.t, nil)))
 		},
-		"its customer does not exist": func(w *watched) { w.exists = func() (bool, error) { return false, nil } },
+		"no customer": func(w *watched) { w.exists = func() (bool, error) { return false, nil } },
 	} {
 		for second := range 46 { // the longest cycle is the 45 seconds of a look-up and a check
-			w := newWatched(t)
-			w.clock.Pass(time.Duration(second%7) * time.Second)
-			w.open(time.Hour)
-			w.clock.Pass(time.Duration(second) * time.Second)
-			if n := w.watching(); n != 1 {
-				t.Fatalf("%s: %d watches go on before", says, n)
-			}
-			revoke(w)
-			w.clock.Pass(time.Minute)
-			if n := w.watching(); n != 0 {
-				t.Fatalf("%s: the watch goes on a minute after second %d", says, second)
-			}
-			if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), says) {
-				t.Fatalf("the watch ends with %v, want %s", err, says)
-			}
-			w.clock.Pass(20 * time.Second)
-			if len(w.ended) > 0 {
-				t.Fatalf("%s: the watch ends again, with %v", says, <-w.ended)
+			after := time.Duration(second) * time.Second
+			for when, begin := range map[string]func(w *watched){
+				"after the connection was opened": func(w *watched) {
+					w.clock.Pass(time.Duration(second%7) * time.Second)
+					w.open(time.Hour)
+					w.clock.Pass(after)
+					revoke(w)
+					w.clock.Pass(time.Minute)
+				},
+				"between a request and the connection": func(w *watched) {
+					w.open(time.Hour)() // like a request, it is over at once
+					revoke(w)
+					w.clock.Pass(after)
+					if _, err := w.Authenticate(t.Context(), w.token(time.Hour)); err != nil {
+						w.ended <- err // it is refused to begin with
+						return
+					}
+					w.open(time.Hour)
+					w.clock.Pass(time.Minute - after)
+				},
+			} {
+				w := newWatched(t)
+				begin(w)
+				if n := w.watching(); n != 0 {
+					t.Fatalf("%s %s: the watch goes on a minute after second %d", says, when, second)
+				}
+				if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) {
+					t.Fatalf("%s %s: the watch ends with %v", says, when, err)
+				}
+				w.clock.Pass(20 * time.Second)
+				if len(w.ended) > 0 {
+					t.Fatalf("%s %s: the watch ends again, with %v", says, when, <-w.ended)
+				}
 			}
 		}
 	}
