@@ -37,8 +37,10 @@ const (
 	FulfilOrder
 	// CreateCustomer is for adding customers.
 	CreateCustomer
-	// ChangeCustomer is for a customer's name, e-mail address and phone numbers.
+	// ChangeCustomer is for a customer's name and phone numbers.
 	ChangeCustomer
+	// ChangeEmail is for a customer's e-mail address.
+	ChangeEmail
 	// AssignRep is for naming who looks after a customer.
 	AssignRep
 	// ChangeStock is for what lies in warehouses.
@@ -92,6 +94,8 @@ func (p Permission) String() string {
 		return "CREATE_CUSTOMER"
 	case ChangeCustomer:
 		return "CHANGE_CUSTOMER"
+	case ChangeEmail:
+		return "CHANGE_EMAIL"
 	case AssignRep:
 		return "ASSIGN_REP"
 	case ChangeStock:
@@ -183,6 +187,7 @@ func StandardPolicy() Policy {
 		FulfilOrder:      {None, All, All, All},
 		CreateCustomer:   {None, All, All, All},
 		ChangeCustomer:   {Own, All, All, None},
+		ChangeEmail:      {None, All, All, None},
 		AssignRep:        {None, All, All, None},
 		ChangeStock:      {None, All, All, All},
 		ChangeCatalog:    {None, All, All, None},

@@ -16,6 +16,8 @@ import (
 // access tells who may use what. The schema says which permission a field needs, with @access; the policy says who is granted it. What the
 // role alone decides is refused before anything is read (check); of what is granted for the own records only, others do not exist: for
 // loaders (loaders.Viewer), for changes (dynamo.Caller), and for those who follow orders (mayFollowOrder).
+//
+// An input field can need a permission as well. Whose record the input is about is checked with the mutation's own permission.
 type access struct {
 	policy commerce.Policy
 	// fields are the permissions of the fields that need one. A field that names none, and stands beside others that do, needs one that
@@ -23,6 +25,11 @@ type access struct {
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// types are the permissions of types.
 	types map[string]commerce.Permission
+	// inputs are the permissions of the input fields that need one, and inputsOf are those of the input fields that the arguments of a field
+	// can hold.
+	inputs   map[*ast.FieldDefinition]commerce.Permission
+	inputsOf map[*ast.FieldDefinition][]commerce.Permission
+	schema   *ast.Schema
 }
 
 // forgotten is the permission of what names none and has to: no policy grants it.
@@ -32,7 +39,10 @@ const forgotten commerce.Permission = 0
 const accessDirective = "access"
 
 func newAccess(schema *ast.Schema, policy *commerce.Policy) access {
-	a := access{fields: map[*ast.FieldDefinition]commerce.Permission{}, types: map[string]commerce.Permission{}}
+	a := access{
+		fields: map[*ast.FieldDefinition]commerce.Permission{}, types: map[string]commerce.Permission{},
+		inputs: map[*ast.FieldDefinition]commerce.Permission{}, inputsOf: map[*ast.FieldDefinition][]commerce.Permission{}, schema: schema,
+	}
 	if a.policy = commerce.StandardPolicy(); policy != nil {
 		a.policy = *policy
 	}
@@ -66,7 +76,49 @@ func newAccess(schema *ast.Schema, policy *commerce.Policy) access {
 			}
 		}
 	}
+	a.findInputs()
 	return a
+}
+
+// findInputs fills in inputs and inputsOf.
+func (a access) findInputs() {
+	for _, d := range a.schema.Types {
+		if d.Kind != ast.InputObject {
+			continue
+		}
+		for _, f := range d.Fields {
+			if permission, named := namedPermission(f.Directives); named {
+				a.inputs[f] = permission
+			}
+		}
+	}
+	for _, d := range a.schema.Types {
+		if d.Kind != ast.Object {
+			continue
+		}
+		for _, f := range d.Fields {
+			seen := map[string]bool{}
+			for _, argument := range f.Arguments {
+				if held := a.heldBy(argument.Type.Name(), seen); len(held) > 0 {
+					a.inputsOf[f] = append(a.inputsOf[f], held...)
+				}
+			}
+		}
+	}
+}
+
+// heldBy returns the permissions of the input fields that a value of a type can hold, also deep inside. Input types can contain one another.
+func (a access) heldBy(typ string, seen map[string]bool) (held []commerce.Permission) {
+	if d := a.schema.Types[typ]; d.Kind == ast.InputObject && !seen[typ] {
+		seen[typ] = true
+		for _, f := range d.Fields {
+			if permission, guarded := a.inputs[f]; guarded {
+				held = append(held, permission)
+			}
+			held = append(held, a.heldBy(f.Type.Name(), seen)...)
+		}
+	}
+	return held
 }
 
 // namedPermission is the permission that @access names, false where there is no @access.
@@ -121,6 +173,11 @@ func (c *accessCheck) selections(set ast.SelectionSet) {
 			if permission, guarded := c.fields[s.Definition]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
 				c.errs = append(c.errs, refusedAt(s.Position, CodeForbidden, "%s may not use the field %q: leave it out, or ask as somebody who may", c.who.Role, s.Name))
 			}
+			if len(c.inputsOf[s.Definition]) > 0 {
+				for _, argument := range s.Arguments {
+					c.literal(s.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
+				}
+			}
 			c.selections(s.SelectionSet)
 		case *ast.InlineFragment:
 			if !c.leftOut(s.Directives) {
@@ -132,6 +189,55 @@ func (c *accessCheck) selections(set ast.SelectionSet) {
 				c.selections(s.Definition.SelectionSet)
 			}
 		}
+	}
+}
+
+// literal checks the input fields of a value in the document.
+func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
+	switch v.Kind {
+	case ast.Variable:
+		c.value(t, c.variables[v.Raw], v.Position)
+	case ast.ListValue:
+		for _, child := range v.Children {
+			c.literal(t, child.Value)
+		}
+	case ast.ObjectValue:
+		definition := c.schema.Types[t.Name()]
+		for _, child := range v.Children {
+			f := definition.Fields.ForName(child.Name)
+			if f == nil {
+				continue // of a custom scalar
+			}
+			if child.Value.Kind != ast.NullValue && (child.Value.Kind != ast.Variable || c.variables[child.Value.Raw] != nil) {
+				c.input(f, child.Position)
+			}
+			c.literal(f.Type, child.Value)
+		}
+	}
+}
+
+// value checks the input fields of a variable's value, which was coerced.
+func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			c.value(t, element, at)
+		}
+	case map[string]any:
+		for _, f := range c.schema.Types[t.Name()].Fields {
+			if given := value[f.Name]; given != nil {
+				c.input(f, at)
+				c.value(f.Type, given, at)
+			}
+		}
+	}
+}
+
+// input refuses an input field that is given a value and that the principal's role may not give.
+func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
+	permission, guarded := c.inputs[f]
+	if guarded && len(c.errs) < maxErrors && c.policy.Granted(c.who, permission) == commerce.None {
+		c.errs = append(c.errs, refusedAt(at, CodeForbidden, "%s may not give the input field %q: leave it out, or ask as somebody who may", c.who.Role, f.Name))
 	}
 }
 

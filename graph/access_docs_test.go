@@ -112,7 +112,7 @@ func TestDescriptionsSayWhoMay(t *testing.T) {
 		}
 	}
 	for _, d := range own(t) {
-		if d.Kind != ast.Object {
+		if d.Kind != ast.Object && d.Kind != ast.InputObject {
 			continue
 		}
 		whole := sentence(written(d.Directives))
@@ -163,6 +163,13 @@ func TestDocsShowWhoMay(t *testing.T) {
 				rule = whole
 			}
 			fields += fmt.Sprintf("| %s.%s | %s |\n", name, f.Name, cells(rule))
+		}
+	}
+	for _, d := range own(t) {
+		for _, f := range d.Fields {
+			if rule := written(f.Directives); d.Kind == ast.InputObject && rule != "" {
+				fields += fmt.Sprintf("| %s.%s | %s |\n", d.Name, f.Name, cells(rule))
+			}
 		}
 	}
 	text, err := os.ReadFile(accessDocs)

@@ -192,6 +192,15 @@ var askedWith = map[string]string{
 	"Mutation.updateEmployee":        `(input:{id:"rep_001",expectedVersion:999})`,
 }
 
+// inputWays give a value to each input field that has a rule.
+var inputWays = map[string][]string{
+	"UpdateCustomerInput.email": {
+		`mutation{updateCustomer(input:{id:"$C",email:"n@example.com",expectedVersion:999}){userErrors{code}}}`,
+		`mutation($i:UpdateCustomerInput!={id:"$C",email:"n@example.com",expectedVersion:999}){updateCustomer(input:$i){userErrors{code}}}`,
+		`mutation($e:String="n@example.com"){...F} fragment F on Mutation{updateCustomer(input:{id:"$C",email:$e,expectedVersion:999}){userErrors{code}}}`,
+	},
+}
+
 // selected is how a document asks for a field.
 func selectedField(d *ast.Definition, f *ast.FieldDefinition) string {
 	text := f.Name + askedWith[d.Name+"."+f.Name]
@@ -235,7 +244,8 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 	return r.grants[role]
 }
 
-// asked are the fields with rules that a document selects, as Type.field, with where they stand.
+// asked are the fields with rules that a document selects, as Type.field, with where they stand. Input fields are those that it gives a value to,
+// and of a variable's value all that its type has.
 func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
 	parsed, missing := documents.byText(document, false)
 	if missing != nil {
@@ -253,6 +263,13 @@ func asked(documents *documents, rules map[string]rule, document string) (fields
 				if name := s.ObjectDefinition.Name + "." + s.Name; s.Name != "__typename" && rules[name].permission != "" {
 					fields[name] = append(fields[name], s.Position.Column)
 				}
+				for _, a := range s.Arguments {
+					for name, column := range givenFields(a) {
+						if rules[name].permission != "" {
+							fields[name] = append(fields[name], column)
+						}
+					}
+				}
 				walk(s.SelectionSet)
 			case *ast.InlineFragment:
 				walk(s.SelectionSet)
@@ -263,6 +280,22 @@ func asked(documents *documents, rules map[string]rule, document string) (fields
 	}
 	walk(parsed.parsed.Operations[0].SelectionSet)
 	return fields, nil
+}
+
+// givenFields are the input fields of an argument, one level deep.
+func givenFields(a *ast.Argument) map[string]int {
+	fields := map[string]int{}
+	switch {
+	case a.Value.Kind == ast.ObjectValue && a.Value.Definition != nil:
+		for _, child := range a.Value.Children {
+			fields[a.Value.Definition.Name+"."+child.Name] = child.Position.Column
+		}
+	case a.Value.Kind == ast.Variable && a.Value.Definition != nil && a.Value.Definition.Kind == ast.InputObject:
+		for _, f := range a.Value.Definition.Fields {
+			fields[a.Value.Definition.Name+"."+f.Name] = a.Value.Position.Column
+		}
+	}
+	return fields
 }
 
 // gate tells how the gate's answer differs from the docs', empty where it does not.
@@ -424,6 +457,18 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(inputWays)) {
+		for _, document := range inputWays[name] {
+			fields, err := asked(documents, rules, ownSubject.in(document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(fields[name]) == 0 {
+				t.Fatalf("%s does not give %s", document, name)
+			}
+			all = append(all, cell{"Mutation", name, document, document, fields})
+		}
+	}
 	return all
 }
 
@@ -486,6 +531,11 @@ func sampleBook(t testing.TB) sampled {
 func TestTheMatrixIsWhole(t *testing.T) {
 	rules := documentedRules(t)
 	for _, d := range own(t) {
+		for _, f := range d.Fields {
+			if name := d.Name + "." + f.Name; d.Kind == ast.InputObject && written(f.Directives) != "" && (len(inputWays[name]) == 0 || rules[name].permission == "") {
+				t.Errorf("no way gives %s, or %s does not tell who may", name, accessDocs)
+			}
+		}
 		if d.Kind != ast.Object || slices.Contains(plumbing, d.Name) {
 			continue
 		}
@@ -605,7 +655,7 @@ func TestMatrixSeesEveryDirective(t *testing.T) {
 		}
 	}
 	for _, d := range own(t) {
-		if d.Kind != ast.Object {
+		if d.Kind != ast.Object && d.Kind != ast.InputObject {
 			continue
 		}
 		if p := written(d.Directives); p != "" {

@@ -117,6 +117,53 @@ func TestForbiddenFields(t *testing.T) {
 	}
 }
 
+// An input field that the role may not give refuses the operation in whatever form its value comes. Null is no value.
+func TestForbiddenInputFields(t *testing.T) {
+	e := guarded(t, Options{})
+	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	const (
+		input  = `mutation($i:UpdateCustomerInput!){updateCustomer(input:$i){userErrors{code}}}`
+		email  = `mutation($e:String){updateCustomer(input:{id:"cust_001",email:$e,expectedVersion:999}){userErrors{code}}}`
+		preset = `mutation($e:String="a@b.example"){updateCustomer(input:{id:"cust_001",email:$e,expectedVersion:999}){userErrors{code}}}`
+	)
+	for _, c := range []struct {
+		query     string
+		variables map[string]any
+		// at is where the operation is refused, empty where it is not.
+		at string
+	}{
+		{`mutation{updateCustomer(input:{id:"cust_001",email:"a@b.example",expectedVersion:999}){userErrors{code}}}`, nil, "1:46"},
+		{`mutation{updateCustomer(input:{id:"cust_001",email:"",expectedVersion:999}){userErrors{code}}}`, nil, "1:46"},
+		{`mutation{updateCustomer(input:{id:"cust_001",email:null,expectedVersion:999}){userErrors{code}}}`, nil, ""},
+		{`mutation{updateCustomer(input:{id:"cust_001",expectedVersion:999}){userErrors{code}}}`, nil, ""},
+		{input, map[string]any{"i": map[string]any{"id": "cust_001", "email": "a@b.example", "expectedVersion": json.Number("999")}}, "1:56"},
+		{input, map[string]any{"i": map[string]any{"id": "cust_001", "email": nil, "expectedVersion": json.Number("999")}}, ""},
+		{input, map[string]any{"i": map[string]any{"id": "cust_001", "expectedVersion": json.Number("999")}}, ""},
+		{email, map[string]any{"e": "a@b.example"}, "1:57"},
+		{email, map[string]any{"e": nil}, ""},
+		{email, nil, ""},
+		{preset, nil, "1:71"},
+		{preset, map[string]any{"e": nil}, ""},
+		{`mutation($s:Boolean!){updateCustomer(input:{id:"cust_001",email:"a@b.example",expectedVersion:999})@skip(if:$s){userErrors{code}} __typename}`, map[string]any{"s": true}, ""},
+		{`mutation{...F} fragment F on Mutation{updateCustomer(input:{id:"cust_001",email:"a@b.example",expectedVersion:999}){userErrors{code}}}`, nil, "1:75"},
+	} {
+		result, requests := heardBy(t, e, ann, Request{Query: c.query, Variables: c.variables})
+		switch {
+		case c.at == "" && (result.Outcome != Executed || len(result.Errors) > 0):
+			t.Errorf("%s %v: %v", c.query, c.variables, result.Errors)
+		case c.at != "" && (result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeForbidden || len(requests) > 0 || result.Data != nil):
+			t.Errorf("%s %v: %s %v after %v", c.query, c.variables, result.Data, result.Errors, requests)
+		case c.at != "":
+			if at := fmt.Sprintf("%d:%d", result.Errors[0].Locations[0].Line, result.Errors[0].Locations[0].Column); at != c.at {
+				t.Errorf("%s %v: refused at %s, want %s", c.query, c.variables, at, c.at)
+			}
+		}
+		if result, _ := heardBy(t, e, staff, Request{Query: c.query, Variables: c.variables}); result.Outcome != Executed || len(result.Errors) > 0 {
+			t.Errorf("staff, %s %v: %v", c.query, c.variables, result.Errors)
+		}
+	}
+}
+
 // A document that is short to write and long to expand takes no longer than one that is as long, and no refusal is longer than others.
 func TestHostileDocumentsPassTheGate(t *testing.T) {
 	e := guarded(t, Options{})

@@ -2429,12 +2429,13 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../access.graphqls", Input: `"""
 The permission that a field needs, or every field of a type that names no other. Types without it, such as connections and payloads, come
-with the field that gives them. Who is granted what stands in the descriptions, and in docs/access.md.
+with the field that gives them. An input field needs its permission where it is given a value other than null. Who is granted what stands in
+the descriptions, and in docs/access.md.
 """
 directive @access(
   "The permission."
   permission: Permission!
-) on OBJECT | FIELD_DEFINITION
+) on OBJECT | FIELD_DEFINITION | INPUT_FIELD_DEFINITION
 
 "What somebody may do or see."
 enum Permission {
@@ -2464,8 +2465,10 @@ enum Permission {
   FULFIL_ORDER
   "Adding customers."
   CREATE_CUSTOMER
-  "Changing a customer's name, e-mail address and phone numbers."
+  "Changing a customer's name and phone numbers."
   CHANGE_CUSTOMER
+  "Changing a customer's e-mail address."
+  CHANGE_EMAIL
   "Naming who looks after a customer."
   ASSIGN_REP
   "Changing what lies in warehouses."
@@ -2727,8 +2730,8 @@ input UpdateCustomerInput {
   id: ID!
   "The new name, up to 200 bytes."
   name: String
-  "The new e-mail address."
-  email: String
+  "The new e-mail address. The server does not verify that it is the customer's: the caller has to. Access: staff, admins."
+  email: String @access(permission: CHANGE_EMAIL)
   "The new phone numbers, all of them; none where the list is empty."
   phoneNumbers: [String!]
   "Do it only if the customer still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the customer as it is now."

@@ -260,7 +260,7 @@ type UpdateCustomerInput struct {
 	ID string `json:"id"`
 	// The new name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new e-mail address.
+	// The new e-mail address. The server does not verify that it is the customer's: the caller has to. Access: staff, admins.
 	Email *string `json:"email,omitempty"`
 	// The new phone numbers, all of them; none where the list is empty.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`

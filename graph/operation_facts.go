@@ -12,7 +12,8 @@ import (
 // operationFacts are what is known of an operation whatever its variables are, found once for all requests that send it. Documents keep them, so
 // a request walks through its operation only where they do not decide. They are safe for concurrent use.
 type operationFacts struct {
-	// permissions are those that its fields need, also fields that @skip or @include may leave out.
+	// permissions are those that its fields need, also fields that @skip or @include may leave out, and those that input fields of its
+	// arguments would need.
 	permissions []commerce.Permission
 	// sizes are the variables that its cost depends on. sized tells that the cost depends on nothing else of a request.
 	sizes []string
@@ -63,8 +64,11 @@ func (f *factsFinding) selections(set ast.SelectionSet) {
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:
-			if p, guarded := f.fields[s.Definition]; guarded && !slices.Contains(f.found.permissions, p) {
-				f.found.permissions = append(f.found.permissions, p)
+			if p, guarded := f.fields[s.Definition]; guarded {
+				f.needs(p)
+			}
+			for _, p := range f.inputsOf[s.Definition] {
+				f.needs(p)
 			}
 			f.arguments(s)
 			f.selections(s.SelectionSet)
@@ -76,6 +80,12 @@ func (f *factsFinding) selections(set ast.SelectionSet) {
 				f.selections(s.Definition.SelectionSet)
 			}
 		}
+	}
+}
+
+func (f *factsFinding) needs(p commerce.Permission) {
+	if !slices.Contains(f.found.permissions, p) {
+		f.found.permissions = append(f.found.permissions, p)
 	}
 }
 

@@ -175,6 +175,39 @@ func TestGuessedIDs(t *testing.T) {
 	})
 }
 
+// Customers cannot change their e-mail address, so they cannot find out who has one, nor take one that is not theirs.
+func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
+	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	before := s.records(t)
+	for _, form := range []string{
+		`mutation{updateCustomer(input:{id:"ann",email:%q}){customer{email} userErrors{code}}}`,
+		`mutation{updateCustomer(input:{id:"ann",name:"Ann",email:%q,expectedVersion:77}){customer{email} userErrors{code}}}`,
+		`mutation($i:UpdateCustomerInput!={id:"ann",email:%q}){updateCustomer(input:$i){customer{email} userErrors{code}}}`,
+	} {
+		s.listener.heard()
+		var answers []string
+		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another's, nobody's, the own
+			got := s.says(t, asAnn, fmt.Sprintf(form, email))
+			if heard := s.listener.heard(); !strings.Contains(got, graph.CodeForbidden) || strings.Contains(got, `"data"`) || heard != "" {
+				t.Errorf("%s for %s: %s\n%s", form, email, got, heard)
+			}
+			answers = append(answers, strings.ReplaceAll(got, email, "$E"))
+		}
+		if slices.Sort(answers); len(slices.Compact(answers)) != 1 {
+			t.Errorf("%s is answered %v: the answer depends on the address", form, answers)
+		}
+	}
+	if difference := changes(before, s.records(t)); difference != "" {
+		t.Errorf("what was refused changes\n%s", difference)
+	}
+	if got := s.says(t, asAnn, `mutation{updateCustomer(input:{id:"ann",name:"Ann B.",email:null,phoneNumbers:["+1"]}){customer{name} userErrors{code}}}`); !strings.Contains(got, `"Ann B."`) {
+		t.Errorf("ann's name: %s", got)
+	}
+	if got := s.says(t, asStaff, `mutation{updateCustomer(input:{id:"ann",email:"new@example.com"}){customer{email} userErrors{code}}}`); !strings.Contains(got, `"new@example.com"`) {
+		t.Errorf("staff are answered %s", got)
+	}
+}
+
 // Roles are refused by HTTP as a request with an error, and nothing is read.
 func TestRefusedRoles(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
