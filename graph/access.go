@@ -30,6 +30,8 @@ type access struct {
 	inputs   map[*ast.FieldDefinition]commerce.Permission
 	inputsOf map[*ast.FieldDefinition][]commerce.Permission
 	schema   *ast.Schema
+	// introspection tells that the server tells its schema at all.
+	introspection bool
 }
 
 // forgotten is the permission of what names none and has to: no policy grants it.
@@ -38,10 +40,10 @@ const forgotten commerce.Permission = 0
 // accessDirective is the directive by which the schema names permissions.
 const accessDirective = "access"
 
-func newAccess(schema *ast.Schema, policy *commerce.Policy) access {
+func newAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) access {
 	a := access{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, types: map[string]commerce.Permission{},
-		inputs: map[*ast.FieldDefinition]commerce.Permission{}, inputsOf: map[*ast.FieldDefinition][]commerce.Permission{}, schema: schema,
+		inputs: map[*ast.FieldDefinition]commerce.Permission{}, inputsOf: map[*ast.FieldDefinition][]commerce.Permission{}, schema: schema, introspection: introspection,
 	}
 	if a.policy = commerce.StandardPolicy(); policy != nil {
 		a.policy = *policy
@@ -131,9 +133,9 @@ func namedPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	return p, true
 }
 
-// quiet tells whether messages are to keep the schema to themselves.
+// quiet reports whether messages to a principal may name nothing of the schema that the request does not name itself.
 func (a access) quiet(who commerce.Principal) bool {
-	return a.policy.Granted(who, commerce.Introspect) == commerce.None
+	return !a.introspection || a.policy.Granted(who, commerce.Introspect) == commerce.None
 }
 
 // check refuses an operation that selects fields which the principal's role may not use, up to maxErrors of them, each at its place. What

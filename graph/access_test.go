@@ -223,6 +223,53 @@ func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	}
 }
 
+// What goes wrong in execution is told to customers as vaguely, as to everybody where the server tells nobody its schema.
+func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
+	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	entity := func(representation any) Request {
+		return Request{Query: `query($r:[_Any!]!){_entities(representations:$r){__typename}}`, Variables: map[string]any{"r": []any{representation}}}
+	}
+	type object = map[string]any
+	open, closed := guarded(t, Options{}), guarded(t, Options{NoIntrospection: true})
+	for name, c := range map[string]struct {
+		r Request
+		// told is what those are told who may know of the schema.
+		told string
+	}{
+		"an unknown type":       {entity(object{"__typename": "Custome", "id": "1"}), "Warehouse"},
+		"no type":               {entity(object{"id": "1"}), "Warehouse"},
+		"a type that is none":   {entity(object{"__typename": json.Number("1"), "id": "1"}), "Warehouse"},
+		"no object":             {entity("Customer"), "no object"},
+		"a list":                {entity([]any{"Customer"}), "no object"},
+		"no key":                {entity(object{"__typename": "Product"}), `"sku"`},
+		"another's key":         {entity(object{"__typename": "Product", "id": "prod_100"}), `"sku"`},
+		"a key that is null":    {entity(object{"__typename": "Product", "sku": nil}), `"sku"`},
+		"a key of another type": {entity(object{"__typename": "Order", "id": true}), "no ID"},
+		"a malformed key":       {entity(object{"__typename": "Order", "id": "x"}), `"id"`},
+		"literals":              {Request{Query: `{_entities(representations:[{__typename:"Produc"}]){__typename}}`}, "Warehouse"},
+		"a date with a time":    {Request{Query: `{customer(id:"cust_001"){orders(placed:{from:"yesterday"}){nodes{id}}}}`}, "has the form"},
+		"a number for it":       {Request{Query: `query($p:TimeRange){customer(id:"cust_001"){orders(placed:$p){nodes{id}}}}`, Variables: object{"p": object{"from": json.Number("1")}}}, "is a string"},
+		"a cursor":              {Request{Query: `{products(category:"Hardware",after:"x"){nodes{sku}}}`}, "no cursor"},
+		"a null":                {Request{Query: `query($i:ID="x"){customer(id:$i){name}}`, Variables: object{"i": nil}}, "ID!"},
+		"a null in an input":    {Request{Query: `mutation($n:Int=1){placeOrder(input:{customerId:"cust_001",items:[{sku:"prod_100",quantity:$n}]}){__typename}}`, Variables: object{"n": nil}}, "Int!"},
+		"a cost":                {Request{Query: `{customer(id:"cust_001"){` + numbered(12, `a%d:orders(first:100){nodes{timeline(first:100){nodes{at}}}}`) + `}}`}, "smaller pages"},
+	} {
+		for who, told := range map[string]Result{
+			"a customer": first(heardBy(t, open, ann, c.r)), "staff of a server that tells nothing": first(heardBy(t, closed, staff, c.r)),
+		} {
+			if len(told.Errors) == 0 {
+				t.Errorf("%s: %s is told nothing: %s", name, who, told.Data)
+			}
+			untold(t, fmt.Sprint(c.r.Query, c.r.Variables), told.Errors)
+		}
+		if told := first(heardBy(t, open, staff, c.r)); len(told.Errors) == 0 || !strings.Contains(told.Errors[0].Message, c.told) {
+			t.Errorf("%s: staff are told %v, want %s", name, told.Errors, c.told)
+		}
+	}
+}
+
+func first(result Result, _ []dynamo.Request) Result { return result }
+
 // What customers read of their own takes as many requests as the budgets say, and for orders one more with their timelines: whose
 // an order is is known only when it is there.
 func TestBudgetsOfOwnRecords(t *testing.T) {

@@ -48,7 +48,7 @@ func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.E
 	if cost <= c.limit {
 		return nil
 	}
-	return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages with first or last, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
+	return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 }
 
 // of is what a valid operation costs with these variables, which are coerced. It is the same whatever the table holds, and never less than

@@ -77,7 +77,7 @@ func (s cursorScope) open(cursor string) (string, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
-		return "", commerce.Invalid("is no cursor: give the one from an edge or from pageInfo, unchanged")
+		return "", commerce.Invalid("is no cursor: give one that this list has returned, unchanged")
 	}
 	if b[0] != cursorVersion {
 		return "", commerce.Invalid("is a cursor of another version of this server: begin again without it")

@@ -109,6 +109,10 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 // entityOf looks up what a representation names, nil where it does not exist.
 func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
 	id, err := entityID(representation)
+	if err != nil && r.access.quiet(r.principal(ctx)) {
+		// The reason names entities and their keys.
+		err = commerce.For("representations", commerce.Invalid("holds something that names no entity: give each as a type and its key"))
+	}
 	if err != nil {
 		return nil, err
 	}

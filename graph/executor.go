@@ -96,7 +96,7 @@ func NewExecutor(opts Options) *Executor {
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
 		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
-		access: newAccess(served, opts.Policy),
+		access: newAccess(served, opts.Policy, !opts.NoIntrospection),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := opts.Limits.orDefaults()
@@ -186,7 +186,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if who.Role == 0 {
 		return nil, Refused, gqlerror.List{unauthenticated()}
 	}
-	quiet := access.quiet(who) || !e.documents.introspection
+	quiet := access.quiet(who)
 	document, missing := e.documents.find(r, quiet)
 	if missing != nil {
 		return nil, Refused, gqlerror.List{missing}

@@ -32,11 +32,11 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return time.Time{}, commerce.Invalid("a DateTime is a string")
+		return time.Time{}, commerce.Invalid("a date with a time is a string")
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return time.Time{}, commerce.Invalid("a DateTime has the form 2026-02-01T09:30:00Z")
+		return time.Time{}, commerce.Invalid("a date with a time has the form 2026-02-01T09:30:00Z")
 	}
 	return t.UTC(), nil
 }
@@ -55,11 +55,11 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return "", commerce.Invalid("a Date is a string")
+		return "", commerce.Invalid("a date is a string")
 	}
 	d, err := commerce.ParseDate(s)
 	if err != nil {
-		return "", commerce.Invalid("a Date has the form 2026-02-01")
+		return "", commerce.Invalid("a date has the form 2026-02-01")
 	}
 	return d, nil
 }
@@ -82,6 +82,6 @@ func UnmarshalDecimal(v any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), nil
 	default:
-		return "", commerce.Invalid("a Decimal is a string such as \"29.99\"")
+		return "", commerce.Invalid("a decimal number is a string such as \"29.99\"")
 	}
 }

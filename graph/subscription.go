@@ -115,7 +115,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	case ctx.Err() != nil:
 		return Result{Response: &graphql.Response{}}, false
 	case errors.Is(err, dynamo.ErrTooSlow):
-		err = refusedAt(s.operation.Operation.Position, CodeTooSlow, "more has happened than was read in time: subscribe again, with after and the id of the last update that arrived")
+		err = refusedAt(s.operation.Operation.Position, CodeTooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
 	}
 	return Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}, false
 }

@@ -246,7 +246,7 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 			secret[v.Name] = true
 		}
 	}
-	for _, word := range append(words(sent), "field", "fields", "type", "name", "of", "from", "to", "id", "on", "at", "order", "args", "item", "code", "note", "Query", "operation", "FIELD", "message", "types",
+	for _, word := range append(words(sent), "field", "fields", "type", "name", "of", "from", "to", "id", "on", "at", "order", "args", "item", "code", "note", "Query", "operation", "FIELD", "message", "types", "limit", "cursor",
 		"Boolean", "String", "Int", "ID") {
 		delete(secret, word)
 	}

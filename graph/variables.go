@@ -58,7 +58,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 	}
 	for _, d := range operation.VariableDefinitions {
 		if value, ok := variables[d.Variable]; ok && value == nil && d.DefaultValue != nil {
-			n := nullCheck{variables: variables, seen: map[string]bool{}}
+			n := nullCheck{variables: variables, quiet: quiet, seen: map[string]bool{}}
 			n.directives(operation.Directives)
 			n.selections(operation.SelectionSet)
 			if n.refused != nil {
@@ -324,6 +324,7 @@ func described(value any) string {
 // nullCheck walks an operation, each fragment once.
 type nullCheck struct {
 	variables map[string]any
+	quiet     bool
 	seen      map[string]bool
 	refused   *gqlerror.Error
 }
@@ -362,7 +363,11 @@ func (c *nullCheck) arguments(arguments ast.ArgumentList) {
 
 func (c *nullCheck) value(v *ast.Value) {
 	if v.Kind == ast.Variable && v.ExpectedType != nil && v.ExpectedType.NonNull && c.variables[v.Raw] == nil && c.refused == nil {
-		c.refused = refusedAt(v.Position, CodeBadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, v.ExpectedType)
+		wanted := v.ExpectedType.String()
+		if c.quiet {
+			wanted = "a value"
+		}
+		c.refused = refusedAt(v.Position, CodeBadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, wanted)
 	}
 	for _, child := range v.Children {
 		c.value(child.Value)

@@ -171,7 +171,7 @@ func TestConnectionsShareLookUps(t *testing.T) {
 	lookUps := 0
 	w.exists = func() (bool, error) { lookUps++; return true, nil }
 	for range 100 {
-		defer w.open(time.Hour)()
+		t.Cleanup(w.open(time.Hour))
 		w.clock.Pass(100 * time.Millisecond)
 	}
 	lookUps = 0

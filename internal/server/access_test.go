@@ -208,6 +208,32 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	}
 }
 
+// A representation that names no entity is refused without the names of entities and keys, to callers who may not know of the schema.
+func TestMessagesAboutRepresentations(t *testing.T) {
+	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	for representation, told := range map[string]string{
+		`{__typename:"Custom",id:"ann"}`:     "Warehouse",
+		`{__typename:"Product"}`:             "sku",
+		`{__typename:"Product",id:"mug"}`:    "sku",
+		`{__typename:"Employee"}`:            `\"id\"`,
+		`{__typename:"Order",id:"no order"}`: `\"id\"`,
+	} {
+		query := `{_entities(representations:[` + representation + `,{__typename:"Customer",id:"ann"}]){... on Customer{name}}}`
+		if got := s.says(t, asStaff, query); !strings.Contains(got, told) || !strings.Contains(got, `[null,{"name":`) {
+			t.Errorf("%s: staff are told %s, want %s", representation, got, told)
+		}
+		got := s.says(t, asAnn, query)
+		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, graph.CodeBadUserInput) {
+			t.Errorf("%s: ann is told %s", representation, got)
+		}
+		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {
+			if strings.Contains(got, `\"`+name+`\"`) || strings.Contains(got, name+",") || strings.Contains(got, name+" and") {
+				t.Errorf("%s: ann is told of %s: %s", representation, name, got)
+			}
+		}
+	}
+}
+
 // Roles are refused by HTTP as a request with an error, and nothing is read.
 func TestRefusedRoles(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
