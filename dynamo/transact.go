@@ -10,10 +10,13 @@ import (
 // transactWrite is one TransactWriteItems. The SDK repeats it, with the same bytes, until it passes
 // or the context ends.
 //
-// Errors: the SDK's.
+// Errors: the SDK's, and ClockError.
 func (s *Store) transactWrite(ctx context.Context, items []types.TransactWriteItem) error {
 	db, along := s.db, leaveAsIs
 	if s.wire != nil {
+		if err := s.watch.err(); err != nil {
+			return err
+		}
 		// Where there is no token, the SDK asks for one and returns the error.
 		token, err := s.wire.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {

@@ -101,7 +101,8 @@ func (w *clockWatch) err() error {
 	return nil
 }
 
-// refuseWrites returns a client whose writes of records fail while the clocks differ. Every write of the store passes here.
+// refuseWrites returns a client whose writes of records fail while the clocks differ. Every write of the store passes here, or
+// transactWrite, which checks the same.
 func (w *clockWatch) refuseWrites(db *dynamodb.Client) *dynamodb.Client {
 	refuse := middleware.InitializeMiddlewareFunc("Clock", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in.Parameters.(type) {
