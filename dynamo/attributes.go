@@ -241,8 +241,9 @@ func (r *reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// timeOr is the time in an attribute that other software may not write.
-func (r *reader) timeOr(name string, otherwise time.Time) time.Time {
+// updatedOr returns the time of the last update, which other software may not write; without it, otherwise.
+func (r *reader) updatedOr(otherwise time.Time) time.Time {
+	const name = "updatedAt"
 	text, is, present := r.of(name)
 	switch {
 	case !present:

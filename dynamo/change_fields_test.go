@@ -9,9 +9,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// testFields sets each optional field of an update by itself, to the value that the record has and then to another one. make returns
+// testFields sets each optional field of an update by itself, to the value that the record has and then to another one. unchanged returns
 // a command that changes nothing, and update executes it.
-func testFields[C, V any](t *testing.T, make func() C, update func(C) (*V, error)) {
+func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, error)) {
 	t.Helper()
 	executed := func(command C) reflect.Value {
 		t.Helper()
@@ -27,11 +27,11 @@ func testFields[C, V any](t *testing.T, make func() C, update func(C) (*V, error
 		if field.Type.Kind() != reflect.Pointer || field.Name == "ExpectedVersion" {
 			continue
 		}
-		before := executed(make())
+		before := executed(unchanged())
 		version := before.FieldByName("Version").Int()
 		set := func(value any) reflect.Value {
 			t.Helper()
-			command := make()
+			command := unchanged()
 			place := reflect.New(field.Type.Elem())
 			place.Elem().Set(reflect.ValueOf(value))
 			reflect.ValueOf(&command).Elem().Field(i).Set(place)
@@ -57,7 +57,7 @@ func testFields[C, V any](t *testing.T, make func() C, update func(C) (*V, error
 		if after.FieldByName("Version").Int() != version+1 || reflect.DeepEqual(after.FieldByName(field.Name).Interface(), before.FieldByName(field.Name).Interface()) {
 			t.Errorf("%s.%s: set to %v, the record is %+v", fields, field.Name, other, after)
 		}
-		if again := executed(make()); !reflect.DeepEqual(again.Interface(), after.Interface()) {
+		if again := executed(unchanged()); !reflect.DeepEqual(again.Interface(), after.Interface()) {
 			t.Errorf("%s.%s: the table holds %+v, the update returned %+v", fields, field.Name, again, after)
 		}
 	}
@@ -68,10 +68,16 @@ func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
 	ctx, caller := t.Context(), dynamo.Caller{Name: "c"}
 	testFields(t, func() commerce.CustomerChange { return commerce.CustomerChange{ID: "c1"} },
-		func(c commerce.CustomerChange) (*commerce.Customer, error) { return r.store.UpdateCustomer(ctx, caller, c) })
+		func(c commerce.CustomerChange) (*commerce.Customer, error) {
+			return r.store.UpdateCustomer(ctx, caller, c)
+		})
 	testFields(t, func() commerce.EmployeeChange { return commerce.EmployeeChange{ID: "e1"} },
-		func(c commerce.EmployeeChange) (*commerce.Employee, error) { return r.store.UpdateEmployee(ctx, caller, c) })
+		func(c commerce.EmployeeChange) (*commerce.Employee, error) {
+			return r.store.UpdateEmployee(ctx, caller, c)
+		})
 	testFields(t, func() commerce.ProductChange { return commerce.ProductChange{SKU: "p00"} },
-		func(c commerce.ProductChange) (*commerce.Product, error) { return r.store.UpdateProduct(ctx, caller, c) })
+		func(c commerce.ProductChange) (*commerce.Product, error) {
+			return r.store.UpdateProduct(ctx, caller, c)
+		})
 	r.checkClean()
 }

@@ -41,7 +41,7 @@ func (u *orderUnit) lateByEvent() (lateOrder, bool) {
 // updatedAt is when a record was updated; the zero time where it does not tell.
 func updatedAt(rec record) time.Time {
 	at := reader{record: rec}
-	return at.timeOr("updatedAt", time.Time{})
+	return at.updatedOr(time.Time{})
 }
 
 // readLater reads the last event of the orders that are late, and then the customer's last event again: all that was committed before

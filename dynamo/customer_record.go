@@ -79,7 +79,7 @@ func (s *Store) decodeCustomer(r reader) (*commerce.Customer, error) {
 		CreatedAt:    r.mustTime("createdAt"),
 		Version:      r.number(attrVersion),
 	}
-	c.UpdatedAt = r.timeOr("updatedAt", c.CreatedAt)
+	c.UpdatedAt = r.updatedOr(c.CreatedAt)
 	return c, r.err()
 }
 

@@ -212,7 +212,7 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 	var orders []string
 	err := h.orders(ctx, func(at reader) error {
 		// A time that cannot be read is none that is before.
-		if updated := at.timeOr("updatedAt", since); at.err() == nil && updated.Before(since) {
+		if updated := at.updatedOr(since); at.err() == nil && updated.Before(since) {
 			return nil
 		}
 		partition, err := entityOrderEvent.PK.Key(strings.TrimPrefix(at.text(attrSK), string(patternCustomerOrders.SK)))

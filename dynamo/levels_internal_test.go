@@ -158,11 +158,11 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, more than %+v", page.Limit, m.rounds, m.queries, m.rows, most)
 			}
 			ahead := func(a, b row) int {
-				if c := strings.Compare(a.position, b.position); l.forward() {
-					return c
-				} else {
+				c := strings.Compare(a.position, b.position)
+				if !l.forward() {
 					return -c
 				}
+				return c
 			}
 			if !slices.IsSortedFunc(rows, ahead) || len(rows) > page.want() {
 				rt.Fatalf("a page of %d is %v", page.Limit, rows)

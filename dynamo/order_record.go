@@ -152,7 +152,7 @@ func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
 		placed = r.mustTime("createdAt")
 	}
 	o.PlacedAt = placed
-	o.UpdatedAt = r.timeOr("updatedAt", placed)
+	o.UpdatedAt = r.updatedOr(placed)
 	if lines, ok := r.maps("items"); ok {
 		o.EmbedsItems = true
 		o.Items = make([]commerce.LineItem, 0, lines.length)

@@ -156,7 +156,7 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 		return
 	}
 	// The forger's cursors are the server's.
-	if got := l.pages(t, h, []string{fmt.Sprintf(", after: %q", forge(all[0], l.name, l.scope...))}); got == nil || !slices.Equal(got[0], all[1:]) {
+	if got := l.pages(t, h, []string{fmt.Sprintf(", after: %q", forge(all[0], l.name, l.scope...))}); len(got) == 0 || !slices.Equal(got[0], all[1:]) {
 		t.Errorf("%s after its first record: %q, want %q", l.call, got, all[1:])
 		return
 	}
