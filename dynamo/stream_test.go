@@ -117,12 +117,23 @@ func history(t *testing.T, f *followed, between func(i int)) {
 func TestShardsThatSplit(t *testing.T) {
 	var log lines
 	f, shape := reshape(t, &log)
-	everything := f.collect("all statuses", f.status(0), func(c dynamo.OrderChange) bool { return false })
+	// Changes of statuses and of orders come from different partitions, so from different shards.
+	statuses, told := 0, make(chan struct{})
+	everything := f.collect("all statuses", f.status(0), func(dynamo.OrderChange) bool {
+		if statuses++; statuses == 6 {
+			close(told)
+		}
+		return false
+	})
 	history(t, f, func(i int) {
 		if i%12 == 7 {
 			shape.split()
 		}
 	})
+	select {
+	case <-told:
+	case <-everything.done:
+	}
 	if n := shape.requests("DescribeStream"); n < 4 {
 		t.Errorf("shards were listed in %d requests", n)
 	}
