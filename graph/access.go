@@ -3,8 +3,8 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -84,74 +84,27 @@ func (a access) quiet(who commerce.Principal) bool {
 	return a.policy.Granted(who, commerce.Introspect) == commerce.None
 }
 
-// check refuses an operation that selects fields which the principal's role may not use, up to maxErrors of them, each at its place. What
-// @skip and @include leave out is not asked for. It depends on no id, and takes time in proportion to the document's length: a
-// fragment is looked at once, as a field needs the same permission wherever it is spread.
+// check refuses an operation that selects fields which the caller's role may not use: one error for each field, at most maxErrors.
+// It depends on no ID.
 //
 // Errors: FORBIDDEN.
-func (a access) check(who commerce.Principal, operation *ast.OperationDefinition, variables map[string]any) gqlerror.List {
-	c := accessCheck{access: a, who: who, variables: variables, seen: map[string]bool{}}
-	c.selections(operation.SelectionSet)
-	return c.errs
+func (a access) check(who commerce.Principal, operation *preparedOperation) gqlerror.List {
+	may := func(p commerce.Permission) bool { return a.policy.Granted(who, p) != commerce.None }
+	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
+		return nil
+	}
+	var errs gqlerror.List
+	operation.root.each(func(f *selectedField) {
+		if f.guarded && !may(f.permission) && len(errs) < maxErrors {
+			errs = append(errs, refusedAt(f.Position, CodeForbidden, "%s may not use the field %q: leave it out, or ask as somebody who may", who.Role, f.Name))
+		}
+	})
+	return errs
 }
 
 // unauthenticated refuses a request of nobody.
 func unauthenticated() *gqlerror.Error {
 	return refusedAt(nil, CodeUnauthenticated, "the request does not say who makes it: send a token")
-}
-
-type accessCheck struct {
-	access
-	who       commerce.Principal
-	variables map[string]any
-	seen      map[string]bool
-	errs      gqlerror.List
-}
-
-func (c *accessCheck) selections(set ast.SelectionSet) {
-	for _, s := range set {
-		if len(c.errs) >= maxErrors {
-			return
-		}
-		switch s := s.(type) {
-		case *ast.Field:
-			if c.leftOut(s.Directives) {
-				continue
-			}
-			if permission, guarded := c.fields[s.Definition]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
-				c.errs = append(c.errs, refusedAt(s.Position, CodeForbidden, "%s may not use the field %q: leave it out, or ask as somebody who may", c.who.Role, s.Name))
-			}
-			c.selections(s.SelectionSet)
-		case *ast.InlineFragment:
-			if !c.leftOut(s.Directives) {
-				c.selections(s.SelectionSet)
-			}
-		case *ast.FragmentSpread:
-			if !c.leftOut(s.Directives) && !c.seen[s.Name] {
-				c.seen[s.Name] = true
-				c.selections(s.Definition.SelectionSet)
-			}
-		}
-	}
-}
-
-// leftOut tells whether @skip or @include leave a selection out, as execution does.
-func (c *accessCheck) leftOut(directives ast.DirectiveList) bool {
-	if len(directives) == 0 {
-		return false
-	}
-	says := func(name string, otherwise bool) bool {
-		d := directives.ForName(name)
-		if d == nil {
-			return otherwise
-		}
-		value, err := d.Arguments.ForName("if").Value.Value(c.variables)
-		if decided, ok := value.(bool); ok && err == nil {
-			return decided
-		}
-		return name == "include" // what cannot be told is looked at
-	}
-	return says("skip", false) || !says("include", true)
 }
 
 // viewer is whom the records of a request are read for.
@@ -166,7 +119,7 @@ func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) 
 
 // grantedHere is what they are granted of the permission of the field that is being resolved.
 func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
-	return r.granted(ctx, r.access.fields[graphql.GetFieldContext(ctx).Field.Definition])
+	return r.granted(ctx, resolving(ctx).permission)
 }
 
 // caller is who asks for a change: who is granted the own records only changes no others.
