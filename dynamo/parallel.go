@@ -12,7 +12,7 @@ import (
 // follows as waiting for all of them.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
-		return do(ctx, 0)
+		return recovering(ctx, 0, do)
 	}
 	span := SpanOf(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -28,15 +28,10 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			defer func() {
-				if panicked := recover(); panicked != nil {
-					cancel(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
-				}
-			}()
 			if forked.Err() != nil {
 				return
 			}
-			if err := do(forked, i); err != nil {
+			if err := recovering(forked, i, do); err != nil {
 				cancel(err)
 			}
 		})
@@ -46,4 +41,14 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 		span.Wait(SpanOf(forked).Wave())
 	}
 	return context.Cause(ctx)
+}
+
+// recovering calls do and returns a panic as an error.
+func recovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	return do(ctx, i)
 }
