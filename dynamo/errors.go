@@ -94,7 +94,7 @@ func kindOf(err error) error {
 			"MissingAuthenticationToken", "MissingAuthenticationTokenException", "IncompleteSignature", "InvalidClientTokenId":
 			return ErrAccessDenied
 		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException",
-			"InternalServerError", "ServiceUnavailable", "TransactionInProgressException", "RequestTimeout":
+			"InternalServerError", "ServiceUnavailable", "TransactionInProgressException", "TransactionConflictException", "RequestTimeout":
 			return ErrUnavailable
 		}
 		if api.ErrorFault() == smithy.FaultServer {

@@ -85,7 +85,7 @@ func (s *Store) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], prog
 				return err
 			}
 			for batch := range slices.Chunk(records, writeBatchSize) {
-				if err := s.putBatch(ctx, batch, s.bulk); err != nil {
+				if err := s.putBatch(ctx, batch); err != nil {
 					return err
 				}
 			}
@@ -149,7 +149,7 @@ func (s *Store) putAll(ctx context.Context, records []record) error {
 }
 
 // putBatch is one BatchWriteItem, repeated for the records that DynamoDB leaves unprocessed.
-func (s *Store) putBatch(ctx context.Context, records []record, optFns ...func(*dynamodb.Options)) error {
+func (s *Store) putBatch(ctx context.Context, records []record) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {
 		left[i] = types.WriteRequest{PutRequest: &types.PutRequest{Item: r}}
@@ -159,7 +159,7 @@ func (s *Store) putBatch(ctx context.Context, records []record, optFns ...func(*
 		if err := backOff(ctx, attempt); err != nil {
 			return failed("BatchWriteItem", subject, err)
 		}
-		out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.table: left}}, optFns...)
+		out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.table: left}}, s.bulk)
 		if err != nil {
 			return failed("BatchWriteItem", subject, err)
 		}

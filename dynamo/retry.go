@@ -24,7 +24,7 @@ const (
 // persistently are the SDK's options for requests that are made up to so many times. It is the SDK that tries again, because it sends
 // the same bytes with the same ClientRequestToken: a transaction that was committed while its answer was lost is not done twice, as
 // long as DynamoDB keeps the token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is worth
-// another attempt.
+// another attempt: DynamoDB cancels a transaction that meets one, and rejects a single write.
 //
 // A client that never tries again keeps to that: what fails in memory fails again.
 func persistently(attempts int) func(*dynamodb.Options) {
@@ -41,7 +41,7 @@ func persistently(attempts int) func(*dynamodb.Options) {
 				}
 				return aws.BoolTernary(passing(cancelled))
 			}),
-			retry.RetryableErrorCode{Codes: map[string]struct{}{"TransactionInProgressException": {}}},
+			retry.RetryableErrorCode{Codes: map[string]struct{}{"TransactionInProgressException": {}, "TransactionConflictException": {}}},
 		}, o.Retryables...)
 	})
 	return func(o *dynamodb.Options) {

@@ -448,6 +448,50 @@ func TestTransfersOutlastFaults(t *testing.T) {
 	})
 }
 
+// An import beside a server meets the server's transactions. It writes each record once they are over.
+func TestImportOutlastsConflicts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		imported(t, store, line("2", "old"), dynamo.ImportOptions{})
+		puts := 0
+		failing, between := faults.Between(db, func(r faults.Request) faults.Kind {
+			if r.Operation != "PutItem" {
+				return faults.None
+			}
+			// Many more in a row than the SDK tries by itself, for new records and for one that is replaced.
+			if puts++; puts%5 != 0 {
+				return faults.Conflict
+			}
+			return faults.None
+		})
+		text := line("1", "new") + line("2", "new") + line("3", "new")
+		done := imported(t, through(t, store, failing, dynamo.Options{}), text, dynamo.ImportOptions{Overwrite: true})
+		if done.Written != 2 || done.Replaced != 1 || between.Counts()[faults.Conflict] != 16 {
+			t.Errorf("did %+v, met %v", done, between.Counts())
+		}
+		if got := strings.Join(exported(t, store, 1), ""); got != text {
+			t.Errorf("the table is\n%s", got)
+		}
+	})
+}
+
+// An import ends at a conflict that does not pass, as at other faults, and says how far it is.
+func TestImportEndsAtALastingConflict(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	failing, _ := faults.Between(db, func(r faults.Request) faults.Kind {
+		if strings.Contains(string(r.Body), "meets one") {
+			return faults.Conflict
+		}
+		return faults.None
+	})
+	once := dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	done, err := through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), dynamo.ImportOptions{})
+	if !errors.Is(err, dynamo.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
+		t.Errorf("did %+v, %v", done, err)
+	}
+}
+
 // passingFaults are faults after which the same request may pass.
 func passingFaults() []faults.Kind {
 	return []faults.Kind{faults.Throughput, faults.Internal, faults.Reset, faults.Throttling, faults.Silence}

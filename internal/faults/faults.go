@@ -34,7 +34,8 @@ const (
 	Throttling Kind = "Throttling"
 	// Internal is DynamoDB's InternalServerError, with HTTP status 500.
 	Internal Kind = "InternalServerError"
-	// Conflict is a TransactionCanceledException for which another transaction is the reason. It is only for TransactWriteItems.
+	// Conflict is another transaction that writes the same record: a TransactionCanceledException for TransactWriteItems, a
+	// TransactionConflictException for a single write.
 	Conflict Kind = "TransactionConflict"
 	// InProgress is a TransactionInProgressException: the same transaction was sent before, and is not done yet. It is only for
 	// TransactWriteItems.
@@ -69,6 +70,11 @@ type Request struct {
 
 // Writes tells whether the request changes the table in a transaction.
 func (r Request) Writes() bool { return r.Operation == "TransactWriteItems" }
+
+// writesOne reports whether the request changes one record, outside a transaction.
+func (r Request) writesOne() bool {
+	return r.Operation == "PutItem" || r.Operation == "UpdateItem" || r.Operation == "DeleteItem"
+}
 
 // Chooser tells which fault a request meets. It is called by one goroutine at a time.
 type Chooser func(Request) Kind
@@ -185,6 +191,9 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case Internal:
 		return answer(r, http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError", "Internal server error")
 	case Conflict:
+		if asked.writesOne() {
+			return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "Transaction is ongoing for the item")
+		}
 		return conflict(r, body)
 	case InProgress:
 		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException",
@@ -209,7 +218,7 @@ func (c *Client) pick(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := c.choose(r)
-	if (kind == Conflict || kind == InProgress) && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 ||
+	if kind == Conflict && !r.Writes() && !r.writesOne() || kind == InProgress && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 ||
 		(kind == Expired || kind == Trimmed) && r.Operation != "GetRecords" {
 		kind = None
 	}

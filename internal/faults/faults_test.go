@@ -100,6 +100,22 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// A single write meets a conflict as an error of its own, and a read meets none.
+func TestConflictOfASingleWrite(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		table := storetest.TableName()
+		storetest.NewTable(t, db, dynamo.Options{Table: table})
+		client, _ := failing(db, faults.Conflict)
+		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: key(1)})
+		if conflict := (*types.TransactionConflictException)(nil); !errors.As(err, &conflict) || written(t, db, table) != 0 {
+			t.Errorf("the error is %v, %d records were written", err, written(t, db, table))
+		}
+		if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key(1)}); err != nil {
+			t.Errorf("a read meets %v", err)
+		}
+	})
+}
+
 // A batch is done in part, and says which part is left.
 func TestUnprocessed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
