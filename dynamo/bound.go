@@ -81,13 +81,12 @@ func (b Bounds) Collection(p AccessPattern, consistent bool) ReadBound {
 	return ReadBound{1, 1, p.consistently(consistent) * readUnits(min(bytes, pageBytes))}
 }
 
-// Count bounds counting the records of a list: of all where it has a greatest number, else of the first megabyte.
+// Count bounds counting the records of a list: in one Query where the list has a greatest number, else in as many as count makes.
 func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
-	bytes := pageBytes
 	if p.Most > 0 {
-		bytes = p.Most * b.largest(p.records())
+		return ReadBound{1, 1, p.consistently(consistent) * readUnits(p.Most*b.largest(p.records()))}
 	}
-	return ReadBound{1, 1, p.consistently(consistent) * readUnits(bytes)}
+	return ReadBound{maxCountedPages, maxCountedPages, maxCountedPages * p.consistently(consistent) * readUnits(pageBytes)}
 }
 
 // Change bounds a mutation without its payload, where nobody else is in the way: what it reads before, the transaction, and where that

@@ -89,7 +89,7 @@ func DriftClasses() []DriftClass {
 			Example: "its type is missing", Repair: "deletes the record; the next change of an order writes it anew"},
 		{Name: driftCustomerMissing, What: "a customer who has orders or an edge, but no record",
 			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of the edge to the account rep; where there is none a stand-in: the id for a name, and the address <id>" + standInEmailDomain},
-		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are",
+		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are, or none for a customer with too many orders to count on demand",
 			Example: "orderCount 7, six orders", Repair: "sets the number"},
 		{Name: driftEmailClaim, What: "an e-mail address that is not claimed for its customer",
 			Example: "the customer is not found by e-mail", Repair: "writes the claim"},

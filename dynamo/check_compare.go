@@ -98,7 +98,7 @@ func ownAttributes(e *Entity) []string {
 // out.
 func (s *Store) mayBeAbsent(e *Entity, name string, want record) bool {
 	switch name {
-	case "entity", attrVersion, "updatedAt", "itemCount", "items", "orderCount":
+	case "entity", attrVersion, "updatedAt", "itemCount", "items":
 		return true
 	case "currency":
 		return isText(want[name], string(s.currency))

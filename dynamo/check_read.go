@@ -126,16 +126,16 @@ func (r *checkReader) collection(ctx context.Context, p *AccessPattern, partitio
 	})
 }
 
-// copies counts the orders in a customer's partition.
-func (r *checkReader) copies(ctx context.Context, id commerce.CustomerID) (int, error) {
+// copies counts the orders in a customer's partition, and the Queries that this takes.
+func (r *checkReader) copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
 	partition, err := patternCustomerOrders.PK.Key(string(id))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	n := 0
 	err = r.query(ctx, &patternCustomerOrders, partition, string(patternCustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
 		n += int(out.Count)
+		pages++
 		return nil
 	})
-	return n, err
+	return n, pages, err
 }

@@ -21,6 +21,8 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
+	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than a request counts.
+	ErrTooManyToCount = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")
 	// ErrTableExists: there is a table of that name already.
 	ErrTableExists = errors.New("the table exists already")
 	// ErrTableMismatch: the table's keys or index are not the model's.

@@ -306,8 +306,9 @@ func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string,
 	return !more, nil
 }
 
-// OrderCount counts a customer's orders in the newest megabyte of them (AP2), for customers whose records keep no
-// count.
+// OrderCount counts a customer's orders (AP2), for customers whose records keep no count.
+//
+// Errors: ErrTooManyToCount, and those of all lists.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
 	l, err := s.partition(&patternCustomerOrders, Page{}, string(id))
 	if err != nil {

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -345,28 +346,37 @@ func describeRange(p *AccessPattern, partition, prefix string, b bounds) string 
 	}
 }
 
-// count is one Query that counts the records of a list instead of giving them, up to the megabyte at which a
-// Query ends.
+// maxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
+const maxCountedPages = 10
+
+// count counts the records of a list in the table, with Queries that return none of them.
+//
+// Errors: ErrTooManyToCount for a list of more than maxCountedPages; those of failed.
 func (s *Store) count(ctx context.Context, l listing) (int, error) {
-	t := startTimer(ctx)
 	where := keyCondition(l.pattern, l.partitions[0], l.prefix, l.bounds)
 	in := &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(),
 		ScanIndexForward: aws.Bool(l.pattern.Direction == Ascending), Select: types.SelectCount,
 		ConsistentRead: s.consistency(), // only lists of the table are counted
 	}
-	if t.on() {
-		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	n := 0
+	for range maxCountedPages {
+		t := startTimer(ctx)
+		in.ReturnConsumedCapacity = returning(t.on())
+		out, err := s.db.Query(ctx, in)
+		if err != nil {
+			return 0, failed("Query", l.partitions[0], err)
+		}
+		if t.on() {
+			a := answer{records: readers(out.Items)}
+			a.cost(out.ConsumedCapacity)
+			t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, l.partitions[0], l.prefix, l.bounds),
+				Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(a.records), a)})
+		}
+		n += int(out.Count)
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return n, nil
+		}
 	}
-	out, err := s.db.Query(ctx, in)
-	if err != nil {
-		return 0, failed("Query", l.partitions[0], err)
-	}
-	if t.on() {
-		a := answer{records: readers(out.Items)}
-		a.cost(out.ConsumedCapacity)
-		t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, l.partitions[0], l.prefix, l.bounds),
-			Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(a.records), a)})
-	}
-	return int(out.Count), nil
+	return 0, fmt.Errorf("count %s %s*: %w", l.partitions[0], l.prefix, ErrTooManyToCount)
 }

@@ -142,6 +142,10 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		r.reportOnce(ctx, err)
 		shown.Message = "The request took longer than it may. Ask for less, or try again."
 		return withCode(shown, CodeTimedOut)
+	case errors.Is(err, dynamo.ErrTooManyToCount):
+		r.reportOnce(ctx, err)
+		shown.Message = "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`."
+		return withCode(shown, CodeUnavailable)
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		shown.Message = "The order book cannot be reached right now. Try again."

@@ -3632,8 +3632,9 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     id: ID!
   ): Order @access(permission: READ_ORDER)
   """
-  How many orders this customer has placed. It stands on the customer's record; for a record by software
-  that keeps no count, one Query counts the newest megabyte of the orders.
+  How many orders this customer has placed. The customer's record keeps the count. Where other software wrote
+  the record without one, the orders are counted, up to ten megabytes of them. Beyond that the field fails with
+  ` + "`" + `UNAVAILABLE` + "`" + ` until the server's operator has stored the count.
   """
   orderCount: Int!
   "When the customer joined."
