@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -91,10 +90,14 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 	return customer, records[0], expect("customer", expected, customer.Version)
 }
 
-// rewriteCustomer adds the record of a changed customer.
-func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) {
+// rewriteCustomer adds the record of a changed customer. It adds nothing, and returns false, where the record would stay the same.
+func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) bool {
+	if sameRecord(customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)) {
+		return false
+	}
 	after.Version, after.UpdatedAt = before.Version+1, c.after(before.UpdatedAt)
 	c.update(customerRecord(c.former(), *before), customerRecord(&c.keyBuilder, *after), still(stands, c.exactly([]string{attrVersion, "updatedAt", "accountRepId"}, attrOrderCount)...))
+	return true
 }
 
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
@@ -110,10 +113,9 @@ func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.
 		set(&after.Name, cmd.Name)
 		set(&after.Email, cmd.Email)
 		set(&after.PhoneNumbers, cmd.PhoneNumbers)
-		if after.Name == before.Name && after.Email == before.Email && slices.Equal(after.PhoneNumbers, before.PhoneNumbers) {
+		if !c.rewriteCustomer(stands, before, &after) {
 			return before, nil
 		}
-		c.rewriteCustomer(stands, before, &after)
 		if after.AccountRepID != "" {
 			c.mirror(customerRepRecord(c.former(), *before), customerRepRecord(&c.keyBuilder, after))
 		}
@@ -179,13 +181,12 @@ func (s *Store) AssignAccountRep(ctx context.Context, caller Caller, cmd commerc
 			}
 			c.require(k, present)
 		}
-		if before.AccountRepID == cmd.EmployeeID {
+		after := *before
+		after.AccountRepID = cmd.EmployeeID
+		if !c.rewriteCustomer(stands, before, &after) {
 			c.writes = nil
 			return before, nil
 		}
-		after := *before
-		after.AccountRepID = cmd.EmployeeID
-		c.rewriteCustomer(stands, before, &after)
 		switch {
 		case after.AccountRepID == "":
 			c.remove(customerRepRecord(c.former(), *before), nil)

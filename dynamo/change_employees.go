@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -85,7 +84,7 @@ func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.
 		set(&after.JobTitle, cmd.JobTitle)
 		set(&after.WarehouseID, cmd.WarehouseID)
 		set(&after.PhoneNumbers, cmd.PhoneNumbers)
-		if after.Name == before.Name && after.JobTitle == before.JobTitle && after.WarehouseID == before.WarehouseID && slices.Equal(after.PhoneNumbers, before.PhoneNumbers) {
+		if sameRecord(employeeAttributes(*before), employeeAttributes(after)) {
 			return before, nil
 		}
 		after.Version++

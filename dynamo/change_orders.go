@@ -402,11 +402,11 @@ func (s *Store) UpdateShippingAddress(ctx context.Context, caller Caller, cmd co
 		if err := before.CanGoElsewhere(); err != nil {
 			return nil, err
 		}
-		if a := before.ShippingAddress; a != nil && *a == cmd.ShippingAddress {
-			return before, nil
-		}
 		after := *before
 		after.ShippingAddress = &cmd.ShippingAddress
+		if sameRecord(orderAttributes(*before), orderAttributes(after)) {
+			return before, nil
+		}
 		err = c.rewrite(stands, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
 		return &after, err
 	})

@@ -58,7 +58,7 @@ func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.P
 			}
 			after.UnitPrice = price
 		}
-		if after == *before {
+		if sameRecord(productAttributes(*before), productAttributes(after)) {
 			return before, nil
 		}
 		after.Version++

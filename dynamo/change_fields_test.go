@@ -1,0 +1,77 @@
+package dynamo_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// testFields sets each optional field of an update by itself, to the value that the record has and then to another one. make returns
+// a command that changes nothing, and update executes it.
+func testFields[C, V any](t *testing.T, make func() C, update func(C) (*V, error)) {
+	t.Helper()
+	executed := func(command C) reflect.Value {
+		t.Helper()
+		record, err := update(command)
+		if err != nil {
+			t.Fatalf("%+v: %v", command, err)
+		}
+		return reflect.ValueOf(record).Elem()
+	}
+	fields := reflect.TypeFor[C]()
+	for i := range fields.NumField() {
+		field := fields.Field(i)
+		if field.Type.Kind() != reflect.Pointer || field.Name == "ExpectedVersion" {
+			continue
+		}
+		before := executed(make())
+		version := before.FieldByName("Version").Int()
+		set := func(value any) reflect.Value {
+			t.Helper()
+			command := make()
+			place := reflect.New(field.Type.Elem())
+			place.Elem().Set(reflect.ValueOf(value))
+			reflect.ValueOf(&command).Elem().Field(i).Set(place)
+			return executed(command)
+		}
+		var same, other any
+		switch current := before.FieldByName(field.Name).Interface().(type) {
+		case string:
+			same, other = current, "other@example.com"
+		case []string:
+			same, other = current, append([]string{"9"}, current...)
+		case commerce.WarehouseID:
+			same, other = current, commerce.WarehouseID("w2")
+		case commerce.Money:
+			same, other = commerce.Price{Amount: current.Decimal()}, commerce.Price{Amount: "7.77"}
+		default:
+			t.Fatalf("%s.%s: the test knows no other value of type %T", fields, field.Name, current)
+		}
+		if after := set(same); after.FieldByName("Version").Int() != version {
+			t.Errorf("%s.%s: the same value makes another version", fields, field.Name)
+		}
+		after := set(other)
+		if after.FieldByName("Version").Int() != version+1 || reflect.DeepEqual(after.FieldByName(field.Name).Interface(), before.FieldByName(field.Name).Interface()) {
+			t.Errorf("%s.%s: set to %v, the record is %+v", fields, field.Name, other, after)
+		}
+		if again := executed(make()); !reflect.DeepEqual(again.Interface(), after.Interface()) {
+			t.Errorf("%s.%s: the table holds %+v, the update returned %+v", fields, field.Name, again, after)
+		}
+	}
+}
+
+// Every field of an update is written by itself, and a value that is there already changes nothing.
+func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
+	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
+	ctx, caller := t.Context(), dynamo.Caller{Name: "c"}
+	testFields(t, func() commerce.CustomerChange { return commerce.CustomerChange{ID: "c1"} },
+		func(c commerce.CustomerChange) (*commerce.Customer, error) { return r.store.UpdateCustomer(ctx, caller, c) })
+	testFields(t, func() commerce.EmployeeChange { return commerce.EmployeeChange{ID: "e1"} },
+		func(c commerce.EmployeeChange) (*commerce.Employee, error) { return r.store.UpdateEmployee(ctx, caller, c) })
+	testFields(t, func() commerce.ProductChange { return commerce.ProductChange{SKU: "p00"} },
+		func(c commerce.ProductChange) (*commerce.Product, error) { return r.store.UpdateProduct(ctx, caller, c) })
+	r.checkClean()
+}
