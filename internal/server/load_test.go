@@ -165,7 +165,7 @@ func TestTimeOfARequest(t *testing.T) {
 func TestSlowHeaders(t *testing.T) {
 	h, _ := limited(t, sampleThrough(t, direct), server.Limits{})
 	addr := listenTCP(t, h, server.Limits{HeaderTime: 20 * time.Millisecond, BodyTime: time.Hour})
-	for _, part := range []string{"", "POST /graphql HT", "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: appl"} {
+	for _, part := range []string{"", "POST /graphql HT", "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: appl"} {
 		c := dial(t, addr)
 		if _, err := io.WriteString(c, part); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestSlowBodies(t *testing.T) {
 	addr := listenTCP(t, h, server.Limits{BodyTime: time.Hour}) // the handler sets a closer deadline
 	for _, part := range []string{"Content-Length: 100\r\n\r\n{\"query\"", "Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n"} {
 		c := dial(t, addr)
-		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+part); err != nil {
+		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+part); err != nil {
 			t.Fatal(err)
 		}
 		response, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -212,7 +212,7 @@ func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
 		"Transfer-Encoding: chunked\r\n\r\n30000\r\n" + strings.Repeat(" ", 3<<16): http.StatusRequestEntityTooLarge,
 	} {
 		c := dial(t, addr).(*net.TCPConn)
-		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+request); err != nil {
+		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+request); err != nil {
 			t.Fatal(err)
 		}
 		if want == http.StatusBadRequest {
@@ -276,7 +276,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	p := &pipes{Listener: l, accepted: make(chan net.Conn), closed: make(chan struct{})}
 	// The server's own deadline is far away: the handler sets a closer one.
 	listen(t, p, h, server.Limits{})
-	for _, request := range []string{"GET " + get(alice) + " HTTP/1.1\r\nHost: x\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: x\r\n\r\n"} {
+	for _, request := range []string{"GET " + get(alice) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
 		client, ours := net.Pipe()
 		t.Cleanup(func() { _ = client.Close() })
 		closed := make(chan struct{})
@@ -332,7 +332,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		conn := dial(t, l.Addr().String())
 		go func() {
 			defer func() { _ = conn.Close() }()
-			if _, err := io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+			if _, err := io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 				done <- err
 				return
 			}
@@ -368,7 +368,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	kept := 0
 	for range 3 * most {
 		c := dial(t, addr) // and keep it
-		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		response, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -389,7 +389,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 func TestRequestIDWithoutAPath(t *testing.T) {
 	h, _ := limited(t, sampleThrough(t, direct), server.Limits{})
 	c := dial(t, listenTCP(t, h, server.Limits{}))
-	if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -38,7 +38,7 @@ func (l *live) sit() sitting {
 		l.t.Fatal(err)
 	}
 	s := sitting{conn, bufio.NewReaderSize(conn, 512)}
-	if _, err := io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"); err != nil {
 		l.t.Fatal(err)
 	}
 	response, err := http.ReadResponse(s.lines, nil)
