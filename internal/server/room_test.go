@@ -125,7 +125,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 		}
 	}
 	// Messages on sockets are held to the same.
-	ping := `{"type":"ping","payload":"` + strings.Repeat("a", len(long)) + `"}`
+	ping := `{"type":"ping","payload":{"a":"` + strings.Repeat("a", len(long)) + `"}}`
 	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
 	s := l.open()
 	s.text(`{"type":"ping"}`)
