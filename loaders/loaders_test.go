@@ -755,9 +755,10 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 	if err != nil || len(got.Items) != len(book.Orders) {
 		t.Errorf("%d orders, %v, want %d", len(got.Items), err, len(book.Orders))
 	}
+	// Statuses are read in lifecycle order, in four levels.
 	for _, r := range trace.Requests()[:5] {
-		if r.AccessPattern != "AP7" || r.Wave != 1 {
-			t.Errorf("%s in round trip %d, want AP7 in 1", r.AccessPattern, r.Wave)
+		if r.AccessPattern != "AP7" || r.Wave > 4 {
+			t.Errorf("%s in round trip %d, want AP7 in 4 at most", r.AccessPattern, r.Wave)
 		}
 	}
 }
