@@ -71,6 +71,9 @@ type reader struct {
 	record  record
 	item    item
 	problem string
+	// misread, where it is set, is called with each attribute that is there and cannot be read, and what is wrong with it. It is for
+	// records that are given as attributes.
+	misread func(attribute, what string)
 }
 
 // absent tells whether there is no record.
@@ -95,6 +98,16 @@ func (r *reader) size() int {
 func (r *reader) fail(name, what string) {
 	if r.problem == "" {
 		r.problem = fmt.Sprintf("attribute %q %s", name, what)
+	}
+	if r.misread != nil && r.has(name) {
+		r.misread(name, what)
+	}
+}
+
+// doubt notes that an attribute that the record may lack is there and cannot be read. It reads as an absent one.
+func (r *reader) doubt(name, what string) {
+	if r.misread != nil {
+		r.misread(name, what)
 	}
 }
 
@@ -147,8 +160,12 @@ func (r *reader) of(name string) (text string, is kind, present bool) {
 }
 
 func (r *reader) text(name string) string {
-	if s, is, _ := r.of(name); is == kindS {
+	s, is, present := r.of(name)
+	if is == kindS {
 		return s
+	}
+	if present {
+		r.doubt(name, "is not a string")
 	}
 	return ""
 }
@@ -255,6 +272,7 @@ func (r *reader) updatedOr(otherwise time.Time) time.Time {
 }
 
 func (r *reader) texts(name string) []string {
+	const what = "is not a list of strings"
 	if r.item.doc != nil {
 		at, ok := r.item.find(name)
 		if k := r.item.kind(at); !ok || k != kindSS && k != kindL {
@@ -271,6 +289,7 @@ func (r *reader) texts(name string) []string {
 		return out
 	}
 	switch v := r.record[name].(type) {
+	case nil:
 	case *types.AttributeValueMemberSS:
 		return v.Value
 	case *types.AttributeValueMemberL:
@@ -278,9 +297,13 @@ func (r *reader) texts(name string) []string {
 		for _, e := range v.Value {
 			if s, ok := e.(*types.AttributeValueMemberS); ok {
 				out = append(out, s.Value)
+			} else {
+				r.doubt(name, what)
 			}
 		}
 		return out
+	default:
+		r.doubt(name, what)
 	}
 	return nil
 }
@@ -296,9 +319,16 @@ func (r *reader) within(name string) (reader, bool) {
 	}
 	m, ok := r.record[name].(*types.AttributeValueMemberM)
 	if !ok {
+		if r.has(name) {
+			r.doubt(name, "is not a map")
+		}
 		return reader{}, false
 	}
-	return reader{record: m.Value}, true
+	inside := reader{record: m.Value}
+	if misread := r.misread; misread != nil {
+		inside.misread = func(member, what string) { misread(name, fmt.Sprintf("has a member %q that %s", member, what)) }
+	}
+	return inside, true
 }
 
 // maps are a list in the record, which is to hold maps; present is false where there is no list of that name.
@@ -313,6 +343,9 @@ func (r *reader) maps(name string) (all mapList, present bool) {
 	}
 	l, ok := r.record[name].(*types.AttributeValueMemberL)
 	if !ok {
+		if r.has(name) {
+			r.doubt(name, "is not a list")
+		}
 		return mapList{}, false
 	}
 	return mapList{values: l.Value, length: len(l.Value)}, true

@@ -242,14 +242,41 @@ func (c *change) update(before, after record, when condition) {
 	if stands == nil {
 		stands = before
 	}
-	// Index keys are ours: they become the model's, whatever other software made of them.
+	// Index keys are ours: they become the model's, whatever other software made of them. They stay where they are made of what cannot
+	// be read.
 	before = maps.Clone(before)
+	stay := after[attrIndexPK] == nil && c.store.indexedByUnreadable(stands)
 	for _, name := range []string{attrIndexPK, attrIndexSK} {
-		if delete(before, name); stands[name] != nil {
+		if delete(before, name); stands[name] != nil && !stay {
 			before[name] = stands[name]
 		}
 	}
 	c.set(k, e.setting(before, after), &e, writeUnits(stands, maps.Clone(stands).with(after)), when)
+}
+
+// unchanged returns the attributes of a record that a change leaves as they are, as they stand in the table. Its copies get them so: other
+// software may have written more than this program reads, or a value that it cannot read. before and after are what this program
+// writes of the record.
+func (c *change) unchanged(stands, before, after record) record {
+	kept := record{}
+	for name, v := range after {
+		if raw := stands[name]; raw != nil && sameValue(before[name], v) {
+			kept[name] = raw
+		}
+	}
+	for name := range c.store.unreadable(entityOf(keyOf(stands)), stands) {
+		if before[name] == nil && after[name] == nil {
+			kept[name] = stands[name]
+		}
+	}
+	delete(kept, "entity") // copies have their own
+	return kept
+}
+
+// upsert makes a record hold after, if a condition holds. Its other attributes stay.
+func (c *change) upsert(after record, when condition) {
+	var e expression
+	c.set(keyOf(after), e.setting(nil, after), &e, writeUnits(c.known[keyOf(after)], after), when)
 }
 
 // mirror makes a record that follows another one like after, whatever it was before; before is what the record is likely to be, and

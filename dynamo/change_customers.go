@@ -100,6 +100,11 @@ func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer
 	return true
 }
 
+// repEdge is the edge to the account rep of a changed customer. stands is the customer's record as it stands in the table.
+func (c *change) repEdge(stands record, before, after *commerce.Customer) record {
+	return customerRepRecord(&c.keyBuilder, *after).with(c.unchanged(stands, customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)))
+}
+
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
 //
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of mutate.
@@ -117,7 +122,7 @@ func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.
 			return before, nil
 		}
 		if after.AccountRepID != "" {
-			c.mirror(customerRepRecord(c.former(), *before), customerRepRecord(&c.keyBuilder, after))
+			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after))
 		}
 		if cmd.Email != nil {
 			err = c.claim(before.Email, after)
@@ -148,7 +153,7 @@ func (c *change) claim(before string, after commerce.Customer) error {
 	if r, stands := c.stands(keyOf(claim)); stands && !sameValue(r[attrCustomerID], str(string(after.ID))) {
 		return commerce.Taken()
 	}
-	c.put(claim, either(absent, mine))
+	c.upsert(claim, either(absent, mine))
 	if was == "" || was == is {
 		return nil
 	}
@@ -191,9 +196,9 @@ func (s *Store) AssignAccountRep(ctx context.Context, caller Caller, cmd commerc
 		case after.AccountRepID == "":
 			c.remove(customerRepRecord(c.former(), *before), nil)
 		case before.AccountRepID == "":
-			c.mirror(nil, customerRepRecord(&c.keyBuilder, after))
+			c.mirror(nil, c.repEdge(stands, before, &after))
 		default:
-			c.mirror(customerRepRecord(c.former(), *before), customerRepRecord(&c.keyBuilder, after))
+			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after))
 		}
 		return &after, nil
 	})

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -80,4 +82,20 @@ func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 			return r.store.UpdateProduct(ctx, caller, c)
 		})
 	r.checkClean()
+}
+
+// A change of an e-mail address keeps what other software has written to the claim.
+func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+		r.set("EMAIL#ann@example.com", "#METADATA", item{"verifiedAt": text("2026-01-01")})
+		email := "ANN@example.com"
+		if _, err := r.store.UpdateCustomer(t.Context(), dynamo.Caller{Name: "c"}, commerce.CustomerChange{ID: "c1", Email: &email}); err != nil {
+			t.Fatal(err)
+		}
+		if claim := r.get("EMAIL#ann@example.com", "#METADATA"); !sameAs(claim["verifiedAt"], text("2026-01-01")) || !sameAs(claim["customerId"], text("c1")) {
+			t.Errorf("the claim is %s", show(claim))
+		}
+		r.checkClean()
+	})
 }

@@ -154,14 +154,13 @@ func (c *change) rewrite(stands record, before, after *commerce.Order, e commerc
 	ownBefore, theirsBefore := orderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
 	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))
-	// What does not change goes to the copy as it stands: other software may tell more of an address or an item than we read.
-	was := orderAttributes(*before)
-	for name, v := range orderAttributes(*after) {
-		if raw, ok := stands[name]; ok && sameValue(was[name], v) {
-			theirsAfter[name] = raw
-		}
+	theirsAfter.with(c.unchanged(stands, orderAttributes(*before), orderAttributes(*after)))
+	optional := []string{"items", "itemCount", "shippingAddress", "accountRepId"}
+	if theirsAfter["accountRepId"] == nil {
+		// Where the account rep cannot be read, nobody knows whose list the copy is in.
+		optional = append(optional, attrIndexPK, attrIndexSK)
 	}
-	c.mirror(theirsBefore, theirsAfter, "items", "itemCount", "shippingAddress", "accountRepId", attrIndexPK, attrIndexSK)
+	c.mirror(theirsBefore, theirsAfter, optional...)
 	return c.happened(*after, e, after.UpdatedAt)
 }
 
@@ -343,6 +342,9 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		after, by, err := before.WithItem(cmd, product)
 		if err != nil {
 			return nil, err
+		}
+		if s.unreadable(&entityOrder, stands)["items"] != "" {
+			after.EmbedsItems = false // what stands in the list's place stays
 		}
 		was := cmd.Quantity - by
 		if by == 0 {

@@ -85,8 +85,8 @@ func DriftClasses() []DriftClass {
 			Example: "an event below an order id that nothing else has", Repair: "deletes the event"},
 		{Name: driftTimeline, What: "a timeline that does not end in the order's status",
 			Example: "the order is shipped, its last event says confirmed", Repair: "appends an event of type imported that leads to the status, by \"" + checkActor + "\"; it raises the order's version, as every change does"},
-		{Name: driftLastEvent, What: "a customer's last order event that cannot be read, is of a customer who does not exist, or is older than an event of one of the customer's orders",
-			Example: "an import has put an older one there", Repair: "sets it to the event that is the last; deletes one that cannot be read or is of nobody, and the next change of an order writes it anew"},
+		{Name: driftLastEvent, What: "a customer's last order event that lacks a required attribute, is of a customer who does not exist, or is older than an event of one of the customer's orders",
+			Example: "an import has put an older one there", Repair: "sets it to the event that is the last; deletes one that lacks such an attribute or is of nobody, and the next change of an order writes it anew"},
 		{Name: driftCustomerMissing, What: "a customer who has orders or an edge, but no record",
 			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of the edge to the account rep; where there is none a stand-in: the id for a name, and the address <id>" + standInEmailDomain},
 		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are, or none for a customer with too many orders to count on demand",
@@ -119,8 +119,8 @@ func DriftClasses() []DriftClass {
 			Example: "orderId is not the order in the key", Repair: "sets the attribute to what the key says"},
 		{Name: driftEntity, What: "a record that calls itself another kind than its key",
 			Example: "entity \"order\" on an item", Repair: "sets entity"},
-		{Name: driftUnreadable, What: "a record that lacks what it must have, and nothing tells what it was",
-			Example: "a product without a price", Repair: "set the attribute that the detail names", ByHand: true},
+		{Name: driftUnreadable, What: "a required attribute that is missing and cannot be restored, or a value that cannot be read",
+			Example: "a product without a price; a shippingAddress that is a string", Repair: "set the attribute that the detail names", ByHand: true},
 	}
 }
 

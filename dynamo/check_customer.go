@@ -95,7 +95,7 @@ func (u *customerUnit) standIn(s *Store) *commerce.Customer {
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
 func (u *customerUnit) claimKey(s *Store) keys {
-	truth, _ := u.truth(s)
+	truth, _ := u.truth(&verdict{s: s})
 	if truth == nil {
 		truth = u.standIn(s)
 	}
@@ -107,28 +107,34 @@ func (u *customerUnit) claimKey(s *Store) keys {
 }
 
 // truth is the customer as the record says, or the edge where the record is missing or cannot be read.
-func (u *customerUnit) truth(s *Store) (truth *commerce.Customer, from record) {
-	for _, rec := range []record{u.main, u.edge} {
-		if rec == nil {
-			continue
-		}
-		if customer, err := s.decodeCustomer(reader{record: withKey(rec, map[string]string{"customerId": string(u.id)})}); err == nil {
-			return customer, rec
-		}
+func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from record) {
+	if customer, err := u.decode(v, &entityCustomer, u.main); err == nil {
+		return customer, u.main
+	}
+	if customer, err := u.decode(v, &entityCustomerRep, u.edge); err == nil {
+		return customer, u.edge
 	}
 	return nil, nil
+}
+
+// decode reads what can be read of the record or the edge.
+//
+// Errors: ErrCorrupt, also where there is none.
+func (u *customerUnit) decode(v *verdict, e *Entity, rec record) (*commerce.Customer, error) {
+	return v.s.decodeCustomer(reader{record: withKey(v.legible(e, rec), map[string]string{"customerId": string(u.id)})})
 }
 
 func (u *customerUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
 	b := &keyBuilder{shards: c.s.shards}
 	v.basis, v.believed = customerKey(b, u.id), u.main
-	truth, from := u.truth(c.s)
+	truth, from := u.truth(v)
+	v.source = keyOf(from)
 	u.judgeLastEvent(v, truth != nil || u.main != nil || u.needed || u.copies > 0)
 	detail := "only the edge to the account rep is left"
 	switch {
 	case truth == nil && u.main != nil:
-		_, err := c.s.decodeCustomer(reader{record: withKey(u.main, map[string]string{"customerId": string(u.id)})})
+		_, err := u.decode(v, &entityCustomer, u.main)
 		v.unreadable(keyOf(u.main), err)
 		return v
 	case truth == nil && !u.needed && u.copies == 0:
@@ -174,6 +180,9 @@ func (u *customerUnit) judge(c *check) *verdict {
 	}
 	u.judgeClaim(v, claim)
 	switch {
+	case len(wanted) == 2 && u.edge != nil && v.left(&entityCustomerRep, keyOf(u.edge), "accountRepId"):
+		// Nobody knows whether it should be there.
+		v.legible(&entityCustomerRep, u.edge)
 	case len(wanted) == 2 && u.edge != nil:
 		v.orphan(driftOrphanEdge, u.edge, "the customer has no account rep")
 	case len(wanted) == 2:
@@ -190,13 +199,13 @@ func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 	if u.lastEvent == nil {
 		return
 	}
-	event, err := decodeEvent(reader{record: u.lastEvent})
+	event, err := decodeEvent(reader{record: v.legible(&entityLastEvent, u.lastEvent)})
 	switch {
 	case !exists:
 		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")
 	case err != nil:
 		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
-	case u.isOutdated(v.s):
+	case u.isOutdated(v.s) && v.unread[keyOf(u.lastEvent)] == nil:
 		v.find(driftLastEvent, keyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), byRepair)
 		v.fixes = append(v.fixes, replacement(u.lastEvent, lastEventRecord(&keyBuilder{shards: v.s.shards}, u.id, *u.later)))
 	default:
@@ -206,6 +215,9 @@ func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 
 func (u *customerUnit) judgeClaim(v *verdict, want record) {
 	have := u.claim
+	if v.legible(&entityEmailClaim, have); have != nil && v.left(&entityEmailClaim, keyOf(have), attrCustomerID) {
+		return
+	}
 	email := keyValue(entityEmailClaim.PK, textOf(want, attrPK))
 	switch owner := textOf(have, "customerId"); {
 	case have == nil && u.main == nil && u.edge == nil:
@@ -275,6 +287,9 @@ func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
 func (u *claimUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
 	if u.claim == nil {
+		return v
+	}
+	if v.legible(&entityEmailClaim, u.claim); v.left(&entityEmailClaim, keyOf(u.claim), attrCustomerID) {
 		return v
 	}
 	// A customer who is missing may yet be restored, with the address of the edge.

@@ -44,18 +44,22 @@ func (u *employeeUnit) judge(c *check) *verdict {
 	u.truth = nil
 	ks := u.keys(c.s)
 	var from record
-	for _, k := range ks {
-		if rec := u.records[k]; rec != nil && u.truth == nil {
-			if e, err := decodeEmployee(reader{record: withKey(rec, map[string]string{"employeeId": string(u.id)})}); err == nil {
-				u.truth, from = e, rec
+	decode := func(e *Entity, rec record) (*commerce.Employee, error) {
+		return decodeEmployee(reader{record: withKey(v.legible(e, rec), map[string]string{"employeeId": string(u.id)})})
+	}
+	for i, e := range employeeEntities() {
+		if rec := u.records[ks[i]]; rec != nil && u.truth == nil {
+			if employee, err := decode(e, rec); err == nil {
+				u.truth, from = employee, rec
 			}
 		}
 	}
 	main := u.records[ks[0]]
+	v.source = keyOf(from)
 	v.basis, v.believed = ks[0], main
 	if u.truth == nil {
 		if main != nil {
-			_, err := decodeEmployee(reader{record: withKey(main, map[string]string{"employeeId": string(u.id)})})
+			_, err := decode(&entityEmployee, main)
 			v.unreadable(ks[0], err)
 			return v
 		}
@@ -85,6 +89,8 @@ func (u *employeeUnit) judge(c *check) *verdict {
 		switch have, want := u.records[ks[i]], wanted[ks[i]]; {
 		case have != nil && want != nil:
 			v.compare(e, have, want, driftEdgeDiffers)
+		case have != nil && v.left(e, ks[i], "warehouseId"):
+			v.legible(e, have)
 		case have != nil:
 			v.orphan(driftOrphanEdge, have, "the employee works in no warehouse")
 		case want != nil && i == 0:

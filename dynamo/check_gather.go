@@ -180,7 +180,9 @@ func (c *check) count(u unit) {
 		c.summary.Products++
 		if u.inventory != nil && u.main != nil {
 			at := reader{record: u.main}
-			c.stock[u.sku] = stockSeen{inventory: *u.inventory, available: at.number("available")}
+			if available := at.number(attrAvailable); at.err() == nil {
+				c.stock[u.sku] = stockSeen{inventory: *u.inventory, available: available}
+			}
 		}
 	}
 }

@@ -111,28 +111,29 @@ type orderHeader struct {
 	listed bool
 }
 
-// header reads one of the records of an order, taking the ids from its key.
-func (u *orderUnit) header(s *Store, rec record, customer commerce.CustomerID) orderHeader {
+// header reads what can be read of one of the records of an order, taking the ids from its key.
+func (u *orderUnit) header(v *verdict, e *Entity, rec record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
 	}
-	plain := withKey(rec, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
+	read := v.legible(e, rec)
+	plain := withKey(read, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
 	delete(plain, "items")
-	if at := (reader{record: rec}); !at.has("currency") && len(u.items) > 0 {
+	if at := (reader{record: read}); !at.has("currency") && len(u.items) > 0 {
 		// Whoever left it out on the order may have written it on the items.
 		item := reader{record: u.items[0]}
-		plain["currency"] = str(string(item.currency(s.currency)))
+		plain["currency"] = str(string(item.currency(v.s.currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = s.decodeOrder(reader{record: plain})
+	h.order, h.err = v.s.decodeOrder(reader{record: plain})
 	if h.err == nil && customer == "" {
 		h.err = fmt.Errorf("%w: attribute %q is missing", ErrCorrupt, "customerId")
 	}
-	if placed, err := time.Parse(time.RFC3339, textOf(rec, "createdAt")); err == nil {
+	if placed, err := time.Parse(time.RFC3339, textOf(read, "createdAt")); err == nil {
 		h.order.PlacedAt = placed
 	}
-	if rec["items"] != nil {
-		lines, err := decodeLines(rec["items"], h.order.Total.Currency)
+	if read["items"] != nil {
+		lines, err := decodeLines(read["items"], h.order.Total.Currency)
 		h.lines, h.listed = lines, err == nil
 	}
 	return h
@@ -147,7 +148,7 @@ func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
 // customer tells whose the order is. An order's customer never changes, so where the customer whom the order names has
 // no copy and no item names that customer either, another who has a copy is the right one.
-func (u *orderUnit) customer(s *Store) commerce.CustomerID {
+func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 	named := u.named()
 	if u.copies[named] != nil {
 		return named
@@ -159,12 +160,12 @@ func (u *orderUnit) customer(s *Store) commerce.CustomerID {
 	}
 	best, version := commerce.CustomerID(""), -1
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
-		v := 0
-		if h := u.header(s, u.copies[id], id); h.readable() {
-			v = h.order.Version + 1
+		n := 0
+		if h := u.header(v, &entityCustomerOrder, u.copies[id], id); h.readable() {
+			n = h.order.Version + 1
 		}
-		if v > version {
-			best, version = id, v
+		if n > version {
+			best, version = id, n
 		}
 	}
 	if best == "" {
@@ -177,9 +178,9 @@ func (u *orderUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
 	b := &keyBuilder{shards: c.s.shards}
 	u.truth, u.lines, u.known, u.lastOwn = nil, nil, false, time.Time{}
-	customer := u.customer(c.s)
+	customer := u.customer(v)
 	copied := u.copies[customer]
-	own, theirs := u.header(c.s, u.main, customer), u.header(c.s, copied, customer)
+	own, theirs := u.header(v, &entityOrder, u.main, customer), u.header(v, &entityCustomerOrder, copied, customer)
 	v.basis, v.believed = orderKey(b, u.id), u.main
 	truth, other := own, theirs
 	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
@@ -203,6 +204,7 @@ func (u *orderUnit) judge(c *check) *verdict {
 		}
 		return v
 	}
+	v.source = keyOf(truth.record)
 	o := *truth.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
@@ -211,7 +213,7 @@ func (u *orderUnit) judge(c *check) *verdict {
 	u.truth = &o
 	u.judgeItems(v, b, o, truth, other)
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
-		if id != customer {
+		if id != customer && !v.left(&entityOrder, orderKey(b, u.id), attrCustomerID) {
 			v.orphan(driftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
 		}
 	}
@@ -290,7 +292,7 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 	problems := map[keys]error{}
 	for _, item := range u.items {
 		named := map[string]string{"productId": keyValue(entityOrderItem.SK, textOf(item, attrSK))}
-		line, err := decodeLine(reader{record: withKey(item, named)}, o.Total.Currency)
+		line, err := decodeLine(reader{record: withKey(v.legible(&entityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[keyOf(item)] = err
 			continue
@@ -321,6 +323,8 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 			}
 		}
 		return nil, false
+	case (v.left(&entityOrder, keyOf(truth.record), "items") || v.left(&entityOrder, keyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+		return nil, false // the list that cannot be read may tell
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
 		v.find(driftUnreadable, orderKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
 		return nil, false
@@ -354,7 +358,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	certain, led := true, false
 	for _, rec := range u.events {
 		id := commerce.EventID(keyValue(entityOrderEvent.SK, textOf(rec, attrSK)))
-		plain := withKey(rec, map[string]string{"eventId": string(id), "orderId": string(u.id)})
+		plain := withKey(v.legible(&entityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(u.id)})
 		event, err := decodeEvent(reader{record: plain})
 		if err != nil {
 			v.unreadable(keyOf(rec), err)
@@ -370,8 +374,11 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 		if isOwnEvent(rec) {
 			u.lastOwn, _ = event.ID.Time()
 		}
-		if event.To != 0 {
+		switch {
+		case event.To != 0:
 			lastTo, certain = event, true
+		case v.left(&entityOrderEvent, keyOf(rec), "to"):
+			certain = false
 		}
 	}
 	if !certain || led || lastTo != nil && lastTo.To == o.Status {
@@ -397,17 +404,27 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 // dateWithEvent makes both records of the order tell of the event that is appended, as every change does that writes one: who comes back
 // to a customer's orders reads the timelines of those that were changed since.
 func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
-	for _, rec := range []record{u.main, u.copies[o.CustomerID]} {
-		k := keyOf(rec)
-		if rec != nil && !slices.ContainsFunc(v.fixes, func(w fix) bool { return w.key == k }) {
-			v.fixes = append(v.fixes, fix{key: k, have: rec, set: record{}})
+	b := &keyBuilder{shards: v.s.shards}
+	for _, of := range []struct {
+		e   *Entity
+		key keys
+		rec record
+	}{{&entityOrder, orderKey(b, u.id), u.main}, {&entityCustomerOrder, u.copyKey(v.s, o.CustomerID), u.copies[o.CustomerID]}} {
+		dated, versioned := !v.left(of.e, of.key, "updatedAt"), !v.left(of.e, of.key, attrVersion)
+		if !dated && !versioned {
+			continue
 		}
-	}
-	own, theirs := orderKey(&keyBuilder{shards: v.s.shards}, u.id), u.copyKey(v.s, o.CustomerID)
-	for i := range v.fixes {
-		if w := &v.fixes[i]; w.key == primary(own) || w.key == primary(theirs) {
-			w.dated = true
-			w.attribute(attrVersion, num(o.Version+1))
+		i := slices.IndexFunc(v.fixes, func(w fix) bool { return w.event == nil && w.key == of.key })
+		if i < 0 && of.rec == nil {
+			continue
+		}
+		if i < 0 {
+			i = len(v.fixes)
+			v.fixes = append(v.fixes, fix{key: of.key, have: of.rec, set: record{}})
+		}
+		v.fixes[i].dated = dated
+		if versioned {
+			v.fixes[i].attribute(attrVersion, num(o.Version+1))
 		}
 	}
 }

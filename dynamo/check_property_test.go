@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func related(book commerce.Book, pk string) []string {
 }
 
 // Whatever is lost, changed or doubled anywhere: one repair leaves nothing but what is to be done by hand, and touches nothing
-// that the damage has nothing to do with.
+// that the damage has nothing to do with. What it cannot read it leaves as it is.
 func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some ten seconds")
@@ -122,6 +123,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 					records[keyText(rec)] = r.get(pk, sk)
 				}
 			}
+			damaged := r.all()
 			drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
 			again, left := r.check(dynamo.CheckOptions{})
 			for _, d := range again {
@@ -138,7 +140,16 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 				}
 				rt.Logf("repaired: %+v", drifts)
 			}
-			for _, k := range differing(healthy, r.all()) {
+			repaired := r.all()
+			for k, rec := range damaged {
+				for name, value := range rec {
+					// The model has no attribute of that type. A customer's last event is replaced with every event that is written.
+					if _, unreadable := value.(*types.AttributeValueMemberBOOL); unreadable && !strings.HasSuffix(k, " LAST_EVENT") && !reflect.DeepEqual(repaired[k][name], value) {
+						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, show(repaired[k]))
+					}
+				}
+			}
+			for _, k := range differing(healthy, repaired) {
 				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && healthy[k] != nil {
 					rt.Errorf("%s was changed, and had nothing to do with it", k)
 				}

@@ -111,7 +111,7 @@ func (u *productUnit) judge(c *check) *verdict {
 		return v
 	}
 	u.judgeLevels(v, b)
-	product, err := u.decode(c.s)
+	product, err := c.s.decodeProduct(reader{record: withKey(v.legible(&entityProduct, u.main), map[string]string{"sku": string(u.sku)})})
 	if err != nil {
 		v.unreadable(keyOf(u.main), err)
 		return v
@@ -157,23 +157,11 @@ func (u *productUnit) judge(c *check) *verdict {
 	return v
 }
 
-// decode reads the product without its numbers, which follow from others and may be anything.
-func (u *productUnit) decode(s *Store) (*commerce.Product, error) {
-	plain := withKey(u.main, map[string]string{"sku": string(u.sku)})
-	for _, name := range []string{"totalInventory", "available"} {
-		at := reader{record: plain}
-		if at.number(name); at.err() != nil {
-			delete(plain, name)
-		}
-	}
-	return s.decodeProduct(reader{record: plain})
-}
-
 func (u *productUnit) judgeLevels(v *verdict, b *keyBuilder) {
 	sum, whole := 0, true
 	for _, rec := range u.levels {
 		warehouse := keyValue(entityInventoryLevel.SK, textOf(rec, attrSK))
-		level, err := decodeInventoryLevel(reader{record: withKey(rec, map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
+		level, err := decodeInventoryLevel(reader{record: withKey(v.legible(&entityInventoryLevel, rec), map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
 		if err != nil {
 			v.unreadable(keyOf(rec), err)
 			whole = false
@@ -228,7 +216,7 @@ func (u *warehouseUnit) judge(c *check) *verdict {
 		}
 		return v
 	}
-	warehouse, err := decodeWarehouse(reader{record: withKey(u.main, map[string]string{"warehouseId": string(u.id)})})
+	warehouse, err := decodeWarehouse(reader{record: withKey(v.legible(&entityWarehouse, u.main), map[string]string{"warehouseId": string(u.id)})})
 	if err != nil {
 		v.unreadable(keyOf(u.main), err)
 		return v

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,6 +43,11 @@ type verdict struct {
 	// The fixes are made only as long as that is so.
 	basis    keys
 	believed record
+	// source is the key of the record whose values the other records of the unit should have.
+	source keys
+	// read are the records of the unit without what cannot be read of them, and unread is what cannot, as Store.unreadable has it.
+	read   map[keys]record
+	unread map[keys]map[string]string
 	// refused is why the fixes were not made.
 	refused string
 }
@@ -116,8 +122,62 @@ func (v *verdict) find(class string, key keys, detail string, by remedy) {
 	v.findings = append(v.findings, finding{class: class, key: keys{PK: key.PK, SK: key.SK}, detail: detail, by: by})
 }
 
+// legible returns a record without the attributes that are there and cannot be read. It finds these.
+func (v *verdict) legible(e *Entity, rec record) record {
+	if rec == nil {
+		return nil
+	}
+	k := keyOf(rec)
+	if read, ok := v.read[k]; ok {
+		return read
+	}
+	if v.read == nil {
+		v.read, v.unread = map[keys]record{}, map[keys]map[string]string{}
+	}
+	read := rec
+	if problems := v.s.unreadable(e, rec); problems != nil {
+		v.unread[k] = problems
+		read = maps.Clone(rec)
+		var details []string
+		for _, name := range slices.Sorted(maps.Keys(problems)) {
+			delete(read, name)
+			details = append(details, fmt.Sprintf("attribute %q %s", name, problems[name]))
+		}
+		v.find(driftUnreadable, k, strings.Join(details, "; "), byHand)
+	}
+	v.read[k] = read
+	return read
+}
+
+// left reports whether a repair leaves an attribute of a record as it is, because it cannot be read, or what it should be cannot. That
+// holds for the keys of the index, too.
+func (v *verdict) left(e *Entity, k keys, name string) bool {
+	for _, unread := range []map[string]string{v.unread[primary(k)], v.unreadSource()} {
+		for attribute := range unread {
+			if attribute == name || isIndexKey(name) && indexedBy(e, attribute) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unreadSource are the attributes of the source that cannot be read and that other records repeat.
+func (v *verdict) unreadSource() map[string]string {
+	problems := v.unread[v.source]
+	if problems == nil {
+		return nil
+	}
+	e, repeated := entityOf(v.source), maps.Clone(problems)
+	maps.DeleteFunc(repeated, func(attribute, _ string) bool { return attribute == "entity" || repeatsKey(e, attribute) })
+	return repeated
+}
+
 // unreadable finds a record that lacks what it must have and that nothing tells how to restore.
 func (v *verdict) unreadable(key keys, err error) {
+	if v.hasAt(driftUnreadable, key) {
+		return // its values that cannot be read have been found
+	}
 	v.find(driftUnreadable, key, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "), byHand)
 }
 
@@ -146,7 +206,8 @@ func (v *verdict) unknown(class string, standIn record, detail string) {
 	v.create(standIn, nil)
 }
 
-// create writes a record that follows from a finding of another.
+// create writes a record that follows from a finding of another. What cannot be read of the source goes along as it stands, where the
+// record is made of it, and is left out elsewhere.
 func (v *verdict) create(want, from record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -155,11 +216,21 @@ func (v *verdict) create(want, from record) {
 	for _, name := range []string{attrIndexPK, attrIndexSK} {
 		delete(put, name)
 	}
-	v.fixes = append(v.fixes, fix{key: keyOf(want), put: put.with(want)})
+	put.with(want)
+	for name := range v.unreadSource() {
+		if delete(put, name); from[name] != nil {
+			put[name] = from[name]
+		}
+	}
+	v.fixes = append(v.fixes, fix{key: keyOf(want), put: put})
 }
 
-// orphan finds a record that should not be there.
+// orphan finds a record that should not be there. One that holds what cannot be read is not deleted, and is found for that.
 func (v *verdict) orphan(class string, have record, detail string) {
+	k := keyOf(have)
+	if v.legible(entityOf(k), have); v.unread[k] != nil {
+		return
+	}
 	v.find(class, keyOf(have), detail, byRepair)
 	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have})
 }
@@ -167,10 +238,14 @@ func (v *verdict) orphan(class string, have record, detail string) {
 // compare finds what is wrong with a record that is there, a finding for each class. class is that of attributes that are in
 // no class of their own.
 func (v *verdict) compare(e *Entity, have, want record, class string) {
+	v.legible(e, have)
 	w := fix{key: keyOf(have), have: have, set: record{}}
 	details := map[string][]string{}
 	var classes []string
 	for _, d := range v.s.differences(e, have, want) {
+		if v.left(e, w.key, d.name) {
+			continue
+		}
 		c := classOf(e, d.name, class)
 		if details[c] == nil {
 			classes = append(classes, c)
@@ -221,6 +296,19 @@ func repeatsKey(e *Entity, name string) bool {
 	brace := "{" + name + "}"
 	return strings.Contains(string(e.PK), brace) || strings.Contains(string(e.SK), brace) ||
 		e.Name == entityOrderItem.Name && name == "productId"
+}
+
+func isIndexKey(name string) bool { return name == attrIndexPK || name == attrIndexSK }
+
+// indexedBy reports whether the index keys of a record are made of an attribute. What its primary key repeats is known in any case.
+func indexedBy(e *Entity, name string) bool {
+	if repeatsKey(e, name) {
+		return false
+	}
+	if name == "accountRepId" {
+		name = "employeeId"
+	}
+	return slices.Contains(e.IndexPK.Names(), name) || slices.Contains(e.IndexSK.Names(), name)
 }
 
 // withKey returns a copy of a record that says what its key says. named are the values in the key, by attribute.

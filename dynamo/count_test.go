@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -97,4 +98,4 @@ func TestTooManyOrdersToCount(t *testing.T) {
 	})
 }
 
-func sameAs(a, b types.AttributeValue) bool { return fmt.Sprint(plain(a)) == fmt.Sprint(plain(b)) }
+func sameAs(a, b types.AttributeValue) bool { return reflect.DeepEqual(plain(a), plain(b)) }

@@ -87,69 +87,85 @@ func (s *Store) reindexed(r record) (record, error) {
 //
 // Errors: ErrCorrupt.
 func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
-	b := &keyBuilder{shards: s.shards}
+	encode, err := s.decoded(e, reader{record: r})
+	if err != nil {
+		return nil, err
+	}
+	return encode(&keyBuilder{shards: s.shards}), nil
+}
+
+// decoded decodes a record of an entity. It returns what makes the model's records of what the record says.
+//
+// Errors: ErrCorrupt.
+func (s *Store) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, err error) {
 	switch e.Name {
 	case entityCustomer.Name, entityCustomerRep.Name:
-		c, err := s.decodeCustomer(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return customerRecords(b, *c), nil
+		c, err := s.decodeCustomer(r)
+		return func(b *keyBuilder) []record { return customerRecords(b, *c) }, err
 	case entityEmailClaim.Name:
-		if _, err := decodeEmailClaim(reader{record: r}); err != nil {
-			return nil, err
-		}
-		return []record{r}, nil // its address stands in its key alone, and it is in no list
+		_, err := decodeEmailClaim(r)
+		return func(*keyBuilder) []record { return []record{r.record} }, err // its address stands in its key alone, and it is in no list
 	case entityOrder.Name, entityCustomerOrder.Name:
-		o, err := s.decodeOrder(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return orderRecords(b, *o, nil, nil), nil
+		o, err := s.decodeOrder(r)
+		return func(b *keyBuilder) []record { return orderRecords(b, *o, nil, nil) }, err
 	case entityOrderItem.Name:
-		i, err := s.decodeOrderItem(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return orderRecords(b, commerce.Order{ID: i.OrderID, CustomerID: i.CustomerID, Status: commerce.Pending}, []commerce.LineItem{*i}, nil), nil
+		i, err := s.decodeOrderItem(r)
+		return func(b *keyBuilder) []record {
+			return orderRecords(b, commerce.Order{ID: i.OrderID, CustomerID: i.CustomerID, Status: commerce.Pending}, []commerce.LineItem{*i}, nil)
+		}, err
 	case entityOrderEvent.Name:
-		event, err := decodeEvent(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return []record{eventRecord(b, *event)}, nil
+		event, err := decodeEvent(r)
+		return func(b *keyBuilder) []record { return []record{eventRecord(b, *event)} }, err
 	case entityLastEvent.Name:
-		event, err := decodeEvent(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		at := reader{record: r}
-		customer := commerce.CustomerID(at.mustText("customerId"))
-		return []record{lastEventRecord(b, customer, *event)}, at.err()
+		customer := commerce.CustomerID(r.mustText("customerId"))
+		event, err := decodeEvent(r)
+		return func(b *keyBuilder) []record { return []record{lastEventRecord(b, customer, *event)} }, err
 	case entityProduct.Name:
-		p, err := s.decodeProduct(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return []record{productRecord(b, *p)}, nil
+		p, err := s.decodeProduct(r)
+		return func(b *keyBuilder) []record { return []record{productRecord(b, *p)} }, err
 	case entityInventoryLevel.Name:
-		l, err := decodeInventoryLevel(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return []record{inventoryLevelRecord(b, *l)}, nil
+		l, err := decodeInventoryLevel(r)
+		return func(b *keyBuilder) []record { return []record{inventoryLevelRecord(b, *l)} }, err
 	case entityWarehouse.Name:
-		w, err := decodeWarehouse(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return []record{warehouseRecord(b, *w)}, nil
+		w, err := decodeWarehouse(r)
+		return func(b *keyBuilder) []record { return []record{warehouseRecord(b, *w)} }, err
 	case entityEmployee.Name, entityEmployeeName.Name, entityEmployeeTitle.Name, entityEmployeeWarehouse.Name:
-		employee, err := decodeEmployee(reader{record: r})
-		if err != nil {
-			return nil, err
-		}
-		return employeeRecords(b, *employee), nil
+		employee, err := decodeEmployee(r)
+		return func(b *keyBuilder) []record { return employeeRecords(b, *employee) }, err
 	}
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.primaryKey(), e.Name)
+}
+
+// unreadable returns the attributes of a record that are there and cannot be read, with what is wrong with each; nil where there are
+// none. Such a value says something to the software that wrote it: it is not the same as none.
+func (s *Store) unreadable(e *Entity, rec record) map[string]string {
+	var problems map[string]string
+	r := reader{record: rec, misread: func(attribute, what string) {
+		if problems == nil {
+			problems = map[string]string{}
+		}
+		if problems[attribute] == "" {
+			problems[attribute] = what
+		}
+	}}
+	r.text("entity")
+	if e.Name == entityOrder.Name || e.Name == entityCustomerOrder.Name {
+		// Where the order's ID tells the time, decoding does not read it.
+		if placed := r.text("createdAt"); placed != "" {
+			r.time("createdAt", placed)
+		}
+	}
+	_, _ = s.decoded(*e, r)
+	return problems
+}
+
+// indexedByUnreadable reports whether the index keys of a record are made of an attribute that cannot be read.
+func (s *Store) indexedByUnreadable(rec record) bool {
+	e := entityOf(keyOf(rec))
+	for name := range s.unreadable(e, rec) {
+		if indexedBy(e, name) {
+			return true
+		}
+	}
+	return false
 }

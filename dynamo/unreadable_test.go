@@ -1,0 +1,375 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// unreadableShop is a shop in which every attribute that the model writes stands in some record.
+func unreadableShop(t *testing.T, db *dynamodb.Client) rawTable {
+	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+	_, err := r.store.MoveOrder(t.Context(), dynamo.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(shopOrder(2)), To: commerce.Delivered, Note: "by phone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.checkClean()
+	return r
+}
+
+// repeated are the records of a shop that repeat one another's attributes. The others stand alone.
+func repeated() [][]string {
+	order := shopOrder(0)
+	return [][]string{
+		{"ORDER#" + order + " #METADATA", "CUSTOMER#c1 ORDER#" + order},
+		{"CUSTOMER#c1 #METADATA", "CUSTOMER#c1 REP"},
+		{"EMPLOYEE#e1 #METADATA", "EMPLOYEE#e1 NAME", "EMPLOYEE#e1 TITLE", "EMPLOYEE#e1 WAREHOUSE"},
+	}
+}
+
+// ofEveryEntity are the keys of one record of each entity, the one with the most attributes.
+func ofEveryEntity(records map[string]item) []string {
+	best := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(records)) {
+		kind := records[k]["entity"].(*types.AttributeValueMemberS).Value
+		if best[kind] == "" || len(records[k]) > len(records[best[kind]]) {
+			best[kind] = k
+		}
+	}
+	return slices.Sorted(maps.Values(best))
+}
+
+// unreadableValues are values that no program can take for one of the type that v has.
+func unreadableValues(v types.AttributeValue) []types.AttributeValue {
+	list := func(e types.AttributeValue) types.AttributeValue {
+		return &types.AttributeValueMemberL{Value: []types.AttributeValue{e}}
+	}
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return []types.AttributeValue{number("17"), list(v)}
+	case *types.AttributeValueMemberN:
+		return []types.AttributeValue{text(v.Value), &types.AttributeValueMemberBOOL{Value: true}}
+	case *types.AttributeValueMemberL:
+		return []types.AttributeValue{text("1, 2"), list(number("5")), &types.AttributeValueMemberNULL{Value: true}}
+	case *types.AttributeValueMemberM:
+		values := []types.AttributeValue{text("Ann, 1 Road, Town"), list(text("Ann"))}
+		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
+			inside := maps.Clone(v.Value)
+			inside[name] = number("1")
+			values = append(values, &types.AttributeValueMemberM{Value: inside})
+		}
+		return values
+	}
+	panic(fmt.Sprintf("the model writes no %T", v))
+}
+
+// damaged calls test with the shop after one attribute of records that repeat it was replaced with a value that cannot be read: every
+// attribute of every entity, in one record by itself and in all that repeat it. Then it restores the shop.
+func damaged(t *testing.T, db *dynamodb.Client, all bool, test func(r rawTable, keys []string, name string, value types.AttributeValue)) {
+	t.Helper()
+	r := unreadableShop(t, db)
+	healthy := r.all()
+	groups := repeated()
+	for _, k := range ofEveryEntity(healthy) {
+		groups = append(groups, []string{k})
+	}
+	for _, group := range groups {
+		for _, name := range slices.Sorted(maps.Keys(healthy[group[0]])) {
+			if name == "pk" || name == "sk" || strings.HasPrefix(name, "gsi1") {
+				continue
+			}
+			values := unreadableValues(healthy[group[0]][name])
+			if !all {
+				values = values[:1]
+			}
+			for _, value := range values {
+				var keys []string
+				for _, k := range group {
+					if healthy[k][name] != nil {
+						rec := maps.Clone(healthy[k])
+						rec[name] = value
+						r.put(rec)
+						keys = append(keys, k)
+					}
+				}
+				test(r, keys, name, value)
+				now := r.all()
+				for _, k := range differing(healthy, now) {
+					pk, sk, _ := strings.Cut(k, " ")
+					if now[k] != nil {
+						r.drop(pk, sk)
+					}
+					if healthy[k] != nil {
+						r.put(healthy[k])
+					}
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A repair leaves every value that it cannot read as it is, in the record and in the copies, and names the attribute.
+func TestARepairLeavesWhatItCannotRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		damaged(t, db, !strings.Contains(t.Name(), "local"), func(r rawTable, keys []string, name string, value types.AttributeValue) {
+			before := r.all()
+			drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, plain(value), drifts)
+			if changed := differing(before, r.all()); len(changed) > 0 {
+				t.Errorf("%s, and changed %q", what, changed)
+			}
+			var named []string
+			for _, d := range drifts {
+				if d.Class == "unreadable" && d.ByHand && strings.Contains(d.Detail, fmt.Sprintf("attribute %q ", name)) {
+					named = append(named, d.PK+" "+d.SK)
+				}
+			}
+			slices.Sort(named)
+			if !slices.Equal(named, slices.Sorted(slices.Values(keys))) || len(drifts) != len(keys) || summary.Left() != len(keys) || summary.ByHand != len(keys) {
+				t.Errorf("%s, %d left", what, summary.Left())
+			}
+		})
+	})
+}
+
+// A mutation keeps every value that it cannot read and is not asked to replace, in the record and in the copies; or it fails, and
+// changes nothing. A copy becomes what the record says, and so does an item that is set. Lists that show the record still do.
+func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
+	caller := dynamo.Caller{Name: "c"}
+	order, name, nowhere := commerce.OrderID(shopOrder(0)), "New", commerce.WarehouseID("")
+	mutations := []struct {
+		of string
+		// sets are attributes that the mutation is asked to replace.
+		sets string
+		do   func(ctx context.Context, s *dynamo.Store) error
+	}{
+		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Confirmed})
+			return err
+		}},
+		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Cancelled})
+			return err
+		}},
+		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: order, SKU: "p00", Quantity: 2})
+			return err
+		}},
+		{"ORDER#" + string(order), "shippingAddress", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})
+			return err
+		}},
+		{"CUSTOMER#c1", "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.UpdateCustomer(ctx, caller, commerce.CustomerChange{ID: "c1", Name: &name})
+			return err
+		}},
+		{"CUSTOMER#c1", "accountRepId", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.AssignAccountRep(ctx, caller, commerce.AccountRepChange{CustomerID: "c1", EmployeeID: "e2"})
+			return err
+		}},
+		{"CUSTOMER#c1", "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.PlaceOrder(ctx, caller, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 1}}})
+			return err
+		}},
+		{"EMPLOYEE#e1", "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.UpdateEmployee(ctx, caller, commerce.EmployeeChange{ID: "e1", JobTitle: &name})
+			return err
+		}},
+		{"EMPLOYEE#e1", "warehouseId", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.UpdateEmployee(ctx, caller, commerce.EmployeeChange{ID: "e1", WarehouseID: &nowhere})
+			return err
+		}},
+		{"PRODUCT#p00", "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.UpdateProduct(ctx, caller, commerce.ProductChange{SKU: "p00", Name: &name})
+			return err
+		}},
+		{"PRODUCT#p00", "", func(ctx context.Context, s *dynamo.Store) error {
+			_, err := s.AdjustInventory(ctx, caller, commerce.InventoryAdjustment{SKU: "p00", WarehouseID: "w1", Delta: 1})
+			return err
+		}},
+	}
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		made, failed := 0, 0
+		damaged(t, db, !strings.Contains(t.Name(), "local"), func(r rawTable, keys []string, name string, value types.AttributeValue) {
+			pk, sk, _ := strings.Cut(keys[0], " ")
+			for _, copied := range []string{"REP", "ORDER#", "ITEM#", "LAST_EVENT", "NAME", "TITLE"} {
+				if strings.HasPrefix(sk, copied) || pk == "EMPLOYEE#e1" && sk == "WAREHOUSE" || name == "entity" && len(keys) > 1 {
+					return
+				}
+			}
+			before := r.all()
+			for i, m := range mutations {
+				if m.of != pk || m.sets == name {
+					continue
+				}
+				err := m.do(t.Context(), r.store)
+				after := r.all()
+				changed := differing(before, after)
+				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, plain(value), i, m.of, err)
+				switch {
+				case errors.Is(err, dynamo.ErrCorrupt):
+					failed++
+					if len(changed) > 0 {
+						t.Errorf("%s: changed %q", what, changed)
+					}
+					continue
+				case err != nil || len(changed) == 0:
+					t.Errorf("%s: changed %q", what, changed)
+					continue
+				}
+				made++
+				for _, k := range keys {
+					if got := after[k][name]; after[k] != nil && !sameAs(got, value) {
+						t.Errorf("%s: %s has %#v", what, k, plain(got))
+					}
+					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !sameAs(after[k]["gsi1pk"], listed) {
+						t.Errorf("%s: %s has the index key %#v", what, k, after[k]["gsi1pk"])
+					}
+				}
+				for _, k := range changed {
+					pk, sk, _ := strings.Cut(k, " ")
+					if after[k] != nil {
+						r.drop(pk, sk)
+					}
+					if before[k] != nil {
+						r.put(before[k])
+					}
+				}
+			}
+		})
+		t.Logf("%d mutations were made, %d failed", made, failed)
+		if made == 0 || failed == 0 {
+			t.Error("the test tests nothing")
+		}
+	})
+}
+
+// What a record holds beside a value that cannot be read is checked and repaired all the same. A copy that is made anew gets the value.
+func TestTheRestOfARecordIsChecked(t *testing.T) {
+	const own = "#METADATA"
+	order := "ORDER#" + shopOrder(0)
+	address := text("Ann, 1 Road, Town")
+	for _, c := range []struct {
+		name   string
+		damage func(r rawTable)
+		found  string
+		// keeps are records and an attribute that cannot be read, which has this value after the repair.
+		keeps map[string]string
+		value types.AttributeValue
+		// lacks are records and an attribute that they do not have then.
+		lacks map[string]string
+	}{
+		{name: "order", found: "index-keys 1, order-total 2, timeline 1, unreadable 2", value: address,
+			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
+			damage: func(r rawTable) {
+				r.set(order, own, item{"shippingAddress": address, "total": number("1"), "gsi1pk": text("STATUS#shipped")})
+				r.set("CUSTOMER#c1", order, item{"shippingAddress": address, "total": number("1")})
+				r.drop(order, "EVENT#"+ulidAt(start, 1))
+			}},
+		{name: "order whose copy is lost", found: "copy-missing 1, unreadable 1", value: address,
+			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
+			damage: func(r rawTable) {
+				r.set(order, own, item{"shippingAddress": address})
+				r.drop("CUSTOMER#c1", order)
+			}},
+		{name: "order of which the copy is left", found: "order-missing 1, unreadable 1", value: address,
+			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
+			damage: func(r rawTable) {
+				r.set("CUSTOMER#c1", order, item{"shippingAddress": address})
+				r.drop(order, own)
+			}},
+		{name: "order whose version and time cannot be read", found: "timeline 1, unreadable 2", value: text("new"),
+			keeps: map[string]string{order + " " + own: "version", "CUSTOMER#c1 " + order: "updatedAt"},
+			damage: func(r rawTable) {
+				r.set(order, own, item{"version": text("new"), "updatedAt": text("new")})
+				r.set("CUSTOMER#c1", order, item{"version": text("new"), "updatedAt": text("new")})
+				r.drop(order, "EVENT#"+ulidAt(start, 1))
+			}},
+		{name: "customer", found: "edge-missing 1, email-claim 1, order-count 1, unreadable 1", value: text("2, 3"),
+			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers"}, lacks: map[string]string{"CUSTOMER#c1 REP": "phoneNumbers"},
+			damage: func(r rawTable) {
+				r.set("CUSTOMER#c1", own, item{"phoneNumbers": text("2, 3"), "orderCount": number("9")})
+				r.drop("CUSTOMER#c1", "REP")
+				r.drop("EMAIL#ann@example.com", own)
+			}},
+		{name: "customer whose account rep cannot be read", found: "order-count 1, unreadable 1", value: number("17"),
+			keeps: map[string]string{"CUSTOMER#c1 " + own: "accountRepId"},
+			damage: func(r rawTable) {
+				r.set("CUSTOMER#c1", own, item{"accountRepId": number("17"), "orderCount": number("9")})
+			}},
+		{name: "customer of whom the edge is left", found: "customer-missing 1, unreadable 1", value: text("2, 3"),
+			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers", "CUSTOMER#c1 REP": "phoneNumbers"},
+			damage: func(r rawTable) {
+				r.set("CUSTOMER#c1", "REP", item{"phoneNumbers": text("2, 3")})
+				r.drop("CUSTOMER#c1", own)
+			}},
+		{name: "employee", found: "edge-differs 1, edge-missing 1, unreadable 1", value: text("1"),
+			keeps: map[string]string{"EMPLOYEE#e1 " + own: "phoneNumbers"}, lacks: map[string]string{"EMPLOYEE#e1 NAME": "phoneNumbers"},
+			damage: func(r rawTable) {
+				r.set("EMPLOYEE#e1", own, item{"phoneNumbers": text("1")})
+				r.set("EMPLOYEE#e1", "TITLE", item{"name": text("Eric")})
+				r.drop("EMPLOYEE#e1", "NAME")
+			}},
+		{name: "product", found: "stock-available 1, stock-total 1, unreadable 1", value: number("17"),
+			keeps: map[string]string{"PRODUCT#p00 " + own: "category"},
+			damage: func(r rawTable) {
+				r.set("PRODUCT#p00", own, item{"category": number("17"), "totalInventory": number("1"), "available": number("1")})
+			}},
+		{name: "records that nothing needs", found: "orphan-item 1, unreadable 2", value: number("17"),
+			keeps: map[string]string{"ORDER#o-9 ITEM#p00": "name", "EMAIL#nobody@example.com " + own: "customerId"},
+			damage: func(r rawTable) {
+				rec := r.get(order, "ITEM#p00")
+				rec["pk"], rec["gsi1sk"] = text("ORDER#o-9"), text("ORDER#o-9")
+				rec["name"] = number("17")
+				r.put(rec)
+				rec = r.get(order, "ITEM#p01")
+				rec["pk"], rec["gsi1sk"] = text("ORDER#o-9"), text("ORDER#o-9")
+				r.put(rec)
+				claim := key("EMAIL#nobody@example.com", own)
+				claim["customerId"] = number("17")
+				r.put(claim)
+			}},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+				r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+				c.damage(r)
+				if drifts, _ := r.check(dynamo.CheckOptions{}); foundText(drifts) != c.found {
+					t.Errorf("found %s, want %s\n%+v", foundText(drifts), c.found, drifts)
+				}
+				if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
+					t.Errorf("the repair left %d, want %d\n%+v", summary.Left(), len(c.keeps), drifts)
+				}
+				for k, name := range c.keeps {
+					pk, sk, _ := strings.Cut(k, " ")
+					if got := r.get(pk, sk)[name]; !sameAs(got, c.value) {
+						t.Errorf("%s of %s is %#v", name, k, plain(got))
+					}
+				}
+				for k, name := range c.lacks {
+					pk, sk, _ := strings.Cut(k, " ")
+					if rec := r.get(pk, sk); rec == nil || rec[name] != nil {
+						t.Errorf("%s is %s", k, show(rec))
+					}
+				}
+				if drifts, _ := r.check(dynamo.CheckOptions{}); foundText(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
+					t.Errorf("after the repair found %+v", drifts)
+				}
+			})
+		})
+	}
+}
