@@ -27,7 +27,8 @@ type CheckOptions struct {
 	// it wait that long. NoIndexLag is for engines whose index does not lag.
 	IndexLag time.Duration
 	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it is 0. When there are more
-	// they are verified first, so that a table that is wrong from end to end does not fill the memory.
+	// they are verified first, so that a table that is wrong from end to end does not fill the memory. As many again are remembered
+	// of those that cannot be verified before the table is read to its end.
 	Suspects int
 	// Found, where it is set, is told each drift, Unsettled each record of which the check could not tell, and Progress how far
 	// the check is. They are called one at a time, and the check waits for them.
@@ -140,6 +141,10 @@ type unit interface {
 	doubt(v *verdict) string
 	// repaired tells the unit that it has been repaired.
 	repaired()
+	// rooted reports whether the record was read from which the others of the unit follow. A unit
+	// without it is not repaired before the scan has ended: a record that the scan has yet to read
+	// may tell what it was.
+	rooted() bool
 }
 
 // selfContained is the part of units all of whose records are read at once: no reading is in doubt.
@@ -148,6 +153,8 @@ type selfContained struct{}
 func (selfContained) doubt(*verdict) string { return "" }
 
 func (selfContained) repaired() {}
+
+func (selfContained) rooted() bool { return true }
 
 // suspicion is why a unit is to be verified, and what its verification has to know.
 type suspicion struct {
@@ -161,6 +168,8 @@ type suspicion struct {
 	recount bool
 	// byCopy and byEvent are orders of a customer with which the customer's last event is to be compared.
 	byCopy, byEvent lateOrder
+	// address is an e-mail address whose claim names a customer.
+	address string
 }
 
 // maxSuspects is how many suspicious units are remembered where nothing is said.
@@ -179,6 +188,9 @@ type check struct {
 	mu       sync.Mutex
 	summary  CheckSummary
 	suspects map[unitKey]suspicion
+	// postponed are suspects that were found not to be rooted during the scan.
+	postponed map[unitKey]suspicion
+	scanned   bool
 	// toSettle is how many suspects are being verified.
 	toSettle int
 	reported recently
@@ -224,8 +236,8 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 	c := &check{
 		s: s, reads: &checkReader{s: s}, opts: opts,
 		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
-		suspects: map[unitKey]suspicion{},
-		held:     map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
+		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
+		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertain: map[commerce.SKU]commerce.OrderID{}, stock: map[commerce.SKU]stockSeen{},
 		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
@@ -245,6 +257,11 @@ func (c *check) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.scanned = true
+	for k, s := range c.postponed {
+		c.suspect(k, s)
+	}
+	clear(c.postponed)
 	for kind := range unitKinds {
 		switch kind {
 		case unitProduct:
@@ -266,20 +283,25 @@ func (c *check) suspect(k unitKey, s suspicion) {
 	c.suspectLocked(k, s)
 }
 
-func (c *check) suspectLocked(k unitKey, s suspicion) {
-	known := c.suspects[k]
-	if known.findings == nil {
-		known.findings = s.findings
+func (c *check) suspectLocked(k unitKey, s suspicion) { c.suspects[k] = c.suspects[k].and(s) }
+
+// and returns what both suspicions of a unit say.
+func (s suspicion) and(other suspicion) suspicion {
+	if s.findings == nil {
+		s.findings = other.findings
 	}
-	for _, id := range s.customers {
-		if !slices.Contains(known.customers, id) {
-			known.customers = append(known.customers, id)
+	for _, id := range other.customers {
+		if !slices.Contains(s.customers, id) {
+			s.customers = append(slices.Clip(s.customers), id)
 		}
 	}
-	known.needed = known.needed || s.needed
-	known.recount = known.recount || s.recount
-	known.byCopy, known.byEvent = known.byCopy.later(s.byCopy), known.byEvent.later(s.byEvent)
-	c.suspects[k] = known
+	s.needed = s.needed || other.needed
+	s.recount = s.recount || other.recount
+	if s.address == "" || other.address != "" && other.address < s.address {
+		s.address = other.address // the same one in every check
+	}
+	s.byCopy, s.byEvent = s.byCopy.later(other.byCopy), s.byEvent.later(other.byEvent)
+	return s
 }
 
 // suspectStock suspects the products whose available stock is not what the orders left, as they were read one after the
@@ -355,7 +377,7 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 	for some := range slices.Chunk(ks, batchSize) {
 		r := newRecount(some, taken)
 		err := Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
-			if err := c.settle(ctx, c.newUnit(some[i], taken[some[i]], r), taken[some[i]]); err != nil {
+			if err := c.settle(ctx, some[i], taken[some[i]], r); err != nil {
 				return err
 			}
 			c.mu.Lock()
@@ -381,7 +403,7 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		}
 		return &orderUnit{id: commerce.OrderID(k.id), hints: hints}
 	case unitCustomer:
-		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed, byCopy: s.byCopy, byEvent: s.byEvent}
+		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed, address: s.address, byCopy: s.byCopy, byEvent: s.byEvent}
 	case unitClaim:
 		return &claimUnit{email: k.id}
 	case unitEmployee:
@@ -400,8 +422,9 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 // settleAttempts is how often a unit is read to find out what is wrong with it, and repaired.
 const settleAttempts = 4
 
-// settle verifies a unit, reports what is wrong with it, and repairs it where that is asked for.
-func (c *check) settle(ctx context.Context, u unit, s suspicion) error {
+// settle verifies a unit, reports what is wrong with it, and repairs it where that is asked for. r recounts the stock of products.
+func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) error {
+	u := c.newUnit(k, s, r)
 	attempts := attempts{left: settleAttempts, before: s.findings}
 	// found is what was certain at any time, and last the last reading.
 	var found, last *verdict
@@ -412,6 +435,11 @@ func (c *check) settle(ctx context.Context, u unit, s suspicion) error {
 		}
 		if !ok {
 			break
+		}
+		if !c.scanned && !u.rooted() {
+			c.postpone(u, k, s)
+			c.report(found, last)
+			return nil
 		}
 		found, last = found.and(v), v
 		if v.clean() || !c.opts.Repair || len(v.fixes) == 0 {
@@ -435,6 +463,19 @@ func (c *check) settle(ctx context.Context, u unit, s suspicion) error {
 	c.report(found, last)
 	u.settled(c, found, last)
 	return nil
+}
+
+// postpone leaves a unit to be verified when the scan has ended.
+func (c *check) postpone(u unit, k unitKey, s suspicion) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.postponed[k]; ok {
+		s = known.and(s)
+	} else if len(c.postponed) >= c.opts.Suspects {
+		c.unsettledLocked(u.key(c.s), "there are too many records like it; check again after the others are repaired")
+		return
+	}
+	c.postponed[k] = s
 }
 
 // attempts are those to verify a unit.

@@ -16,6 +16,8 @@ type customerUnit struct {
 	main, edge record
 	claim      record
 	lastEvent  record
+	// before is the last event as it was read before the orders were counted.
+	before record
 	// owner is the record of the customer whom the claim names, where that is another.
 	owner  record
 	copies int
@@ -29,6 +31,9 @@ type customerUnit struct {
 	uncountable bool
 	// needed tells that an order refers to the customer.
 	needed bool
+	// address is an e-mail address whose claim names the customer; empty where none is known. A customer
+	// of whom nothing else is left gets it.
+	address string
 }
 
 func (u *customerUnit) add(e *Entity, rec record) {
@@ -62,6 +67,7 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 		return err
 	}
 	u.main, u.edge, u.lastEvent = found[mainKey], found[edgeKey], found[lastEventKey]
+	u.before = u.lastEvent
 	pages := 0
 	if u.copies, pages, err = c.reads.copies(ctx, u.id); err != nil {
 		return err
@@ -70,11 +76,9 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 		return err
 	}
 	u.uncountable = pages > maxCountedPages
-	claimKey := u.claimKey(c.s)
-	if found, err = c.reads.get(ctx, consistent, claimKey); err != nil {
+	if err := u.readClaim(ctx, c); err != nil {
 		return err
 	}
-	u.claim = found[claimKey]
 	if owner := commerce.CustomerID(textOf(u.claim, "customerId")); owner != "" && owner != u.id {
 		b := &keyBuilder{shards: c.s.shards}
 		if k := customerKey(b, owner); b.err == nil {
@@ -87,10 +91,30 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// standIn is a customer of whom nothing but the id is known.
+// readClaim reads the claim of the customer's e-mail address. A claim that no longer names the
+// customer does not tell the address.
+func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
+	for {
+		k := u.claimKey(c.s)
+		found, err := c.reads.get(ctx, consistent, k)
+		if err != nil {
+			return err
+		}
+		u.claim = found[k]
+		if u.address == "" || textOf(u.claim, attrCustomerID) == string(u.id) {
+			return nil
+		}
+		u.address = ""
+	}
+}
+
+// standIn is a customer of whom nothing but the ID is known, and perhaps the address.
 func (u *customerUnit) standIn(s *Store) *commerce.Customer {
-	at := s.now()
-	return &commerce.Customer{ID: u.id, Name: string(u.id), Email: string(u.id) + standInEmailDomain, CreatedAt: at, UpdatedAt: at, Version: 1}
+	at, email := s.now(), u.address
+	if email == "" {
+		email = string(u.id) + standInEmailDomain
+	}
+	return &commerce.Customer{ID: u.id, Name: string(u.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
@@ -145,6 +169,10 @@ func (u *customerUnit) judge(c *check) *verdict {
 	case truth == nil:
 		truth = u.standIn(c.s)
 		detail = "the customer has orders, and nothing tells who it is"
+		if u.address != "" {
+			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
+			v.relied = append(v.relied, relied{keyOf(u.claim), u.claim})
+		}
 	case u.main == nil:
 		v.believed = nil
 	default:
@@ -154,13 +182,16 @@ func (u *customerUnit) judge(c *check) *verdict {
 	if customer.AccountRepID == "" {
 		customer.AccountRepID = commerce.EmployeeID(foreignIndexValue(&entityCustomerRep, u.edge))
 	}
-	at := reader{record: u.main}
 	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
 	// was read before it is still the same when it is repaired: orderCount cannot have changed and
 	// changed back.
-	if u.main == nil || at.has("orderCount") || u.uncountable {
+	if u.main == nil || !u.uncounted() || u.uncountable {
 		n := max(0, u.copies+c.toCome(u.id))
 		customer.OrderCount = &n
+		if u.uncounted() {
+			// Placing an order does not touch such a customer's record, but it writes the last event.
+			v.relied = append(v.relied, relied{lastEventKey(b, u.id), u.before})
+		}
 	} else {
 		customer.OrderCount = nil
 	}
@@ -228,9 +259,30 @@ func (u *customerUnit) judgeClaim(v *verdict, want record) {
 	case owner != string(u.id) && hasEmail(u.owner, email):
 		v.find(driftEmailShared, customerKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
 	default:
+		if other := commerce.CustomerID(owner); other != u.id {
+			b := &keyBuilder{shards: v.s.shards}
+			if k := customerKey(b, other); b.err == nil {
+				v.relied = append(v.relied, relied{k, u.owner})
+			}
+		}
 		v.compare(&entityEmailClaim, have, want, driftEmailClaim)
 	}
 }
+
+// uncounted reports whether the customer's record keeps no number of orders.
+func (u *customerUnit) uncounted() bool { return u.main != nil && u.main[attrOrderCount] == nil }
+
+// doubt requires of a customer whose orders are counted for the first time that none was placed
+// meanwhile.
+func (u *customerUnit) doubt(*verdict) string {
+	if u.uncountable && u.uncounted() && !sameRecord(u.before, u.lastEvent) {
+		return "orders were placed each time that they were counted"
+	}
+	return ""
+}
+
+// rooted reports whether the customer's record was read.
+func (u *customerUnit) rooted() bool { return u.main != nil }
 
 // hasEmail tells whether a customer's record has that address, which is in the form of commerce.ParseEmail.
 func hasEmail(customer record, email string) bool {
@@ -313,3 +365,6 @@ func (u *claimUnit) judge(c *check) *verdict {
 }
 
 func (u *claimUnit) settled(*check, *verdict, *verdict) {}
+
+// rooted reports whether the record of the claim's customer was read.
+func (u *claimUnit) rooted() bool { return u.customer != nil }

@@ -171,6 +171,10 @@ func (c *check) count(u unit) {
 		if late, ok := u.lateByCopy(c.s); ok {
 			c.suspectLocked(unitKey{unitCustomer, string(u.id)}, suspicion{byCopy: late})
 		}
+	case *claimUnit:
+		if id := textOf(u.claim, attrCustomerID); u.customer == nil && id != "" {
+			c.suspectLocked(unitKey{unitCustomer, id}, suspicion{address: u.email})
+		}
 	case *employeeUnit:
 		c.summary.Employees++
 	case *warehouseUnit:

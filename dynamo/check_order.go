@@ -147,7 +147,9 @@ func textOf(rec record, name string) string {
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
 // customer tells whose the order is. An order's customer never changes, so where the customer whom the order names has
-// no copy and no item names that customer either, another who has a copy is the right one.
+// no copy and no item names that customer either, another who has a copy is the right one. A copy
+// that is older than the order's own record, or names the same customer as that, is none: it was
+// left behind.
 func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 	named := u.named()
 	if u.copies[named] != nil {
@@ -158,11 +160,16 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 			return named
 		}
 	}
+	own := u.header(v, &entityOrder, u.main, named)
 	best, version := commerce.CustomerID(""), -1
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
 		n := 0
 		if h := u.header(v, &entityCustomerOrder, u.copies[id], id); h.readable() {
 			n = h.order.Version + 1
+		}
+		if own.readable() && (n <= own.order.Version || updatedAt(u.copies[id]).Before(updatedAt(u.main)) ||
+			textOf(u.copies[id], attrCustomerID) == string(named)) {
+			continue
 		}
 		if n > version {
 			best, version = id, n
@@ -428,6 +435,10 @@ func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 		}
 	}
 }
+
+// rooted reports whether the order's own record was read and names the customer. Its copy may stand
+// in any partition otherwise.
+func (u *orderUnit) rooted() bool { return u.named() != "" }
 
 // settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have
 // changed.

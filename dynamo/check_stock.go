@@ -99,6 +99,9 @@ func (u *productUnit) doubt(v *verdict) string {
 // was counted.
 func (u *productUnit) repaired() { u.recount = nil }
 
+// rooted reports whether the product's record was read.
+func (u *productUnit) rooted() bool { return u.main != nil }
+
 func (u *productUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
 	u.truth, u.inventory, u.warehouses = nil, nil, nil

@@ -43,6 +43,8 @@ type verdict struct {
 	// The fixes are made only as long as that is so.
 	basis    keys
 	believed record
+	// relied are other records on which the fixes depend, as they were read.
+	relied []relied
 	// source is the key of the record whose values the other records of the unit should have.
 	source keys
 	// read are the records of the unit without what cannot be read of them, and unread is what cannot, as Store.unreadable has it.
@@ -50,6 +52,12 @@ type verdict struct {
 	unread map[keys]map[string]string
 	// refused is why the fixes were not made.
 	refused string
+}
+
+// relied is a record on which fixes depend, as it was read; nil where there was none.
+type relied struct {
+	key  keys
+	have record
 }
 
 // fix leads one record from what was read to what it should be.

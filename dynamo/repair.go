@@ -41,8 +41,9 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action is the condition on the believed record. A unit has no more than one event, which takes two.
-	const most = maxActions - 2
+	// One action is the condition on the believed record, and one that on each other record that was relied on. A unit has no more than
+	// one event, which takes two.
+	most := maxActions - 2 - len(v.relied)
 	// With an event: the event and both records of its order, of which one is believed.
 	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
 	for len(fixes) > 0 {
@@ -60,7 +61,7 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 
 func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
 	var actions []types.TransactWriteItem
-	believedIsWritten := false
+	written := map[keys]bool{}
 	var at time.Time
 	for _, w := range fixes {
 		if w.event == nil {
@@ -79,16 +80,20 @@ func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
 		if w.event != nil {
 			continue
 		}
-		believedIsWritten = believedIsWritten || w.key == v.basis
+		written[w.key] = true
 		if w.dated {
 			w.attribute("updatedAt", str(timestamp(at)))
 		}
 		actions = append(actions, c.action(w))
 	}
-	if !believedIsWritten && v.basis.PK != "" {
+	for _, r := range append([]relied{{v.basis, v.believed}}, v.relied...) {
+		if written[r.key] || r.key.PK == "" {
+			continue
+		}
+		written[r.key] = true
 		e := &expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &c.s.table, Key: v.basis.attributes(), ConditionExpression: aws.String(asRead(v.believed)(e)),
+			TableName: &c.s.table, Key: r.key.attributes(), ConditionExpression: aws.String(asRead(r.have, nil)(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}})
 	}
@@ -147,11 +152,11 @@ func (c *check) action(w fix) types.TransactWriteItem {
 		}}
 	case len(w.set) == 0 && len(w.remove) == 0:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have)(e)),
+			TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}}
 	}
-	condition := asRead(w.have)(e)
+	condition := asRead(w.have, append(attributeNames(w.set), w.remove...))(e)
 	var sets, removes []string
 	for _, name := range attributeNames(w.set) {
 		if w.have[name] == nil {
@@ -203,8 +208,8 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) 
 	return append(fixes, replacement(last, next)), at, nil
 }
 
-// maxConditions is on how many attributes a condition depends. DynamoDB takes 300 operators and 4 KiB of text; records
-// with more attributes than this have them of other software.
+// maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300 operators
+// and 4 KiB of text.
 const maxConditions = 120
 
 // foreign is the placeholder of an attribute that may be of other software, and be called anything.
@@ -219,29 +224,47 @@ func (e *expression) foreign(attribute string) string {
 	return short
 }
 
-// asRead is the condition that a record is as it was read; that there is none, where it is nil.
-func asRead(have record) condition {
+// asRead is the condition that a record is as it was read; that there is none, where have is nil.
+//
+// The first attributes to be compared are those that Ordergraph changes with every write, and then
+// those that the repair changes. Only a record of more than maxConditions attributes has some that
+// are not compared. It has them of other software.
+func asRead(have record, changed []string) condition {
 	if have == nil {
 		return absent
 	}
 	return func(e *expression) string {
-		names := attributeNames(have)
-		// The version first, as it tells most.
-		slices.SortStableFunc(names, func(a, b string) int {
+		rank := func(name string) int {
 			switch {
-			case a == b:
+			case changesWithEveryWrite(name):
 				return 0
-			case a == attrVersion:
-				return -1
-			case b == attrVersion:
+			case slices.Contains(changed, name):
 				return 1
 			}
-			return 0
-		})
+			return 2
+		}
+		names := attributeNames(have)
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 		var parts []string
 		for _, name := range names[:min(len(names), maxConditions)] {
 			parts = append(parts, e.foreign(name)+" = "+e.value(have[name]))
 		}
+		// A write may also add one of the revisions to a record that has none.
+		for _, name := range []string{attrVersion, attrStockRevision, "updatedAt"} {
+			if have[name] == nil {
+				parts = append(parts, "attribute_not_exists("+e.foreign(name)+")")
+			}
+		}
 		return strings.Join(parts, " AND ")
 	}
+}
+
+// changesWithEveryWrite reports whether an attribute is one of those of which each write of
+// Ordergraph to a record changes at least one, where the record has it.
+func changesWithEveryWrite(name string) bool {
+	switch name {
+	case attrVersion, attrStockRevision, "updatedAt", attrAvailable, attrTotalInventory, attrQuantity, attrOrderCount, "eventId":
+		return true
+	}
+	return false
 }

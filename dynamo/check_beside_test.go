@@ -1,0 +1,260 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// repairedBeside repairs the table. Another client makes change after the check has read what it
+// repairs, and before it writes.
+func (r rawTable) repairedBeside(change func()) ([]dynamo.Drift, dynamo.CheckSummary) {
+	return r.among(func(operation string, earlier int, _ string) *http.Response {
+		if operation == "TransactWriteItems" && earlier == 0 {
+			change()
+		}
+		return nil
+	}).check(dynamo.CheckOptions{Repair: true})
+}
+
+// A record may have more attributes than a condition takes. Those that change with every sale are
+// among those that are compared.
+func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		right := r.get("PRODUCT#p00", "#METADATA")["available"]
+		wrong := item{"available": number("50"), "stockRevision": number("3")}
+		for i := range 125 {
+			wrong[fmt.Sprintf("a%03d", i)] = text("x")
+		}
+		r.set("PRODUCT#p00", "#METADATA", wrong)
+		_, summary := r.repairedBeside(func() {
+			_, err := r.store.PlaceOrder(t.Context(), dynamo.Caller{Name: "test"}, commerce.NewOrder{
+				CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 7}},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if summary.Left() > 0 || summary.Unsettled > 0 {
+			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
+		}
+		before, after := 0, 0
+		_, _ = fmt.Sscan(fmt.Sprint(plain(right)), &before)
+		_, _ = fmt.Sscan(fmt.Sprint(plain(r.get("PRODUCT#p00", "#METADATA")["available"])), &after)
+		if after != before-7 {
+			t.Errorf("%d are available, want %d-7", after, before)
+		}
+		r.checkClean()
+	})
+}
+
+// A mutation may change nothing of what a repair has read, because it only adds attributes.
+func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		order := commerce.OrderID(shopOrder(0))
+		mutate := func() {
+			if err := addressed(r.store, order, 1); err != nil {
+				t.Error(err)
+			}
+		}
+		mutate()
+		r.set("ORDER#"+string(order), "#METADATA", item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
+		r.set("CUSTOMER#c1", "ORDER#"+string(order), item{"version": nil, "updatedAt": nil})
+		var mutated map[string]item
+		r.repairedBeside(func() {
+			mutate()
+			mutated = r.all()
+		})
+		if changed := differing(mutated, r.all()); len(changed) > 0 {
+			t.Errorf("the repair changed %q, which the mutation had written", changed)
+		}
+		r.checkClean()
+	})
+}
+
+// Placing an order does not touch the record of a customer whose orders are not counted. A repair
+// that writes the first count has to notice it all the same.
+func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := uncounted(t, db, 27, 380_000)
+		r.put(item{"pk": text("PRODUCT#p0"), "sk": text("#METADATA"), "sku": text("p0"), "name": text("P"), "unitPrice": number("1"), "available": number("5")})
+		server := r.store
+		r.db = countedInPages(db, 2)
+		_, summary := r.repairedBeside(func() { placed(t, server, "c1", 1) })
+		if got := plain(r.get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
+			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
+		}
+	})
+}
+
+// A claim that names the wrong customer becomes that customer's own while a repair gives it back.
+func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		r.set("EMAIL#ann@example.com", "#METADATA", item{"customerId": text("c2")})
+		address := "ann@example.com"
+		drifts, _ := r.repairedBeside(func() {
+			if _, err := r.store.UpdateCustomer(t.Context(), dynamo.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := foundText(drifts); !strings.Contains(got, "email-shared 1") {
+			t.Errorf("found %s", got)
+		}
+		if claim := show(r.get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {
+			t.Errorf("the claim of c2 is %s", claim)
+		}
+	})
+}
+
+// An order's own record can be read, and a copy was left behind in another customer's partition:
+// older than the record, or naming the right customer.
+func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
+	order := "ORDER#" + shopOrder(0)
+	for name, left := range map[string]item{
+		"older":                {"customerId": text("c2"), "version": number("0")},
+		"earlier":              {"customerId": text("c2"), "updatedAt": text("2020-01-01T00:00:00.000Z")},
+		"of the same customer": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+				r := newRawTable(t, db, shop(t), dynamo.Options{})
+				for k := range r.all() {
+					if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
+						r.set(pk, sk, item{"customerId": nil})
+					}
+				}
+				copied := r.get("CUSTOMER#c1", order)
+				r.drop("CUSTOMER#c1", order)
+				copied["pk"] = text("CUSTOMER#c2")
+				for attribute, value := range left {
+					copied[attribute] = value
+				}
+				r.put(copied)
+				_, summary := r.check(dynamo.CheckOptions{Repair: true})
+				if r.get("CUSTOMER#c1", order) == nil || r.get("CUSTOMER#c2", order) != nil || summary.Left() > 0 {
+					t.Errorf("the copies are %s and %s, %d left", show(r.get("CUSTOMER#c1", order)), show(r.get("CUSTOMER#c2", order)), summary.Left())
+				}
+				r.checkClean()
+			})
+		})
+	}
+}
+
+// Nothing is left of a customer but the claim of the address, and orders.
+func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		for _, sk := range []string{"#METADATA", "REP"} {
+			r.drop("CUSTOMER#c1", sk)
+		}
+		_, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if customer := show(r.get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.Left() > 0 {
+			t.Errorf("the customer is %s, %d left", customer, summary.Left())
+		}
+		r.checkClean()
+	})
+}
+
+// A table has so many suspicious records that some are verified before it is read to its end. A record
+// that would be deleted then may belong to one that is read later.
+func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		order := "ORDER#" + shopOrder(bigOrder)
+		healthy := r.all()
+		// Only the copy tells whose order it is.
+		r.drop(order, "#METADATA")
+		for k := range healthy {
+			if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
+				r.set(pk, sk, item{"customerId": nil})
+			}
+		}
+		for i := range 200 {
+			r.put(key(fmt.Sprintf("OTHER#%03d", i), "x"))
+		}
+		small := smallPages(db, 2)
+		segments, ofOrder, ofCustomer, pages := apart(t, small, r.name, order, "CUSTOMER#c1")
+		// The customer's segment is not read before the last page of the order's.
+		var mu sync.Mutex
+		read, gate := 0, make(chan struct{})
+		r.store = through(t, r.store, watched(small, func(ctx context.Context, in any) error {
+			scan, ok := in.(*dynamodb.ScanInput)
+			switch {
+			case !ok:
+			case aws.ToInt32(scan.Segment) == ofOrder:
+				mu.Lock()
+				defer mu.Unlock()
+				if read++; read == pages {
+					close(gate)
+				}
+			case aws.ToInt32(scan.Segment) == ofCustomer:
+				select {
+				case <-gate:
+				case <-ctx.Done():
+				}
+			}
+			return nil
+		}), dynamo.Options{})
+		_, summary := r.check(dynamo.CheckOptions{Repair: true, Suspects: 1, Segments: int(segments)})
+		if summary.Left() > 0 || summary.Unsettled > 0 {
+			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
+		}
+		now := r.all()
+		for k := range healthy {
+			if now[k] == nil {
+				t.Errorf("%s is lost", k)
+			}
+		}
+	})
+}
+
+// apart returns a number of segments in which two partitions are in different ones, these segments, and how many
+// pages the segment of the first partition has. At least three of them come after the partition.
+func apart(t *testing.T, db *dynamodb.Client, table, first, second string) (segments, ofFirst, ofSecond int32, pages int) {
+	t.Helper()
+	for segments = 2; segments < 32; segments++ {
+		ofFirst, ofSecond = -1, -1
+		after := 0
+		for segment := range segments {
+			in := &dynamodb.ScanInput{TableName: &table, Segment: aws.Int32(segment), TotalSegments: aws.Int32(segments)}
+			for n := 1; ; n++ {
+				out, err := db.Scan(t.Context(), in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, rec := range out.Items {
+					if strings.HasPrefix(keyText(rec), first+" ") {
+						ofFirst, after = segment, n
+					}
+					if strings.HasPrefix(keyText(rec), second+" ") {
+						ofSecond = segment
+					}
+				}
+				if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+					if ofFirst == segment {
+						pages = n
+					}
+					break
+				}
+			}
+		}
+		if ofFirst != ofSecond && pages >= after+3 {
+			return segments, ofFirst, ofSecond, pages
+		}
+	}
+	t.Fatal("the partitions are never apart")
+	return 0, 0, 0, 0
+}
