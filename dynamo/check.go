@@ -552,10 +552,10 @@ func (c *check) report(found, last *verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range found.findings {
-		if !c.reported.add(f.class + " " + f.key.PK + " " + f.key.SK) {
+		if !c.reported.add(f.class + " " + f.key.primaryKey()) {
 			continue
 		}
-		c.reported.add(f.key.PK + " " + f.key.SK)
+		c.reported.add(f.key.primaryKey())
 		d := Drift{
 			Class: f.class, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasAt(f.class, f.key),
 			ByHand: f.by == byHand, StandIn: f.by == byStandIn,
@@ -575,11 +575,14 @@ func (c *check) report(found, last *verdict) {
 	}
 }
 
+// primaryKey is the text of a key.
+func (k keys) primaryKey() string { return k.PK + " " + k.SK }
+
 // foundAlready tells whether something was found about a record, as far as is remembered.
 func (c *check) foundAlready(k keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reported.has(k.PK + " " + k.SK)
+	return c.reported.has(k.primaryKey())
 }
 
 func (c *check) progressLocked() {

@@ -290,7 +290,15 @@ func hasEmail(customer record, email string) bool {
 	return err == nil && parsed == email
 }
 
-func (u *customerUnit) settled(*check, *verdict, *verdict) {}
+// settled tells the check that the claim belongs to a customer who is missing, also if that is not
+// repaired.
+func (u *customerUnit) settled(c *check, v, _ *verdict) {
+	if u.claim != nil && v.has(driftCustomerMissing) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reported.add(keyOf(u.claim).primaryKey())
+	}
+}
 
 // claimUnit is the claim of an e-mail address, and the records of the customer whom it names.
 type claimUnit struct {
