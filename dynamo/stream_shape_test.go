@@ -51,9 +51,9 @@ type shapedShard struct {
 	id, parent string
 	low, high  uint64
 	begin, end int
-	// unlisted is how many lists do not have it yet, read tells that its end was told.
-	unlisted int
-	read     bool
+	// unlisted is how many lists do not have it yet, listed tells that one had it, read tells that its end was told.
+	unlisted     int
+	listed, read bool
 	// begun tells that somebody has a position in it.
 	begun bool
 }
@@ -239,6 +239,10 @@ func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
 		if sh.end >= 0 && sh.end < s.trimmed || from != "" && number21(sh.id) <= number21(from) {
 			continue
 		}
+		// No shard is listed before its parent.
+		if parent := s.shard(sh.parent); parent != nil && !parent.listed && parent.end >= s.trimmed {
+			continue
+		}
 		if len(shards) == 2 {
 			return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards, "LastEvaluatedShardId": last}})
 		}
@@ -246,6 +250,7 @@ func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
 		if sh.end >= 0 {
 			span["EndingSequenceNumber"] = fmt.Sprint(sh.end)
 		}
+		sh.listed = true
 		shards, last = append(shards, map[string]any{"ShardId": sh.id, "ParentShardId": sh.parent, "SequenceNumberRange": span}), sh.id
 	}
 	return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards}})
