@@ -154,5 +154,10 @@ func (o *OrderWithItems) settle(customers map[CustomerID]*Customer, products map
 	}
 	n := len(o.Lines)
 	o.ItemCount = &n
+	for _, event := range o.Events {
+		if event.At.After(o.UpdatedAt) {
+			o.UpdatedAt = event.At // every event is a change of the order
+		}
+	}
 	return nil
 }

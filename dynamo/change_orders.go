@@ -123,6 +123,11 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if err != nil {
 		return nil, nil, err
 	}
+	// The copy that was read first may have been left behind when other software gave the order to
+	// another customer.
+	if !c.caller.owns(order.CustomerID) {
+		return nil, nil, commerce.Unknown("order", id, "orderId")
+	}
 	return order, records[0], expect("order", expected, order.Version)
 }
 

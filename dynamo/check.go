@@ -167,7 +167,7 @@ type suspicion struct {
 	// recount requires that the stock of a product is counted from its levels and orders.
 	recount bool
 	// byCopy and byEvent are orders of a customer with which the customer's last event is to be compared.
-	byCopy, byEvent lateOrder
+	byCopy, byEvent lateOrders
 	// address is an e-mail address whose claim names a customer.
 	address string
 }

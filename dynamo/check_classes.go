@@ -16,6 +16,7 @@ const (
 	driftOrphanItem       = "orphan-item"
 	driftOrphanEvent      = "orphan-event"
 	driftTimeline         = "timeline"
+	driftUpdatedAt        = "updated-at"
 	driftLastEvent        = "last-event"
 	driftCustomerMissing  = "customer-missing"
 	driftOrderCount       = "order-count"
@@ -85,6 +86,8 @@ func DriftClasses() []DriftClass {
 			Example: "an event below an order id that nothing else has", Repair: "deletes the event"},
 		{Name: driftTimeline, What: "a timeline that does not end in the order's status",
 			Example: "the order is shipped, its last event says confirmed", Repair: "appends an event of type imported that leads to the status, by \"" + checkActor + "\"; it raises the order's version, as every change does"},
+		{Name: driftUpdatedAt, What: "an order that says it was updated before its last event happened, so that resumed subscriptions of the customer's orders lack the event",
+			Example: "an import has put an older export of the order over it", Repair: "sets updatedAt to the time of the event"},
 		{Name: driftLastEvent, What: "a customer's last order event that lacks a required attribute, is of a customer who does not exist, or is older than an event of one of the customer's orders",
 			Example: "an import has put an older one there", Repair: "sets it to the event that is the last; deletes one that lacks such an attribute or is of nobody, and the next change of an order writes it anew"},
 		{Name: driftCustomerMissing, What: "a customer who has orders or an edge, but no record",

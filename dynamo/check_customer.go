@@ -21,9 +21,9 @@ type customerUnit struct {
 	// owner is the record of the customer whom the claim names, where that is another.
 	owner  record
 	copies int
-	// updated is the order whose copy was updated last. byCopy and byEvent are orders with which the last event is compared, and later is
+	// updated are the orders whose copies were updated last. byCopy and byEvent are orders with which the last event is compared, and later is
 	// the last event that they have.
-	updated, byCopy, byEvent lateOrder
+	updated, byCopy, byEvent lateOrders
 	later                    *commerce.Event
 	// copiedBytes is the size of the copies, as far as they were gathered.
 	copiedBytes int
@@ -46,7 +46,7 @@ func (u *customerUnit) add(e *Entity, rec record) {
 		u.lastEvent = rec
 	case entityCustomerOrder.Name:
 		u.copies++
-		u.updated = u.updated.later(lateOrder{commerce.OrderID(keyValue(e.SK, textOf(rec, attrSK))), updatedAt(rec)})
+		u.updated = u.updated.later(lateOrders{[]commerce.OrderID{commerce.OrderID(keyValue(e.SK, textOf(rec, attrSK)))}, updatedAt(rec)})
 		u.copiedBytes += sizeOf(rec)
 		// It takes a Query for each megabyte or somewhat less. The next reading counts them.
 		u.uncountable = u.copiedBytes > (maxCountedPages-1)*pageBytes

@@ -2,40 +2,51 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// lateOrder is an order that changed later than its customer's last event tells, as far as it was read.
-type lateOrder struct {
-	id commerce.OrderID
-	at time.Time
+// lateOrders are orders of a customer that changed at one moment, later than the last event tells, as far as they were read.
+type lateOrders struct {
+	ids []commerce.OrderID
+	at  time.Time
 }
 
-// later is the one of two orders that changed later.
-func (o lateOrder) later(other lateOrder) lateOrder {
-	if other.at.After(o.at) {
+// maxLateOrders is how many orders of one moment are remembered.
+const maxLateOrders = 8
+
+// later returns those that changed later, all of them where they changed at the same moment.
+func (o lateOrders) later(other lateOrders) lateOrders {
+	switch {
+	case other.at.After(o.at):
 		return other
+	case other.at.Equal(o.at):
+		for _, id := range other.ids {
+			if len(o.ids) < maxLateOrders && !slices.Contains(o.ids, id) {
+				o.ids = append(slices.Clip(o.ids), id)
+			}
+		}
 	}
 	return o
 }
 
 // lateByCopy is the customer's order that was updated last, where the last event is older than that. Every change that writes an event
 // updates the copy of its order.
-func (u *customerUnit) lateByCopy(s *Store) (lateOrder, bool) {
+func (u *customerUnit) lateByCopy(s *Store) (lateOrders, bool) {
 	last, ok := s.position(lastEventID(u.lastEvent)).Time()
 	return u.updated, ok && u.updated.at.After(last)
 }
 
 // lateByEvent is the order, where one of its two records is older than its last event. An import that puts an older order over it puts
 // the customer's older last event there, too.
-func (u *orderUnit) lateByEvent() (lateOrder, bool) {
+func (u *orderUnit) lateByEvent() (lateOrders, bool) {
 	if u.truth == nil || u.lastOwn.IsZero() {
-		return lateOrder{}, false
+		return lateOrders{}, false
 	}
 	own, theirs := updatedAt(u.main), updatedAt(u.copies[u.truth.CustomerID])
-	return lateOrder{u.id, u.lastOwn}, own.Before(u.lastOwn) || theirs.Before(u.lastOwn)
+	return lateOrders{[]commerce.OrderID{u.id}, u.lastOwn}, own.Before(u.lastOwn) || theirs.Before(u.lastOwn)
 }
 
 // updatedAt is when a record was updated; the zero time where it does not tell.
@@ -51,7 +62,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 	if u.lastEvent == nil {
 		return nil
 	}
-	for _, order := range []commerce.OrderID{u.byCopy.id, u.byEvent.id} {
+	for _, order := range slices.Concat(u.byCopy.ids, u.byEvent.ids) {
 		last, found, err := c.reads.lastOwnEvent(ctx, order, u.id)
 		if err != nil {
 			return err

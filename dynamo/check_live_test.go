@@ -328,7 +328,9 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 		book := shop(t)
 		late := book.Orders[0]
 		late.ID = commerce.OrderID(ulidAt(start.Add(100*24*3600e9), 500))
-		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: start, Actor: "c"}}
+		late.PlacedAt, _ = late.ID.Time()
+		late.UpdatedAt = late.PlacedAt
+		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: late.PlacedAt, Actor: "c"}}
 		late.Lines = late.Lines[:1]
 		book.Orders = append(book.Orders, late)
 		if err := book.Settle(); err != nil {

@@ -388,6 +388,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 			certain = false
 		}
 	}
+	u.judgeUpdatedAt(v, o)
 	if !certain || led || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
@@ -408,30 +409,66 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	u.dateWithEvent(v, o)
 }
 
+// judgeUpdatedAt finds an order that was updated before its last event, and dates both of its records.
+func (u *orderUnit) judgeUpdatedAt(v *verdict, o commerce.Order) {
+	updated := updatedAt(v.believed)
+	if updated.IsZero() || !updated.Before(u.lastOwn) {
+		return
+	}
+	v.find(driftUpdatedAt, v.basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", timestamp(updated), timestamp(u.lastOwn)), byRepair)
+	for _, r := range u.headerRecords(v.s, o) {
+		if v.left(r.e, r.key, "updatedAt") {
+			continue
+		}
+		if w := v.fixOf(r); w != nil {
+			w.attribute("updatedAt", str(timestamp(u.lastOwn)))
+		}
+	}
+}
+
+// headerRecord is one of the two records of an order, as it was read; nil where there is none.
+type headerRecord struct {
+	e   *Entity
+	key keys
+	rec record
+}
+
+func (u *orderUnit) headerRecords(s *Store, o commerce.Order) []headerRecord {
+	return []headerRecord{
+		{&entityOrder, orderKey(&keyBuilder{shards: s.shards}, u.id), u.main},
+		{&entityCustomerOrder, u.copyKey(s, o.CustomerID), u.copies[o.CustomerID]},
+	}
+}
+
+// fixOf returns the fix of a record, a new one where there is none yet; nil where there is no record
+// and none is written.
+func (v *verdict) fixOf(r headerRecord) *fix {
+	i := slices.IndexFunc(v.fixes, func(w fix) bool { return w.event == nil && w.key == r.key })
+	switch {
+	case i < 0 && r.rec == nil:
+		return nil
+	case i < 0:
+		i = len(v.fixes)
+		v.fixes = append(v.fixes, fix{key: r.key, have: r.rec, set: record{}})
+	}
+	return &v.fixes[i]
+}
+
 // dateWithEvent makes both records of the order tell of the event that is appended, as every change does that writes one: who comes back
 // to a customer's orders reads the timelines of those that were changed since.
 func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
-	b := &keyBuilder{shards: v.s.shards}
-	for _, of := range []struct {
-		e   *Entity
-		key keys
-		rec record
-	}{{&entityOrder, orderKey(b, u.id), u.main}, {&entityCustomerOrder, u.copyKey(v.s, o.CustomerID), u.copies[o.CustomerID]}} {
-		dated, versioned := !v.left(of.e, of.key, "updatedAt"), !v.left(of.e, of.key, attrVersion)
+	for _, r := range u.headerRecords(v.s, o) {
+		dated, versioned := !v.left(r.e, r.key, "updatedAt"), !v.left(r.e, r.key, attrVersion)
 		if !dated && !versioned {
 			continue
 		}
-		i := slices.IndexFunc(v.fixes, func(w fix) bool { return w.event == nil && w.key == of.key })
-		if i < 0 && of.rec == nil {
+		w := v.fixOf(r)
+		if w == nil {
 			continue
 		}
-		if i < 0 {
-			i = len(v.fixes)
-			v.fixes = append(v.fixes, fix{key: of.key, have: of.rec, set: record{}})
-		}
-		v.fixes[i].dated = dated
+		w.dated = dated
 		if versioned {
-			v.fixes[i].attribute(attrVersion, num(o.Version+1))
+			w.attribute(attrVersion, num(o.Version+1))
 		}
 	}
 }

@@ -409,7 +409,11 @@ func damages() []damage {
 			r.drop(order(2), "EVENT#"+ulidAt(at.Add(time.Minute), 2))
 		}},
 		{name: "all events lost", found: "timeline 1", changes: true, do: func(r rawTable) { r.drop(order(0), "EVENT#"+ulidAt(start, 1)) }},
-		{name: "event of a clock ahead", found: "timeline 1", changes: true, do: func(r rawTable) {
+		{name: "order dated before its last event", found: "updated-at 1", do: func(r rawTable) {
+			r.set(order(1), own, item{"updatedAt": text("2025-12-31T00:00:00.000Z")})
+			r.set("CUSTOMER#c2", order(1), item{"updatedAt": text("2025-12-31T00:00:00.000Z")})
+		}},
+		{name: "event of a clock ahead", found: "timeline 1, updated-at 1", changes: true, do: func(r rawTable) {
 			rec := r.get(order(0), "EVENT#"+ulidAt(start, 1))
 			ahead := time.Now().Add(time.Hour)
 			id := ulidAt(ahead, 1)

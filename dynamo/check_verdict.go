@@ -67,9 +67,11 @@ type fix struct {
 	have record
 	// put is the record to write where there is none.
 	put record
-	// set and remove are changes of have; where there are none either, have is deleted.
+	// set and remove are changes of have.
 	set    record
 	remove []string
+	// deletes tells that have is deleted.
+	deletes bool
 	// event is the event to write where there is no record, as the last one of customer, too; its id is made at that time, behind
 	// this one.
 	event    *commerce.Event
@@ -240,7 +242,7 @@ func (v *verdict) orphan(class string, have record, detail string) {
 		return
 	}
 	v.find(class, keyOf(have), detail, byRepair)
-	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have})
+	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have, deletes: true})
 }
 
 // compare finds what is wrong with a record that is there, a finding for each class. class is that of attributes that are in

@@ -21,6 +21,16 @@ type OrderChange struct {
 	Position commerce.EventID
 	// Order is the order right after the change, where it came along; where it is nil, read it.
 	Order *commerce.Order
+	// Customer is whose order it is after the change; empty where that did not come along.
+	Customer commerce.CustomerID
+}
+
+// withOrder returns the change with the order as it was right after it; nil where that is not known.
+func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
+	if c.Order = order; order != nil {
+		c.Customer = order.CustomerID
+	}
+	return c
 }
 
 // What ends a Following.

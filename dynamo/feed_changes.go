@@ -66,7 +66,7 @@ func (c *changes) event(order string, after record) {
 		c.feed.unreadable(err)
 		return
 	}
-	change := OrderChange{OrderID: commerce.OrderID(order), Event: event, Order: c.image(order, event.At)}
+	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.image(order, event.At))
 	if !own {
 		c.feed.tell(of, change)
 	}
@@ -102,7 +102,8 @@ func (c *changes) lastEvent(customer string, before, after record) {
 		return
 	}
 	for _, of := range topics {
-		c.feed.tell(of, OrderChange{OrderID: event.OrderID, Event: event, Position: position, Order: c.image(string(event.OrderID), event.At)})
+		change := OrderChange{OrderID: event.OrderID, Event: event, Position: position, Customer: commerce.CustomerID(customer)}
+		c.feed.tell(of, change.withOrder(c.image(string(event.OrderID), event.At)))
 	}
 }
 
@@ -130,11 +131,15 @@ func (c *changes) header(id string, before, after record) {
 			c.feed.unreadable(err)
 			return
 		}
-		change.Order = order
+		change = change.withOrder(order)
 	}
 	c.feed.tell(of, change)
 	for customer := range customers {
-		c.feed.tell(topic{topicCustomer, customer}, change)
+		told := change
+		if after != nil && customer != is.text(attrCustomerID) {
+			told.Order, told.Customer = nil, "" // it is another customer's now
+		}
+		c.feed.tell(topic{topicCustomer, customer}, told)
 	}
 	if moved {
 		c.feed.tellStatus(change.Order.Status, change)

@@ -282,8 +282,11 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 	return events, next, nil
 }
 
-// now is an ID that no event of before is above, whichever server wrote it.
-func (f *Feed) now() commerce.EventID { return idAt(f.store.now().Add(maxClockDifference)) }
+// now is an ID that no event of before is above, whichever server wrote it: the server's clock may
+// be ahead of DynamoDB's, and this one's behind it. DynamoDB tells its time in whole seconds.
+func (f *Feed) now() commerce.EventID {
+	return idAt(f.store.now().Add(2 * (maxClockDifference + time.Second)))
+}
 
 // idAt is the first ID that an event of a moment can have.
 func idAt(at time.Time) commerce.EventID {

@@ -150,7 +150,7 @@ func (c *check) action(w fix) types.TransactWriteItem {
 			TableName: &c.s.table, Item: w.put, ConditionExpression: aws.String(absent(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}}
-	case len(w.set) == 0 && len(w.remove) == 0:
+	case w.deletes:
 		return types.TransactWriteItem{Delete: &types.Delete{
 			TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,

@@ -40,8 +40,29 @@ func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo
 	if err != nil {
 		return nil, err
 	}
-	opened.changes = following
+	opened.changes = visibleChanges{changes: following, sees: func(customer commerce.CustomerID) bool {
+		return r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, customer)
+	}}
 	return make(chan *dynamo.OrderChange), nil
+}
+
+// visibleChanges are changes of orders that the subscriber sees.
+type visibleChanges struct {
+	changes
+	// sees reports whether the subscriber sees a customer's orders.
+	sees func(commerce.CustomerID) bool
+}
+
+// Next waits for a change. Other software may give the order to a customer whose orders the subscriber
+// does not see. That ends the subscription.
+//
+// Errors: NOT_FOUND, and those of dynamo.Following.Next.
+func (c visibleChanges) Next(ctx context.Context) (dynamo.OrderChange, error) {
+	change, err := c.changes.Next(ctx)
+	if err == nil && change.Customer != "" && !c.sees(change.Customer) {
+		return dynamo.OrderChange{}, orUnknown(commerce.ErrNotFound, "there is no such order")
+	}
+	return change, err
 }
 
 func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
