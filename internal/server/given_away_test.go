@@ -1,0 +1,132 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// givenAway is a live server with tokens, on whose table other software gives orders to other customers.
+type givenAway struct {
+	*live
+	guarded *guarded
+	db      *dynamodb.Client
+	table   string
+}
+
+func newGivenAway(t *testing.T) *givenAway {
+	t.Helper()
+	db := embedded.New().Client()
+	l := &live{t: t, store: storetest.Sample(t, db)}
+	l.feed = storetest.Feed(t, db, l.store, dynamo.FeedOptions{})
+	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}})
+	l.addr, l.log = listenTCP(t, g, server.Limits{}), g.log
+	table, err := l.store.DescribeTable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &givenAway{l, g, db, table.Name}
+}
+
+// give gives an order to another customer. The order's records agree afterwards. The former customer's
+// copy is deleted, unless leaveCopy is set.
+func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
+	g.t.Helper()
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	key := func(pk, sk string) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
+	}
+	for _, k := range []map[string]types.AttributeValue{key("ORDER#"+string(id), "#METADATA"), key("CUSTOMER#"+from, "ORDER#"+string(id))} {
+		out, err := g.db.GetItem(g.t.Context(), &dynamodb.GetItemInput{TableName: &g.table, Key: k, ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		given := out.Item
+		given["customerId"] = text(to)
+		given["shippingAddress"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+			"recipient": text("SECRET"), "line1": text("1 Secret St"), "city": text("X"), "postalCode": text("1"), "countryCode": text("US"),
+		}}
+		if pk := given["pk"].(*types.AttributeValueMemberS); pk.Value == "CUSTOMER#"+from {
+			given["pk"] = text("CUSTOMER#" + to)
+		}
+		if _, err := g.db.PutItem(g.t.Context(), &dynamodb.PutItemInput{TableName: &g.table, Item: given}); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	if leaveCopy {
+		return
+	}
+	if _, err := g.db.DeleteItem(g.t.Context(), &dynamodb.DeleteItemInput{TableName: &g.table, Key: key("CUSTOMER#"+from, "ORDER#"+string(id))}); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// A customer follows an order that other software gives to another customer: the subscription ends.
+func TestASubscriptionEndsWhenTheOrderIsGivenAway(t *testing.T) {
+	g := newGivenAway(t)
+	id := g.place()
+	w := g.as(g.guarded.token(t, customerClaims("cust_01")))
+	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id order { shippingAddress { recipient } timeline { nodes { note } } } } }`, id, g.last(id)))
+	g.following(1)
+	g.give(id, "cust_01", "cust_001", false)
+	if _, err := g.store.MoveOrder(t.Context(), dynamo.Caller{Name: "x"}, commerce.OrderMove{OrderID: id, To: commerce.Confirmed, Note: "SECRET"}); err != nil {
+		t.Fatal(err)
+	}
+	f := w.receive()
+	if f.Type != "error" || !strings.Contains(string(f.Payload), "NOT_FOUND") || strings.Contains(string(f.Payload), "SECRET") {
+		t.Errorf("the former customer receives %s %s", f.Type, f.Payload)
+	}
+}
+
+// The former customer's orders are followed. The order is not shown any more.
+func TestAnOrderThatIsGivenAwayIsNotShownToTheFormerCustomer(t *testing.T) {
+	g := newGivenAway(t)
+	id := g.place()
+	w := g.as(g.guarded.token(t, customerClaims("cust_01")))
+	w.subscribe("a", `subscription { customerOrders(customerId: "cust_01") { orderId order { shippingAddress { recipient } } } }`)
+	g.following(1)
+	g.give(id, "cust_01", "cust_001", false)
+	f := w.receive()
+	if f.Type != "next" || strings.Contains(string(f.Payload), "SECRET") || !strings.Contains(string(f.Payload), `"order":null`) {
+		t.Errorf("the former customer receives %s %s", f.Type, f.Payload)
+	}
+}
+
+// Other software left the former customer's copy behind. That is no right to change the order.
+func TestACopyThatWasLeftBehindIsNoRightToChangeTheOrder(t *testing.T) {
+	g := newGivenAway(t)
+	id := g.place()
+	g.give(id, "cust_01", "cust_001", true)
+	cancel := `{"query":"mutation($i: CancelOrderInput!) { cancelOrder(input: $i) { order { id shippingAddress { recipient } } userErrors { code } } }","variables":{"i":{"orderId":"` + string(id) + `"}}}`
+	answer := g.answered(g.guarded.token(t, customerClaims("cust_01")), cancel)
+	if !strings.Contains(answer, "NOT_FOUND") || strings.Contains(answer, "SECRET") {
+		t.Errorf("the former customer is answered %s", answer)
+	}
+	answer = g.answered(g.guarded.token(t, customerClaims("cust_001")), cancel)
+	if !strings.Contains(answer, "SECRET") {
+		t.Errorf("the order's customer is answered %s", answer)
+	}
+}
+
+// answered is the body of the server's answer to a request with a token.
+func (g *givenAway) answered(token, body string) string {
+	r := httptest.NewRequest(http.MethodPost, "http://localhost"+server.PathGraphQL, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	g.guarded.ServeHTTP(w, r)
+	return w.Body.String()
+}
