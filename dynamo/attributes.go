@@ -179,6 +179,39 @@ func (r *reader) mustText(name string) string {
 	return ""
 }
 
+// textOrKey returns an attribute of a record. If the attribute is absent or empty, it returns the value
+// in the record's index key: see indexValue. An attribute of another type is unreadable, and the key
+// does not replace it.
+func (r *reader) textOrKey(name string, e *Entity) string {
+	text, is, present := r.of(name)
+	switch {
+	case present && is != kindS:
+		return r.text(name)
+	case text != "":
+		return text
+	}
+	return r.indexValue(e)
+}
+
+// indexValue returns the value in the record's partition key of the index, made from the entity's
+// template: the account rep, the warehouse or the category by which a list finds the record. Other
+// software may keep it in the key alone. It returns an empty string for any other key.
+//
+// In a record of this model, which has the attribute entity, an account rep or a warehouse stands in
+// an attribute, and the key follows from it. Every product of this model has a category, so one
+// without the attribute has lost it.
+func (r *reader) indexValue(e *Entity) string {
+	if e.Name != entityProduct.Name && r.has("entity") {
+		return ""
+	}
+	return keyValue(e.IndexPK, r.text(attrIndexPK))
+}
+
+func indexValueOf(e *Entity, rec record) string {
+	at := reader{record: rec}
+	return at.indexValue(e)
+}
+
 func (r *reader) has(name string) bool {
 	_, _, present := r.of(name)
 	return present

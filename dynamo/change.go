@@ -280,8 +280,8 @@ func (c *change) upsert(after record, when condition) {
 }
 
 // mirror makes a record that follows another one like after, whatever it was before; before is what the record is likely to be, and
-// optional are attributes that it must not have where after has none. It is made where it is missing.
-func (c *change) mirror(before, after record, optional ...string) {
+// optional are attributes that it must not have where after has none. It is made where it is missing. when is nil for no condition.
+func (c *change) mirror(before, after record, when condition, optional ...string) {
 	var e expression
 	lost := record{}
 	for _, name := range optional {
@@ -289,7 +289,7 @@ func (c *change) mirror(before, after record, optional ...string) {
 	}
 	maps.Copy(lost, before)
 	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
-	c.set(keyOf(after), e.setting(lost, after), &e, writeUnits(before, after), nil)
+	c.set(keyOf(after), e.setting(lost, after), &e, writeUnits(before, after), when)
 }
 
 // adjust adds to numbers of a record that may be unknown; it is taken for a small one then.

@@ -53,7 +53,7 @@ func (s *Store) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.
 				c.create(r)
 			} else {
 				// An edge of a customer who is not there is nobody's.
-				c.mirror(nil, r)
+				c.mirror(nil, r, nil)
 			}
 		}
 		if cmd.AccountRepID != "" {
@@ -122,7 +122,7 @@ func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.
 			return before, nil
 		}
 		if after.AccountRepID != "" {
-			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after))
+			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
 		}
 		if cmd.Email != nil {
 			err = c.claim(before.Email, after)
@@ -196,9 +196,9 @@ func (s *Store) AssignAccountRep(ctx context.Context, caller Caller, cmd commerc
 		case after.AccountRepID == "":
 			c.remove(customerRepRecord(c.former(), *before), nil)
 		case before.AccountRepID == "":
-			c.mirror(nil, c.repEdge(stands, before, &after))
+			c.mirror(nil, c.repEdge(stands, before, &after), nil)
 		default:
-			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after))
+			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
 		}
 		return &after, nil
 	})

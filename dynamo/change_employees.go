@@ -33,7 +33,7 @@ func (s *Store) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Ne
 				c.create(r)
 			} else {
 				// An edge of an employee who is not there is nobody's.
-				c.mirror(nil, r)
+				c.mirror(nil, r, nil)
 			}
 		}
 		if err := c.worksIn(cmd.WarehouseID); err != nil {
@@ -94,9 +94,9 @@ func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.
 		// The edges by name and title are always there, the one by warehouse is the last where there is one.
 		for i := 1; i < len(is); i++ {
 			if i < len(was) {
-				c.mirror(was[i], is[i].with(kept))
+				c.mirror(was[i], is[i].with(kept), nil)
 			} else {
-				c.mirror(nil, is[i].with(kept))
+				c.mirror(nil, is[i].with(kept), nil)
 			}
 		}
 		if len(was) > len(is) {

@@ -156,6 +156,10 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // the table.
 func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.store.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
+	var when condition
+	if rep := stands["accountRepId"]; rep == nil || isText(rep, "") {
+		after.AccountRepID, when = c.repOfCopy(*before)
+	}
 	ownBefore, theirsBefore := orderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
 	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))
@@ -165,8 +169,19 @@ func (c *change) rewrite(stands record, before, after *commerce.Order, e commerc
 		// Where the account rep cannot be read, nobody knows whose list the copy is in.
 		optional = append(optional, attrIndexPK, attrIndexSK)
 	}
-	c.mirror(theirsBefore, theirsAfter, optional...)
+	c.mirror(theirsBefore, theirsAfter, when, optional...)
 	return c.happened(*after, e, after.UpdatedAt)
+}
+
+// repOfCopy returns the account rep of an order whose own record names none: the one whom the
+// customer's copy names in its index key. It does not read the copy. The condition holds unless the
+// copy may name one that is not known yet; when it fails, DynamoDB returns the copy.
+func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, condition) {
+	copied, found := c.stands(customerOrderKey(c.former(), CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
+	if !found {
+		return "", either(has("entity"), lacks(attrIndexPK))
+	}
+	return commerce.EmployeeID(indexValueOf(&entityCustomerOrder, copied)), still(copied, "entity", attrIndexPK)
 }
 
 // moveTo is the write pattern and the event of a move to a status; nil where nothing moves there.
@@ -399,7 +414,7 @@ func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 		c.remove(was, nil)
 		return
 	}
-	c.mirror(was, is)
+	c.mirror(was, is, nil)
 }
 
 // UpdateShippingAddress changes where an order goes that has not been shipped (WP11).

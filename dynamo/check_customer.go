@@ -180,7 +180,7 @@ func (u *customerUnit) judge(c *check) *verdict {
 	}
 	customer := *truth
 	if customer.AccountRepID == "" {
-		customer.AccountRepID = commerce.EmployeeID(foreignIndexValue(&entityCustomerRep, u.edge))
+		customer.AccountRepID = commerce.EmployeeID(indexValueOf(&entityCustomerRep, u.edge))
 	}
 	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
 	// was read before it is still the same when it is repaired: orderCount cannot have changed and

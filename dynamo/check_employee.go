@@ -74,7 +74,7 @@ func (u *employeeUnit) judge(c *check) *verdict {
 		v.basis, v.believed = keyOf(from), from
 	}
 	if u.truth.WarehouseID == "" {
-		u.truth.WarehouseID = commerce.WarehouseID(foreignIndexValue(&entityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
+		u.truth.WarehouseID = commerce.WarehouseID(indexValueOf(&entityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
 	}
 	b := &keyBuilder{shards: c.s.shards}
 	wanted := map[keys]record{}

@@ -215,7 +215,7 @@ func (u *orderUnit) judge(c *check) *verdict {
 	o := *truth.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
-		o.AccountRepID = commerce.EmployeeID(foreignIndexValue(&entityCustomerOrder, copied))
+		o.AccountRepID = commerce.EmployeeID(indexValueOf(&entityCustomerOrder, copied))
 	}
 	u.truth = &o
 	u.judgeItems(v, b, o, truth, other)

@@ -135,10 +135,6 @@ func (u *productUnit) judge(c *check) *verdict {
 		want.Available = *u.inventory - u.sum.held
 	}
 	if want.Category == "" {
-		// The list by category is the only other place that knows it.
-		want.Category = keyValue(entityProduct.IndexPK, textOf(u.main, attrIndexPK))
-	}
-	if want.Category == "" {
 		// Other software may know no categories: such a product is in no list.
 		record := productRecord(&keyBuilder{shards: b.shards}, want)
 		delete(record, attrIndexPK)

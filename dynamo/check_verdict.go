@@ -332,12 +332,3 @@ func withKey(rec record, named map[string]string) record {
 	}
 	return out
 }
-
-// foreignIndexValue is what the index key of a record of other software refers to. Such software may keep a reference in the key
-// alone, and that is no reason to lose it.
-func foreignIndexValue(e *Entity, rec record) string {
-	if at := (reader{record: rec}); at.has("entity") {
-		return ""
-	}
-	return keyValue(e.IndexPK, textOf(rec, attrIndexPK))
-}

@@ -74,7 +74,7 @@ func (s *Store) decodeCustomer(r reader) (*commerce.Customer, error) {
 		Name:         r.mustText("name"),
 		Email:        r.mustText("email"),
 		PhoneNumbers: r.texts("phoneNumbers"),
-		AccountRepID: commerce.EmployeeID(r.text("accountRepId")),
+		AccountRepID: commerce.EmployeeID(r.textOrKey("accountRepId", &entityCustomerRep)),
 		OrderCount:   r.count("orderCount"),
 		CreatedAt:    r.mustTime("createdAt"),
 		Version:      r.number(attrVersion),

@@ -51,7 +51,7 @@ func decodeEmployee(r reader) (*commerce.Employee, error) {
 		Name:         r.mustText("name"),
 		PhoneNumbers: r.texts("phoneNumbers"),
 		JobTitle:     r.mustText("jobTitle"),
-		WarehouseID:  commerce.WarehouseID(r.text("warehouseId")),
+		WarehouseID:  commerce.WarehouseID(r.textOrKey("warehouseId", &entityEmployeeWarehouse)),
 		Version:      r.number(attrVersion),
 	}
 	date, err := commerce.ParseDate(r.mustText("hireDate"))

@@ -53,10 +53,19 @@ func either(a, b condition) condition {
 	return func(e *expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
 }
 
-// present is the condition that there is a record, absent that there is none.
-func present(e *expression) string { return "attribute_exists(" + e.name(attrPK) + ")" }
+// has is the condition that the record has an attribute, lacks that it does not.
+func has(attribute string) condition {
+	return func(e *expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
+}
 
-func absent(e *expression) string { return "attribute_not_exists(" + e.name(attrPK) + ")" }
+func lacks(attribute string) condition {
+	return func(e *expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
+}
+
+// present is the condition that there is a record, absent that there is none.
+func present(e *expression) string { return has(attrPK)(e) }
+
+func absent(e *expression) string { return lacks(attrPK)(e) }
 
 // is compares an attribute with a value: relation is =, >= or the like.
 func is(attribute, relation string, v types.AttributeValue) condition {
@@ -84,7 +93,7 @@ func still(before record, attributes ...string) condition {
 			if v, ok := before[a]; ok {
 				texts = append(texts, is(a, "=", v)(e))
 			} else {
-				texts = append(texts, "attribute_not_exists("+e.name(a)+")")
+				texts = append(texts, lacks(a)(e))
 			}
 		}
 		return strings.Join(texts, " AND ")

@@ -140,7 +140,7 @@ func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
 		made.count = n
 		o.ItemCount = &made.count
 	}
-	o.AccountRepID = commerce.EmployeeID(r.text("accountRepId"))
+	o.AccountRepID = commerce.EmployeeID(r.textOrKey("accountRepId", &entityCustomerOrder))
 	o.Version = r.number(attrVersion)
 	status, err := commerce.ParseStatus(r.mustText("status"))
 	if err != nil {

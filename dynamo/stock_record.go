@@ -28,7 +28,7 @@ func (s *Store) decodeProduct(r reader) (*commerce.Product, error) {
 	p := &commerce.Product{
 		SKU:            commerce.SKU(r.mustText("sku")),
 		Name:           r.mustText("name"),
-		Category:       r.text("category"),
+		Category:       r.textOrKey("category", &entityProduct),
 		UnitPrice:      r.mustMoney("unitPrice", r.currency(s.currency)),
 		TotalInventory: r.number(attrTotalInventory),
 		Available:      r.number(attrAvailable),

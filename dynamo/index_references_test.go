@@ -1,0 +1,165 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// referencesInKeys is a shop of other software, which keeps account reps, an employee's warehouse and a
+// product's category in index keys alone: order 0 and customer c1 have account rep e1, employee e1
+// works in warehouse w1, product p02 is one of the Things.
+func referencesInKeys(t *testing.T, db *dynamodb.Client) rawTable {
+	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+	order := "ORDER#" + shopOrder(0)
+	for k, name := range map[string]string{
+		order + " #METADATA":    "accountRepId",
+		"CUSTOMER#c1 " + order:  "accountRepId",
+		"CUSTOMER#c1 #METADATA": "accountRepId",
+		"CUSTOMER#c1 REP":       "accountRepId",
+		"EMPLOYEE#e1 #METADATA": "warehouseId",
+		"EMPLOYEE#e1 NAME":      "warehouseId",
+		"EMPLOYEE#e1 TITLE":     "warehouseId",
+		"EMPLOYEE#e1 WAREHOUSE": "warehouseId",
+		"PRODUCT#p02 #METADATA": "category",
+	} {
+		pk, sk, _ := strings.Cut(k, " ")
+		r.set(pk, sk, item{name: nil, "entity": nil})
+	}
+	return r
+}
+
+// listings are the lists that find records by a reference: the records and what they refer to.
+func listings(t *testing.T, s *dynamo.Store) []string {
+	t.Helper()
+	ctx, page := t.Context(), dynamo.Page{Limit: 100}
+	var lines []string
+	add := func(list string, id any, reference any) {
+		lines = append(lines, fmt.Sprintf("%s: %v %v", list, id, reference))
+	}
+	orders, err := s.EmployeeOrders(ctx, "e1", page)
+	customers, err2 := s.EmployeeCustomers(ctx, "e1", page)
+	employees, err3 := s.WarehouseEmployees(ctx, "w1", page)
+	products, err4 := s.Products(ctx, "Things", page)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range orders.Items {
+		add("orders of e1", o.ID, o.AccountRepID)
+	}
+	for _, c := range customers.Items {
+		add("customers of e1", c.ID, c.AccountRepID)
+	}
+	for _, e := range employees.Items {
+		add("employees of w1", e.ID, e.WarehouseID)
+	}
+	for _, p := range products.Items {
+		add("Things", p.SKU, p.Category)
+	}
+	return lines
+}
+
+// Records of other software that name an account rep, a warehouse or a category in an index key alone
+// are read, changed, exported, imported and checked without losing it.
+func TestReferencesInIndexKeysAlone(t *testing.T) {
+	caller := dynamo.Caller{Name: "c"}
+	order, name := commerce.OrderID(shopOrder(0)), "New"
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		healthy := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+		want := listings(t, healthy.store)
+		compare := func(what string, s *dynamo.Store) {
+			t.Helper()
+			if got := listings(t, s); !slices.Equal(got, want) {
+				t.Errorf("%s the lists are\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		r := referencesInKeys(t, db)
+		compare("at first", r.store)
+
+		lines := exported(t, r.store, 1)
+		for _, shards := range []int{1, 3} {
+			to := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
+			imported(t, to, strings.Join(lines, ""), dynamo.ImportOptions{})
+			compare(fmt.Sprintf("imported into %d shards", shards), to)
+			if got := exported(t, to, 1); shards == 1 && !slices.Equal(got, lines) {
+				t.Errorf("imported is\n%s", strings.Join(got, ""))
+			}
+		}
+
+		for i, mutation := range []func(ctx context.Context) error{
+			func(ctx context.Context) error {
+				_, err := r.store.UpdateProduct(ctx, caller, commerce.ProductChange{SKU: "p02", Name: &name})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := r.store.UpdateCustomer(ctx, caller, commerce.CustomerChange{ID: "c1", Name: &name})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := r.store.UpdateEmployee(ctx, caller, commerce.EmployeeChange{ID: "e1", Name: &name})
+				return err
+			},
+		} {
+			if err := mutation(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			compare(fmt.Sprintf("after mutation %d", i), r.store)
+		}
+		transactions := 0
+		r.store = r.among(func(operation string, _ int, _ string) *http.Response {
+			if operation == "TransactWriteItems" {
+				transactions++
+			}
+			return nil
+		}).store
+		ordered := []func(ctx context.Context) (*commerce.Order, error){
+			func(ctx context.Context) (*commerce.Order, error) {
+				return r.store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: order, SKU: "p00", Quantity: 2})
+			},
+			func(ctx context.Context) (*commerce.Order, error) {
+				return r.store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Confirmed})
+			},
+			func(ctx context.Context) (*commerce.Order, error) {
+				return r.store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})
+			},
+		}
+		pk := "ORDER#" + string(order)
+		for i, mutation := range ordered {
+			if i == 1 {
+				r.set(pk, "#METADATA", item{"entity": text("order")}) // the copy alone is of other software
+			}
+			transactions = 0
+			o, err := mutation(t.Context())
+			if err != nil || o.AccountRepID != "e1" {
+				t.Fatalf("mutation %d of the order: %+v, %v", i, o, err)
+			}
+			compare(fmt.Sprintf("after mutation %d of the order", i), r.store)
+			if want := []int{2, 2, 1}[i]; transactions != want {
+				t.Errorf("mutation %d of the order took %d transactions, want %d", i, transactions, want)
+			}
+			for _, k := range [][2]string{{pk, "#METADATA"}, {"CUSTOMER#c1", pk}} {
+				if rec := r.get(k[0], k[1]); !sameAs(rec["accountRepId"], text("e1")) {
+					t.Errorf("mutation %d of the order leaves %s", i, show(rec))
+				}
+				if i == 0 {
+					r.set(k[0], k[1], item{"accountRepId": nil, "entity": nil})
+				}
+			}
+		}
+		if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 {
+			t.Errorf("the repair left %+v", drifts)
+		}
+		compare("after a repair", r.store)
+		r.checkClean()
+	})
+}
