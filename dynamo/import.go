@@ -271,9 +271,14 @@ func (s *Store) parseLine(text []byte) (outcome, record, error) {
 	if rec, err = s.reindexed(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	if rec[attrIndexPK] != nil || rec[attrIndexSK] != nil {
-		err = checkKeys(rec, attrIndexPK, attrIndexSK)
+	// DynamoDB accepts a record that has only one of the keys of the index, and does not index it.
+	var indexKeys []string
+	for _, name := range []string{attrIndexPK, attrIndexSK} {
+		if rec[name] != nil {
+			indexKeys = append(indexKeys, name)
+		}
 	}
+	err = checkKeys(rec, indexKeys...)
 	if size := sizeOf(rec); err == nil && size > maxRecord {
 		err = fmt.Errorf("record %s has %d bytes, DynamoDB holds %d", rec.primaryKey(), size, maxRecord)
 	}
@@ -291,12 +296,16 @@ const (
 	maxSortKey      = 1024
 )
 
-// checkKeys tells what is wrong with a pair of keys.
+// checkKeys reports what is wrong with the first of some key attributes that is not a key.
 //
 // Errors: ErrCorrupt.
-func checkKeys(r record, pk, sk string) error {
+func checkKeys(r record, names ...string) error {
 	at := reader{record: r}
-	check := func(name string, most int) {
+	for _, name := range names {
+		most := maxPartitionKey
+		if name == attrSK || name == attrIndexSK {
+			most = maxSortKey
+		}
 		switch key := at.mustText(name); {
 		case key == "":
 			at.fail(name, "is empty, which no key can be")
@@ -304,8 +313,6 @@ func checkKeys(r record, pk, sk string) error {
 			at.fail(name, fmt.Sprintf("has %d bytes, and that key at most %d", len(key), most))
 		}
 	}
-	check(pk, maxPartitionKey)
-	check(sk, maxSortKey)
 	return at.err()
 }
 
