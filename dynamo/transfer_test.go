@@ -372,7 +372,7 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 	})
 }
 
-// A line that cannot be imported ends it: what comes before is written, what comes behind is not.
+// A line that is found to be bad before it is sent ends the import: what comes before is written, what comes behind is not.
 func TestImportStopsAtABadLine(t *testing.T) {
 	long := `{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":"x"},"v":{"S":"` + strings.Repeat("x", 5<<20) + `"}}}` + "\n"
 	key := func(pk, sk string) string {
@@ -437,6 +437,60 @@ func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
 	if wrong := (*dynamo.LineError)(nil); !errors.As(err, &wrong) || wrong.Line != 2 || !strings.Contains(err.Error(), "THEIRS 2") || done.Lines != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
+}
+
+// A line that DynamoDB refuses ends the import when lines behind it may be written. They do not count, and the import goes on from the
+// line once it is correct.
+func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, db, dynamo.Options{})
+		var text strings.Builder
+		var want []string
+		for i := range 8 {
+			text.WriteString(line(fmt.Sprint(i), "x"))
+			want = append(want, line(fmt.Sprint(i), "x"))
+		}
+		refuse := make(chan struct{})
+		refusing := through(t, store, watched(db, func(ctx context.Context, in any) error {
+			if put, ok := in.(*dynamodb.PutItemInput); ok && keyText(put.Item) == "THEIRS 2" {
+				select {
+				case <-refuse:
+				case <-ctx.Done():
+				}
+				return &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}
+			}
+			return nil
+		}), dynamo.Options{})
+		in := &lastLine{Reader: strings.NewReader(text.String()), read: func() {
+			for len(exported(t, store, 1)) < 7 {
+				runtime.Gosched()
+			}
+			close(refuse)
+		}}
+		done, err := refusing.Import(t.Context(), in, dynamo.ImportOptions{})
+		if bad := (*dynamo.LineError)(nil); !errors.As(err, &bad) || bad.Line != 3 || done.Lines != 2 || done.Written != 2 {
+			t.Errorf("did %+v, %v", done, err)
+		}
+		done = imported(t, store, text.String()[done.Offset:], dynamo.ImportOptions{From: done})
+		if done.Lines != 8 || done.Written != 3 || done.Unchanged != 5 || !slices.Equal(exported(t, store, 1), want) {
+			t.Errorf("did %+v", done)
+		}
+	})
+}
+
+// lastLine calls read once, when all of Reader has been read.
+type lastLine struct {
+	io.Reader
+	read func()
+}
+
+func (l *lastLine) Read(b []byte) (int, error) {
+	n, err := l.Reader.Read(b)
+	if n == 0 && err != nil && l.read != nil {
+		l.read()
+		l.read = nil
+	}
+	return n, err
 }
 
 func TestImportIntoNoTable(t *testing.T) {

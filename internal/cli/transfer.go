@@ -97,7 +97,7 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 		return interrupted("import", fmt.Sprintf("%d lines", done.Lines), done.Saved, err)
 	}
 	if bad := (*dynamo.LineError)(nil); errors.As(err, &bad) {
-		return onTable(cfg, fmt.Errorf("%s: %w; %s", file, err, stopped(bad.Line, opts)))
+		return onTable(cfg, fmt.Errorf("%s: %w; %s", file, err, stopped(opts)))
 	}
 	if err != nil {
 		return onTable(cfg, err)
@@ -105,16 +105,13 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	return report(env.Stdout, file, cfg, done.Imported, opts)
 }
 
-// stopped tells what became of an import that ended at a line, and what to do.
-func stopped(line int, opts transfer.ImportOptions) string {
-	switch cure := "mend it, and start again, or leave such lines out with -skip-unreadable"; {
-	case opts.DryRun || opts.SkipUnreadable:
-		return "mend it, and start again" // only a line too long to be held ends these
-	case line == 1:
-		return "nothing was imported: " + cure
-	default:
-		return "all lines before it are imported, none behind it: " + cure
+// stopped says what an import that ended at a line has imported, and what to do.
+func stopped(opts transfer.ImportOptions) string {
+	if opts.DryRun || opts.SkipUnreadable {
+		return "fix it, and start again" // only a line too long to be held ends these
 	}
+	return "all lines before it are imported, and some behind it may be: fix it, and start again, which skips what is there; " +
+		"or leave such lines out with -skip-unreadable"
 }
 
 // report tells what an import has done to its end.

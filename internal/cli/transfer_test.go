@@ -137,7 +137,7 @@ func TestImportOfABadFile(t *testing.T) {
 		if records := contents(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run left %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "all lines before it are imported", "mend it")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "all lines before it are imported, and some behind it may be: fix it")
 		if records := contents(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
@@ -258,7 +258,7 @@ func TestImportOfWhatIsNoExport(t *testing.T) {
 		"\n\n":                  "holds no record",
 		"\x1f\x8b\x08\x00":      "is compressed: gunzip -c FILE | ordergraph import -",
 		smallBook:               "ordergraph seed FILE",
-		"{\"Item\": 1}\n":       "nothing was imported: mend it",
+		"{\"Item\": 1}\n":       "some behind it may be: fix it",
 		"{\"Other\": [1]}\n":    "line 1",
 		"{\"Item\":{\"pk\":1}}": "line 1",
 	} {
