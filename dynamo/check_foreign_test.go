@@ -219,3 +219,22 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 		}
 	})
 }
+
+// A product that other software has deleted and createProduct creates again counts nothing as held. A repair counts what open orders hold.
+func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+		before := r.get("PRODUCT#p02", "#METADATA")
+		r.drop("PRODUCT#p02", "#METADATA")
+		created, err := r.store.CreateProduct(t.Context(), dynamo.Caller{Name: "c"}, commerce.NewProduct{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: money("2.50")})
+		if err != nil || created.Available != 0 {
+			t.Fatalf("created %+v, %v", created, err)
+		}
+		if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
+			t.Errorf("found %+v", drifts)
+		}
+		if got, want := plain(r.get("PRODUCT#p02", "#METADATA")["available"]), plain(before["available"]); got != want || got != "-6" {
+			t.Errorf("available is %v, want %v", got, want)
+		}
+	})
+}
