@@ -179,9 +179,9 @@ func (r *reader) mustText(name string) string {
 	return ""
 }
 
-// textOrKey returns an attribute of a record. If the attribute is absent or empty, it returns the value
-// in the record's index key: see indexValue. An attribute of another type is unreadable, and the key
-// does not replace it.
+// textOrKey returns an attribute of a record. If the attribute is absent or empty, it returns the
+// value in the record's index key: see indexValue. An attribute of another type is unreadable, and
+// the key does not replace it.
 func (r *reader) textOrKey(name string, e *Entity) string {
 	text, is, present := r.of(name)
 	switch {
@@ -197,8 +197,8 @@ func (r *reader) textOrKey(name string, e *Entity) string {
 // template: the account rep, the warehouse or the category by which a list finds the record. Other
 // software may keep it in the key alone. It returns an empty string for any other key.
 //
-// In a record of this model, which has the attribute entity, an account rep or a warehouse stands in
-// an attribute, and the key follows from it. Every product of this model has a category, so one
+// In a record of this model, which has the attribute entity, an account rep or a warehouse stands
+// in an attribute, and the key follows from it. Every product of this model has a category, so one
 // without the attribute has lost it.
 func (r *reader) indexValue(e *Entity) string {
 	if e.Name != entityProduct.Name && r.has("entity") {

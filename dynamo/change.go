@@ -279,8 +279,9 @@ func (c *change) upsert(after record, when condition) {
 	c.set(keyOf(after), e.setting(nil, after), &e, writeUnits(c.known[keyOf(after)], after), when)
 }
 
-// mirror makes a record that follows another one like after, whatever it was before; before is what the record is likely to be, and
-// optional are attributes that it must not have where after has none. It is made where it is missing. when is nil for no condition.
+// mirror makes a record that follows another one like after, whatever it was before; before is what
+// the record is likely to be, and optional are attributes that it must not have where after has
+// none. It is made where it is missing. when is nil for no condition.
 func (c *change) mirror(before, after record, when condition, optional ...string) {
 	var e expression
 	lost := record{}

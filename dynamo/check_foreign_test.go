@@ -220,7 +220,8 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 	})
 }
 
-// A product that other software has deleted and createProduct creates again counts nothing as held. A repair counts what open orders hold.
+// A product that other software has deleted and createProduct creates again counts nothing as held.
+// A repair counts what open orders hold.
 func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})

@@ -24,8 +24,8 @@ func entityOf(k keys) *Entity {
 // allEntities are the model's, made once: bulk work asks for them with every record. Nobody writes to them.
 var allEntities = Entities()
 
-// listed is the entity whose list an index key belongs to, false where no list reads it. A record that lacks one of
-// the two keys is in no list.
+// listed is the entity whose list an index key belongs to, false where no list reads it. A record
+// that lacks one of the two keys is in no list.
 func listed(indexPK, indexSK string) (Entity, bool) {
 	if indexPK == "" || indexSK == "" {
 		return Entity{}, false

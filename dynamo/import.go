@@ -32,8 +32,8 @@ const (
 // namedLines is how many conflicts an import names, and how many lines that it left out.
 const namedLines = 20
 
-// Imported is what an import has done with all lines up to Offset. It does not count lines behind Offset, which may be
-// written as well.
+// Imported is what an import has done with all lines up to Offset. It does not count lines behind
+// Offset, which may be written as well.
 type Imported struct {
 	// Offset is where the first line begins that is not done, in bytes, and Lines how many lines are before it.
 	Offset int64 `json:"offset"`
@@ -95,10 +95,11 @@ func (e *LineError) Unwrap() error { return e.Err }
 // go on from what it returned. Of lines with one key, the first counts, or with Overwrite the last. Index keys become those
 // of this table, whatever its number of shards. It holds some tens of megabytes, however long r is.
 //
-// The first line that cannot be imported ends it, unless such are left out, and so do a line longer than any record's and the end
-// of ctx. Import waits for the writes that have begun. A line that DynamoDB refuses is found while lines behind it are being written, so some
-// of them may be in the table. Importing again is safe: it skips what is there and the same. A read of r that is under way when ctx
-// ends may still go on when Import has returned.
+// The first line that cannot be imported ends it, unless such are left out, and so do a line longer
+// than any record's and the end of ctx. Import waits for the writes that have begun. A line that
+// DynamoDB refuses is found while lines behind it are being written, so some of them may be in the
+// table. Importing again is safe: it skips what is there and the same. A read of r that is under
+// way when ctx ends may still go on when Import has returned.
 //
 // Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's; ErrUnavailable, ErrNoTable,
 // ErrAccessDenied, the context's.

@@ -16,9 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// referencesInKeys is a shop of other software, which keeps account reps, an employee's warehouse and a
-// product's category in index keys alone: order 0 and customer c1 have account rep e1, employee e1
-// works in warehouse w1, product p02 is one of the Things.
+// referencesInKeys is a shop of other software, which keeps account reps, an employee's warehouse
+// and a product's category in index keys alone: order 0 and customer c1 have account rep e1,
+// employee e1 works in warehouse w1, product p02 is one of the Things.
 func referencesInKeys(t *testing.T, db *dynamodb.Client) rawTable {
 	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
 	order := "ORDER#" + shopOrder(0)
@@ -69,8 +69,8 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 	return lines
 }
 
-// Records of other software that name an account rep, a warehouse or a category in an index key alone
-// are read, changed, exported, imported and checked without losing it.
+// Records of other software that name an account rep, a warehouse or a category in an index key
+// alone are read, changed, exported, imported and checked without losing it.
 func TestReferencesInIndexKeysAlone(t *testing.T) {
 	caller := dynamo.Caller{Name: "c"}
 	order, name := commerce.OrderID(shopOrder(0)), "New"

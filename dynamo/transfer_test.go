@@ -275,7 +275,8 @@ func line(key, value string) string {
 	return fmt.Sprintf(`{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":%q},"v":{"S":%q}}}`+"\n", key, value)
 }
 
-// A record of other software that has one of the two keys of the index is in no list. It is exported and imported as it is.
+// A record of other software that has one of the two keys of the index is in no list. It is
+// exported and imported as it is.
 func TestImportOfOneIndexKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
@@ -372,7 +373,8 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 	})
 }
 
-// A line that is found to be bad before it is sent ends the import: what comes before is written, what comes behind is not.
+// A line that is found to be bad before it is sent ends the import: what comes before is written,
+// what comes behind is not.
 func TestImportStopsAtABadLine(t *testing.T) {
 	long := `{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":"x"},"v":{"S":"` + strings.Repeat("x", 5<<20) + `"}}}` + "\n"
 	key := func(pk, sk string) string {
@@ -439,8 +441,8 @@ func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-// A line that DynamoDB refuses ends the import when lines behind it may be written. They do not count, and the import goes on from the
-// line once it is correct.
+// A line that DynamoDB refuses ends the import when lines behind it may be written. They do not
+// count, and the import goes on from the line once it is correct.
 func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
