@@ -24,6 +24,9 @@ const jsonItem = "Item"
 // maxDepth is how deep lists and maps may be nested in DynamoDB.
 const maxDepth = 32
 
+// maxNameBytes is how long the name of an attribute can be in DynamoDB.
+const maxNameBytes = 1<<16 - 1
+
 // recordToJSON returns a record as a line. Attributes and the elements of sets, which have no order, are sorted, so equal
 // records are equal lines.
 //
@@ -224,6 +227,12 @@ func (j jsonReader) boolean(what string) (bool, error) {
 func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, error) {
 	attributes := map[string]types.AttributeValue{}
 	err := j.object(func(name string) error {
+		switch {
+		case depth == 0 && name == "":
+			return errors.New("an attribute has an empty name")
+		case depth == 0 && len(name) > maxNameBytes:
+			return fmt.Errorf("the name of an attribute has %d bytes: at most %d are possible", len(name), maxNameBytes)
+		}
 		v, err := j.value(depth)
 		if err != nil {
 			return fmt.Errorf("attribute %q: %w", name, err)

@@ -41,7 +41,7 @@ func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 // Whatever a record holds, it comes back from its line; and records that hold the same are the same line.
 func TestRecordsSurviveJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := record(rapid.MapOfN(rapid.String(), anyValue(3), 0, 6).Draw(t, "record"))
+		want := record(rapid.MapOfN(rapid.StringN(1, -1, -1), anyValue(3), 0, 6).Draw(t, "record"))
 		line, err := recordToJSON(want)
 		if err != nil {
 			t.Fatal(err)
@@ -165,6 +165,8 @@ func badLines() map[string]string {
 		`{"NewImage":{}}`:                             `it has "NewImage"`,
 		`{"Item":{},"Item":{}}`:                       `"Item" twice`,
 		`{"Item":{},"Keys":{}}`:                       `it has "Keys"`,
+		`{"Item":{"":{"S":"b"}}}`:                     "an empty name",
+		`{"Item":{"` + strings.Repeat("a", 1<<16) + `":{"S":"b"}}}`: "65536 bytes",
 		`{"Item":null}`:                               "null, where an object",
 		`{"Item":[]}`:                                 "an array, where an object",
 		`{"Item":{"a":{"S":"b"},"a":{"S":"c"}}}`:      `"a" twice`,

@@ -2710,7 +2710,7 @@ input CreateCustomerInput {
   id: ID
   "The name, up to 200 bytes."
   name: String!
-  "The e-mail address, up to 254 bytes without ` + "`" + `#` + "`" + `, which no other customer has in whatever case."
+  "The e-mail address, up to 254 bytes without ` + "`" + `#` + "`" + `, which no other customer has. Case does not matter: addresses are compared in lower case."
   email: String!
   "Phone numbers, up to 10 of up to 40 bytes."
   phoneNumbers: [String!]
@@ -3954,7 +3954,7 @@ input DateRange {
 `, BuiltIn: false},
 	{Name: "../subscriptions.graphqls", Input: `"""
 What changes, told as it happens: over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes are told
-whoever makes them: this server, another one, or other software that writes to the table.
+whoever makes them: this server, another one, or other software that writes to the table and leaves ` + "`" + `version` + "`" + ` as it is.
 """
 type Subscription {
   """

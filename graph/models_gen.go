@@ -83,7 +83,7 @@ type CreateCustomerInput struct {
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// The e-mail address, up to 254 bytes without `#`, which no other customer has in whatever case.
+	// The e-mail address, up to 254 bytes without `#`, which no other customer has. Case does not matter: addresses are compared in lower case.
 	Email string `json:"email"`
 	// Phone numbers, up to 10 of up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
@@ -250,7 +250,7 @@ type ShipOrderInput struct {
 }
 
 // What changes, told as it happens: over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes are told
-// whoever makes them: this server, another one, or other software that writes to the table.
+// whoever makes them: this server, another one, or other software that writes to the table and leaves `version` as it is.
 type Subscription struct {
 }
 
