@@ -203,6 +203,8 @@ type check struct {
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertain are products of which an order that cannot be read may hold something, with that order.
 	uncertain map[commerce.SKU]commerce.OrderID
+	// unread are the customers whom orders name that cannot be read.
+	unread map[commerce.CustomerID]bool
 	// stock is what the products' records said, to be compared with held when all orders have been read.
 	stock map[commerce.SKU]stockSeen
 	// warehouses are those that were read, referred those that levels and employees refer to.
@@ -238,7 +240,7 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
 		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
-		uncertain: map[commerce.SKU]commerce.OrderID{}, stock: map[commerce.SKU]stockSeen{},
+		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
 		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
@@ -401,7 +403,8 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		for _, id := range s.customers {
 			hints[id] = true
 		}
-		return &orderUnit{id: commerce.OrderID(k.id), hints: hints}
+		// Without findings it may have been found to be right, and only its copy not.
+		return &orderUnit{id: commerce.OrderID(k.id), hints: hints, again: s.findings == nil}
 	case unitCustomer:
 		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed, address: s.address, byCopy: s.byCopy, byEvent: s.byEvent}
 	case unitClaim:
@@ -602,6 +605,13 @@ func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.uncertain[sku]
+}
+
+// isUnread reports whether an order names the customer that cannot be read.
+func (c *check) isUnread(id commerce.CustomerID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unread[id]
 }
 
 // uncertainLocked notes the products of an order that cannot be read.

@@ -161,6 +161,10 @@ func (u *customerUnit) judge(c *check) *verdict {
 		_, err := u.decode(v, &entityCustomer, u.main)
 		v.unreadable(keyOf(u.main), err)
 		return v
+	case truth == nil && u.edge != nil && !isBare(&entityCustomerRep, u.edge):
+		_, err := u.decode(v, &entityCustomerRep, u.edge)
+		v.unreadable(keyOf(u.edge), err)
+		return v
 	case truth == nil && !u.needed && u.copies == 0:
 		if u.edge != nil {
 			v.orphan(driftOrphanEdge, u.edge, "the customer does not exist")
@@ -362,6 +366,8 @@ func (u *claimUnit) judge(c *check) *verdict {
 	id := textOf(u.claim, "customerId")
 	switch {
 	case hasEmail(of, u.email), c.foundAlready(keyOf(u.claim)):
+	case of == nil && c.isUnread(commerce.CustomerID(id)):
+		// Once the order can be read, the customer may be restored with this address.
 	case of != nil && textOf(of, "email") == "":
 		// The customer's record lacks the address, and this may be it.
 	case of == nil:

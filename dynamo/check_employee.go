@@ -63,9 +63,15 @@ func (u *employeeUnit) judge(c *check) *verdict {
 			v.unreadable(ks[0], err)
 			return v
 		}
-		for _, k := range ks {
-			if rec := u.records[k]; rec != nil {
+		for i, e := range employeeEntities() {
+			rec := u.records[ks[i]]
+			switch {
+			case rec == nil:
+			case isBare(e, rec):
 				v.orphan(driftOrphanEdge, rec, "the employee does not exist")
+			default:
+				_, err := decode(e, rec)
+				v.unreadable(ks[i], err)
 			}
 		}
 		return v

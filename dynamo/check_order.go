@@ -31,6 +31,8 @@ type orderUnit struct {
 	known bool
 	// lastOwn is when the last event happened that has a position.
 	lastOwn time.Time
+	// again reports that what the order holds may have been summed before.
+	again bool
 }
 
 func (u *orderUnit) key(s *Store) keys { return orderKey(&keyBuilder{shards: s.shards}, u.id) }
@@ -134,7 +136,7 @@ func (u *orderUnit) header(v *verdict, e *Entity, rec record, customer commerce.
 	}
 	if read["items"] != nil {
 		lines, err := decodeLines(read["items"], h.order.Total.Currency)
-		h.lines, h.listed = lines, err == nil
+		h.lines, h.listed = lines, err == nil && !v.left(e, keyOf(rec), "items")
 	}
 	return h
 }
@@ -319,6 +321,8 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 		// Something free of charge changes no total, but the number of items tells.
 		counted := o.ItemCount != nil && len(h.lines) == *o.ItemCount && len(lines) != *o.ItemCount
 		if addsUp(h.lines) && (!whole || !addsUp(lines) || counted) || len(u.items) == 0 {
+			// With some of the items' records, nothing would tell that the list was right.
+			v.atOnce = len(u.items) == 0 && !addsUp(h.lines)
 			return bySKU(h.lines), true
 		}
 	}
@@ -473,9 +477,9 @@ func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 	}
 }
 
-// rooted reports whether the order's own record was read and names the customer. Its copy may stand
-// in any partition otherwise.
-func (u *orderUnit) rooted() bool { return u.named() != "" }
+// rooted reports whether the order's own record was read, and the copy of the customer whom it names.
+// The copy may stand in any partition otherwise.
+func (u *orderUnit) rooted() bool { return u.copies[u.named()] != nil }
 
 // settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have
 // changed.
@@ -485,11 +489,14 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 	held, known := u.holds(v)
 	if !known {
 		c.uncertainLocked(u)
+		c.unread[u.named()] = true
 	}
-	// An order that is verified twice is counted twice. The sum is wrong then, and its products are
-	// recounted.
 	for sku, quantity := range held {
-		c.held[sku] += quantity
+		if u.again {
+			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{recount: true})
+		} else {
+			c.held[sku] += quantity
+		}
 	}
 	if !last.clean() && u.misleads(c.s, held, last) {
 		c.misleading[u.id] = u.hints

@@ -50,6 +50,9 @@ type verdict struct {
 	// read are the records of the unit without what cannot be read of them, and unread is what cannot, as Store.unreadable has it.
 	read   map[keys]record
 	unread map[keys]map[string]string
+	// atOnce requires that the fixes are made in one transaction or not at all: half of them would mislead
+	// the next reading.
+	atOnce bool
 	// refused is why the fixes were not made.
 	refused string
 }
@@ -233,6 +236,16 @@ func (v *verdict) create(want, from record) {
 		}
 	}
 	v.fixes = append(v.fixes, fix{key: keyOf(want), put: put})
+}
+
+// isBare reports whether a record consists of keys alone, so that nothing is lost with it.
+func isBare(e *Entity, rec record) bool {
+	for name := range rec {
+		if name != attrPK && name != attrSK && !isIndexKey(name) && name != "entity" && !repeatsKey(e, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // orphan finds a record that should not be there. One that holds what cannot be read is not deleted, and is found for that.

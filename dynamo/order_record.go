@@ -170,6 +170,11 @@ func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
 			}
 		}
 		o.Items = bySKU(o.Items)
+		for i := 1; i < len(o.Items) && r.misread != nil; i++ {
+			if sku := o.Items[i].SKU; sku == o.Items[i-1].SKU {
+				r.doubt("items", fmt.Sprintf("has product %s twice", sku))
+			}
+		}
 		if o.ItemCount == nil {
 			made.count = len(o.Items)
 			o.ItemCount = &made.count

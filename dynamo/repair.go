@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 	most := maxActions - 2 - len(v.relied)
 	// With an event: the event and both records of its order, of which one is believed.
 	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
+	if v.atOnce && len(fixes) > most {
+		return &refusedError{reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
+	}
 	for len(fixes) > 0 {
 		n := min(len(fixes), most)
 		if n < len(fixes) && last > 0 && last < n {

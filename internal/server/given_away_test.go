@@ -49,6 +49,7 @@ func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
 	key := func(pk, sk string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
 	}
+	var actions []types.TransactWriteItem
 	for _, k := range []map[string]types.AttributeValue{key("ORDER#"+string(id), "#METADATA"), key("CUSTOMER#"+from, "ORDER#"+string(id))} {
 		out, err := g.db.GetItem(g.t.Context(), &dynamodb.GetItemInput{TableName: &g.table, Key: k, ConsistentRead: aws.Bool(true)})
 		if err != nil {
@@ -62,14 +63,12 @@ func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
 		if pk := given["pk"].(*types.AttributeValueMemberS); pk.Value == "CUSTOMER#"+from {
 			given["pk"] = text("CUSTOMER#" + to)
 		}
-		if _, err := g.db.PutItem(g.t.Context(), &dynamodb.PutItemInput{TableName: &g.table, Item: given}); err != nil {
-			g.t.Fatal(err)
-		}
+		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: &g.table, Item: given}})
 	}
-	if leaveCopy {
-		return
+	if !leaveCopy {
+		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{TableName: &g.table, Key: key("CUSTOMER#"+from, "ORDER#"+string(id))}})
 	}
-	if _, err := g.db.DeleteItem(g.t.Context(), &dynamodb.DeleteItemInput{TableName: &g.table, Key: key("CUSTOMER#"+from, "ORDER#"+string(id))}); err != nil {
+	if _, err := g.db.TransactWriteItems(g.t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
 		g.t.Fatal(err)
 	}
 }

@@ -1,0 +1,194 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// readTheOrderFirst makes the segment with the customer wait until the segment with the order has been
+// read, and returns the number of segments. Few records are on a page.
+func (r *rawTable) readTheOrderFirst(order, customer string) int {
+	r.t.Helper()
+	for i := range 200 {
+		r.put(key(fmt.Sprintf("OTHER#%03d", i), "x"))
+	}
+	small := smallPages(r.db, 2)
+	segments, ofOrder, ofCustomer, pages := apart(r.t, small, r.name, order, customer)
+	var mu sync.Mutex
+	read, gate := 0, make(chan struct{})
+	r.store = through(r.t, r.store, watched(small, func(ctx context.Context, in any) error {
+		scan, ok := in.(*dynamodb.ScanInput)
+		switch {
+		case !ok:
+		case aws.ToInt32(scan.Segment) == ofOrder:
+			mu.Lock()
+			defer mu.Unlock()
+			if read++; read == pages {
+				close(gate)
+			}
+		case aws.ToInt32(scan.Segment) == ofCustomer:
+			select {
+			case <-gate:
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}), dynamo.Options{})
+	return int(segments)
+}
+
+// A list on an order is all that is left of its items, and is longer than a transaction. The total does
+// not say that the list is right. Half of a repair would make the other half of the list look wrong.
+func TestALongListIsNotRepairedByHalves(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		order := "ORDER#" + shopOrder(3)
+		list := &types.AttributeValueMemberL{}
+		for i := range 150 {
+			list.Value = append(list.Value, &types.AttributeValueMemberM{Value: item{
+				"productId": text(fmt.Sprintf("x%03d", i)), "name": text("X"), "qty": number("1"), "price": number("1"),
+			}})
+		}
+		for _, sku := range []string{"p00", "p01", "p02"} {
+			r.drop(order, "ITEM#"+sku)
+		}
+		for _, pk := range []string{order, "CUSTOMER#c2"} {
+			sk := order
+			if pk == order {
+				sk = "#METADATA"
+			}
+			r.set(pk, sk, item{"items": list, "total": number("155"), "itemCount": nil})
+		}
+		before := r.all()
+		drifts, _ := r.check(dynamo.CheckOptions{Repair: true})
+		if changed := differing(before, r.all()); len(changed) > 0 {
+			t.Errorf("the repair changed %d records", len(changed))
+		}
+		if len(drifts) == 0 || !strings.Contains(drifts[0].Detail, "set the order's total") {
+			t.Errorf("found %s", foundText(drifts))
+		}
+		for _, pk := range []string{order, "CUSTOMER#c2"} {
+			sk := order
+			if pk == order {
+				sk = "#METADATA"
+			}
+			r.set(pk, sk, item{"total": number("150")})
+		}
+		if _, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 || r.get(order, "ITEM#x149") == nil {
+			t.Errorf("with the right total, %d are left", summary.Left())
+		}
+		r.checkClean()
+	})
+}
+
+// An order names the wrong customer, and few suspects are remembered: its copy is read last.
+func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		order := "ORDER#" + shopOrder(0)
+		r.set(order, "#METADATA", item{"customerId": text("c9")})
+		for _, sku := range []string{"p00", "p01", "p02"} {
+			r.set(order, "ITEM#"+sku, item{"customerId": nil})
+		}
+		segments := r.readTheOrderFirst(order, "CUSTOMER#c1")
+		r.check(dynamo.CheckOptions{Repair: true, Suspects: 1, Segments: segments})
+		if own := show(r.get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.get("CUSTOMER#c1", order) == nil || r.get("CUSTOMER#c9", "#METADATA") != nil {
+			t.Errorf("the order is %s, its copy %s", own, show(r.get("CUSTOMER#c1", order)))
+		}
+	})
+}
+
+// An order that is verified twice does not make up for stock that is wrong by what the order holds.
+func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, repair := range []bool{false, true} {
+			r := newRawTable(t, db, shop(t), dynamo.Options{})
+			order := "ORDER#" + shopOrder(0)
+			copied := r.get("CUSTOMER#c1", order)
+			copied["pk"], copied["customerId"] = text("CUSTOMER#c2"), text("c2")
+			r.put(copied)
+			for i, sku := range []string{"p00", "p01", "p02"} {
+				available := 0
+				_, _ = fmt.Sscan(fmt.Sprint(plain(r.get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
+				r.set("PRODUCT#"+sku, "#METADATA", item{"available": number(fmt.Sprint(available - i - 1))})
+			}
+			_, summary := r.check(dynamo.CheckOptions{Repair: repair})
+			if summary.Found["stock-available"] != 3 || repair && summary.Left() > 0 {
+				t.Errorf("found %v, %d left", summary.Found, summary.Left())
+			}
+			if repair {
+				r.checkClean()
+			}
+		}
+	})
+}
+
+// The records are lost, and what is left lacks something: it is named, and kept.
+func TestEdgesThatLackSomethingAreKept(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
+			r.set("EMPLOYEE#e1", sk, item{"hireDate": nil})
+		}
+		r.set("CUSTOMER#c1", "REP", item{"name": nil})
+		r.drop("EMPLOYEE#e1", "#METADATA")
+		r.drop("CUSTOMER#c1", "#METADATA")
+		before := r.all()
+		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if changed := differing(before, r.all()); len(changed) > 0 {
+			t.Errorf("the repair changed %q", changed)
+		}
+		if got := foundText(drifts); got != "unreadable 4" || summary.ByHand != 4 {
+			t.Errorf("found %s, %d by hand", got, summary.ByHand)
+		}
+	})
+}
+
+// Only orders that cannot be read name the customer whom a claim names, too.
+func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		for n := range ordersOfShop {
+			if order := "ORDER#" + shopOrder(n); r.get("CUSTOMER#c2", order) != nil {
+				r.drop("CUSTOMER#c2", order)
+				r.set(order, "#METADATA", item{"total": text("155")})
+			}
+		}
+		r.drop("CUSTOMER#c2", "#METADATA")
+		r.check(dynamo.CheckOptions{Repair: true})
+		if r.get("EMAIL#bob@example.com", "#METADATA") == nil {
+			t.Error("the claim is lost")
+		}
+	})
+}
+
+// A list names a product twice, and there are no items' records: nothing tells which line is right.
+func TestAProductTwiceInAListIsNamed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		order := "ORDER#" + shopOrder(3)
+		line := func(quantity string) types.AttributeValue {
+			return &types.AttributeValueMemberM{Value: item{"productId": text("p00"), "name": text("Thing"), "qty": number(quantity), "price": number("2.5")}}
+		}
+		for _, sku := range []string{"p00", "p01", "p02"} {
+			r.drop(order, "ITEM#"+sku)
+		}
+		twice := item{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("1"), line("2")}}, "total": number("7.5"), "itemCount": nil}
+		r.set(order, "#METADATA", twice)
+		r.set("CUSTOMER#c2", order, twice)
+		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "has product p00 twice") {
+			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
+		}
+	})
+}
