@@ -221,6 +221,49 @@ func agree(have, want types.AttributeValue) bool {
 	return false
 }
 
+// overlaid returns want with the members that only have has, in maps and in the lines of an order's list. Other software may have
+// added them.
+func overlaid(have, want types.AttributeValue) types.AttributeValue {
+	switch w := want.(type) {
+	case *types.AttributeValueMemberM:
+		h, ok := have.(*types.AttributeValueMemberM)
+		if !ok {
+			return want
+		}
+		merged := maps.Clone(h.Value)
+		for name, v := range w.Value {
+			merged[name] = overlaid(merged[name], v)
+		}
+		return &types.AttributeValueMemberM{Value: merged}
+	case *types.AttributeValueMemberL:
+		h, ok := have.(*types.AttributeValueMemberL)
+		if !ok {
+			return want
+		}
+		lines := map[string]types.AttributeValue{}
+		for _, v := range h.Value {
+			lines[lineSKU(v)] = v
+		}
+		merged := make([]types.AttributeValue, len(w.Value))
+		for i, v := range w.Value {
+			merged[i] = v
+			if sku := lineSKU(v); sku != "" {
+				merged[i] = overlaid(lines[sku], v)
+			}
+		}
+		return &types.AttributeValueMemberL{Value: merged}
+	}
+	return want
+}
+
+// lineSKU is the product of a line in an order's list; empty for another value.
+func lineSKU(v types.AttributeValue) string {
+	if line, ok := v.(*types.AttributeValueMemberM); ok {
+		return textOf(line.Value, "productId")
+	}
+	return ""
+}
+
 // sameTime compares to the millisecond, which is all that the store keeps.
 func sameTime(have, want types.AttributeValue) bool {
 	h, ok := have.(*types.AttributeValueMemberS)

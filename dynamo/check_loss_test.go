@@ -3,6 +3,8 @@ package dynamo_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -190,5 +192,62 @@ func TestAProductTwiceInAListIsNamed(t *testing.T) {
 		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "has product p00 twice") {
 			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
 		}
+	})
+}
+
+// Other software adds members to the maps in a record. A repair keeps them where it restores the
+// record, and where it sets another member.
+func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
+	withMember := func(v types.AttributeValue, name string, value types.AttributeValue) types.AttributeValue {
+		members := maps.Clone(v.(*types.AttributeValueMemberM).Value)
+		members[name] = value
+		return &types.AttributeValueMemberM{Value: members}
+	}
+	order := "ORDER#" + shopOrder(0)
+	records := [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}}
+	for name, damage := range map[string]func(r rawTable){
+		"own record": func(r rawTable) { r.drop(order, "#METADATA") },
+		"copy":       func(r rawTable) { r.drop("CUSTOMER#c1", order) },
+		"list": func(r rawTable) {
+			for _, k := range records {
+				lines := slices.Clone(r.get(k[0], k[1])["items"].(*types.AttributeValueMemberL).Value)
+				lines[0] = withMember(lines[0], "qty", number("9"))
+				r.set(k[0], k[1], item{"items": &types.AttributeValueMemberL{Value: lines}})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+				r := newRawTable(t, db, shop(t), dynamo.Options{})
+				for _, k := range records {
+					rec := r.get(k[0], k[1])
+					lines := slices.Clone(rec["items"].(*types.AttributeValueMemberL).Value)
+					for i := range lines {
+						lines[i] = withMember(lines[i], "colour", text("red"))
+					}
+					r.set(k[0], k[1], item{"shippingAddress": withMember(rec["shippingAddress"], "phone", text("555")), "items": &types.AttributeValueMemberL{Value: lines}})
+				}
+				healthy := r.all()
+				damage(r)
+				r.check(dynamo.CheckOptions{Repair: true})
+				if changed := differing(healthy, unrevised(r.all())); len(changed) > 0 {
+					t.Errorf("%q are not what they were", changed)
+				}
+			})
+		})
+	}
+}
+
+// A repair of few, large records is more than DynamoDB takes in a transaction.
+func TestARepairOfLargeRecords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		for i := range 14 {
+			r.set("ORDER#"+shopOrder(bigOrder), fmt.Sprintf("ITEM#p%02d", i), item{"picture": text(strings.Repeat("x", 390_000)), "gsi1pk": text("WRONG")})
+		}
+		if _, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
+			t.Errorf("found %v, %d left", summary.Found, summary.Left())
+		}
+		r.checkClean()
 	})
 }

@@ -229,7 +229,9 @@ func (v *verdict) create(want, from record) {
 	for _, name := range []string{attrIndexPK, attrIndexSK} {
 		delete(put, name)
 	}
-	put.with(want)
+	for name, value := range want {
+		put[name] = overlaid(put[name], value)
+	}
 	for name := range v.unreadSource() {
 		if delete(put, name); from[name] != nil {
 			put[name] = from[name]
@@ -277,7 +279,7 @@ func (v *verdict) compare(e *Entity, have, want record, class string) {
 		if d.want == nil {
 			w.remove = append(w.remove, d.name)
 		} else {
-			w.set[d.name] = d.want
+			w.set[d.name] = overlaid(have[d.name], d.want)
 		}
 	}
 	for _, c := range classes {

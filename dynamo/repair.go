@@ -47,11 +47,15 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 	most := maxActions - 2 - len(v.relied)
 	// With an event: the event and both records of its order, of which one is believed.
 	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
-	if v.atOnce && len(fixes) > most {
+	if v.atOnce && len(fixes) > most { // lines of a list are small
 		return &refusedError{reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
 	}
 	for len(fixes) > 0 {
-		n := min(len(fixes), most)
+		n, bytes := 0, sizeOf(v.believed)
+		for n < min(len(fixes), most) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
+			bytes += fixes[n].size()
+			n++
+		}
 		if n < len(fixes) && last > 0 && last < n {
 			n = last
 		}
@@ -211,6 +215,13 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) 
 	}
 	return append(fixes, replacement(last, next)), at, nil
 }
+
+// maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of conditions
+// and the names of attributes are not counted here.
+const maxRepairBytes = 3 << 20
+
+// size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
+func (w *fix) size() int { return sizeOf(w.have) + sizeOf(w.put) + sizeOf(w.set) }
 
 // maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300 operators
 // and 4 KiB of text.
