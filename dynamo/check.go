@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,6 +206,8 @@ type check struct {
 	uncertain map[commerce.SKU]commerce.OrderID
 	// unread are the customers whom orders name that cannot be read.
 	unread map[commerce.CustomerID]bool
+	// givenUp is an order of which nothing was read that tells what it holds; empty if there is none.
+	givenUp commerce.OrderID
 	// stock is what the products' records said, to be compared with held when all orders have been read.
 	stock map[commerce.SKU]stockSeen
 	// warehouses are those that were read, referred those that levels and employees refer to.
@@ -461,6 +464,9 @@ func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) 
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.unsettledLocked(u.key(c.s), attempts.doubt)
+		if order, ok := u.(*orderUnit); ok && order.main == nil {
+			c.uncertainLocked(order) // a recount finds those in the index
+		}
 		return nil
 	}
 	c.report(found, last)
@@ -476,6 +482,9 @@ func (c *check) postpone(u unit, k unitKey, s suspicion) {
 		s = known.and(s)
 	} else if len(c.postponed) >= c.opts.Suspects {
 		c.unsettledLocked(u.key(c.s), "there are too many records like it; check again after the others are repaired")
+		if k.kind == unitOrder {
+			c.givenUp = commerce.OrderID(k.id)
+		}
 		return
 	}
 	c.postponed[k] = s
@@ -604,7 +613,7 @@ func (c *check) progressLocked() {
 func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.uncertain[sku]
+	return cmp.Or(c.uncertain[sku], c.givenUp)
 }
 
 // isUnread reports whether an order names the customer that cannot be read.

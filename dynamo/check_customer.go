@@ -288,6 +288,12 @@ func (u *customerUnit) doubt(*verdict) string {
 // rooted reports whether the customer's record was read.
 func (u *customerUnit) rooted() bool { return u.main != nil }
 
+// hasValidEmail reports whether a customer's record has an address that can be claimed.
+func hasValidEmail(customer record) bool {
+	_, err := commerce.ParseEmail(textOf(customer, "email"))
+	return err == nil
+}
+
 // hasEmail tells whether a customer's record has that address, which is in the form of commerce.ParseEmail.
 func hasEmail(customer record, email string) bool {
 	parsed, err := commerce.ParseEmail(textOf(customer, "email"))
@@ -368,8 +374,8 @@ func (u *claimUnit) judge(c *check) *verdict {
 	case hasEmail(of, u.email), c.foundAlready(keyOf(u.claim)):
 	case of == nil && c.isUnread(commerce.CustomerID(id)):
 		// Once the order can be read, the customer may be restored with this address.
-	case of != nil && textOf(of, "email") == "":
-		// The customer's record lacks the address, and this may be it.
+	case of != nil && !hasValidEmail(of):
+		// The customer's record lacks a valid address, and this may be it.
 	case of == nil:
 		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:

@@ -157,13 +157,16 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 	if u.copies[named] != nil {
 		return named
 	}
+	onItems := map[commerce.CustomerID]bool{}
 	for _, item := range u.items {
-		if named != "" && textOf(item, "customerId") == string(named) {
-			return named
-		}
+		onItems[commerce.CustomerID(textOf(item, attrCustomerID))] = true
+	}
+	if named != "" && onItems[named] {
+		return named
 	}
 	own := u.header(v, &entityOrder, u.main, named)
-	best, version := commerce.CustomerID(""), -1
+	// The items decide between copies of one version.
+	best, version, onBest := commerce.CustomerID(""), -1, false
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
 		n := 0
 		if h := u.header(v, &entityCustomerOrder, u.copies[id], id); h.readable() {
@@ -173,8 +176,8 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 			textOf(u.copies[id], attrCustomerID) == string(named)) {
 			continue
 		}
-		if n > version {
-			best, version = id, n
+		if n > version || n == version && onItems[id] && !onBest {
+			best, version, onBest = id, n, onItems[id]
 		}
 	}
 	if best == "" {
