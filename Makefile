@@ -20,7 +20,7 @@ lint:
 # After a change of *.graphqls or gqlgen.yml. The walker's code is made from the same data as gqlgen's, once that is there.
 generate:
 	go tool gqlgen generate
-	go run ./internal/walkgen
+	go run ./internal/execgen
 
 # After a change below internal/graphiql/ui; the result is committed.
 graphiql:

@@ -3,8 +3,8 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -138,15 +138,27 @@ func (a access) quiet(who commerce.Principal) bool {
 	return !a.introspection || a.policy.Granted(who, commerce.Introspect) == commerce.None
 }
 
-// check refuses an operation that selects fields which the principal's role may not use, up to maxErrors of them, each at its place. What
-// @skip and @include leave out is not asked for. It depends on no id, and takes time in proportion to the document's length: a
-// fragment is looked at once, as a field needs the same permission wherever it is spread.
+// check refuses an operation that selects fields, or gives values to input fields, which the caller's role may not use: one error
+// for each, at most maxErrors. The variables are coerced. It depends on no ID.
 //
 // Errors: FORBIDDEN.
-func (a access) check(who commerce.Principal, operation *ast.OperationDefinition, variables map[string]any) gqlerror.List {
-	c := accessCheck{access: a, who: who, variables: variables, seen: map[string]bool{}}
-	c.selections(operation.SelectionSet)
-	return c.errs
+func (a access) check(who commerce.Principal, operation *preparedOperation, variables map[string]any) gqlerror.List {
+	may := func(p commerce.Permission) bool { return a.policy.Granted(who, p) != commerce.None }
+	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
+		return nil
+	}
+	c := inputCheck{access: a, who: who, variables: variables}
+	operation.root.each(func(f *selectedField) {
+		if f.guarded && !may(f.permission) {
+			c.errs = append(c.errs, refusedAt(f.Position, CodeForbidden, "%s may not use the field %q: leave it out, or ask as somebody who may", who.Role, f.Name))
+		}
+		if len(a.inputsOf[f.Definition]) > 0 {
+			for _, argument := range f.Field.Arguments {
+				c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
+			}
+		}
+	})
+	return c.errs[:min(len(c.errs), maxErrors)]
 }
 
 // unauthenticated refuses a request of nobody.
@@ -154,48 +166,16 @@ func unauthenticated() *gqlerror.Error {
 	return refusedAt(nil, CodeUnauthenticated, "the request does not say who makes it: send a token")
 }
 
-type accessCheck struct {
+// inputCheck checks the input fields that an operation gives values to.
+type inputCheck struct {
 	access
 	who       commerce.Principal
 	variables map[string]any
-	seen      map[string]bool
 	errs      gqlerror.List
 }
 
-func (c *accessCheck) selections(set ast.SelectionSet) {
-	for _, s := range set {
-		if len(c.errs) >= maxErrors {
-			return
-		}
-		switch s := s.(type) {
-		case *ast.Field:
-			if c.leftOut(s.Directives) {
-				continue
-			}
-			if permission, guarded := c.fields[s.Definition]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
-				c.errs = append(c.errs, refusedAt(s.Position, CodeForbidden, "%s may not use the field %q: leave it out, or ask as somebody who may", c.who.Role, s.Name))
-			}
-			if len(c.inputsOf[s.Definition]) > 0 {
-				for _, argument := range s.Arguments {
-					c.literal(s.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
-				}
-			}
-			c.selections(s.SelectionSet)
-		case *ast.InlineFragment:
-			if !c.leftOut(s.Directives) {
-				c.selections(s.SelectionSet)
-			}
-		case *ast.FragmentSpread:
-			if !c.leftOut(s.Directives) && !c.seen[s.Name] {
-				c.seen[s.Name] = true
-				c.selections(s.Definition.SelectionSet)
-			}
-		}
-	}
-}
-
-// literal checks the input fields of a value in the document.
-func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
+// literal checks a value in the document.
+func (c *inputCheck) literal(t *ast.Type, v *ast.Value) {
 	switch v.Kind {
 	case ast.Variable:
 		c.value(t, c.variables[v.Raw], v.Position)
@@ -218,8 +198,8 @@ func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// value checks the input fields of a variable's value, which was coerced.
-func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
+// value checks a variable's value, which was coerced.
+func (c *inputCheck) value(t *ast.Type, value any, at *ast.Position) {
 	switch value := value.(type) {
 	case []any:
 		for _, element := range value {
@@ -235,31 +215,11 @@ func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
 	}
 }
 
-// input refuses an input field that is given a value and that the principal's role may not give.
-func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
-	permission, guarded := c.inputs[f]
-	if guarded && len(c.errs) < maxErrors && c.policy.Granted(c.who, permission) == commerce.None {
+// input refuses an input field that the principal's role may not give a value to.
+func (c *inputCheck) input(f *ast.FieldDefinition, at *ast.Position) {
+	if permission, guarded := c.inputs[f]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
 		c.errs = append(c.errs, refusedAt(at, CodeForbidden, "%s may not give the input field %q: leave it out, or ask as somebody who may", c.who.Role, f.Name))
 	}
-}
-
-// leftOut tells whether @skip or @include leave a selection out, as execution does.
-func (c *accessCheck) leftOut(directives ast.DirectiveList) bool {
-	if len(directives) == 0 {
-		return false
-	}
-	says := func(name string, otherwise bool) bool {
-		d := directives.ForName(name)
-		if d == nil {
-			return otherwise
-		}
-		value, err := d.Arguments.ForName("if").Value.Value(c.variables)
-		if decided, ok := value.(bool); ok && err == nil {
-			return decided
-		}
-		return name == "include" // what cannot be told is looked at
-	}
-	return says("skip", false) || !says("include", true)
 }
 
 // viewer is whom the records of a request are read for.
@@ -274,7 +234,7 @@ func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) 
 
 // grantedHere is what they are granted of the permission of the field that is being resolved.
 func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
-	return r.granted(ctx, r.access.fields[graphql.GetFieldContext(ctx).Field.Definition])
+	return r.granted(ctx, resolving(ctx).permission)
 }
 
 // caller is who asks for a change: who is granted the own records only changes no others.

@@ -202,7 +202,7 @@ var inputWays = map[string][]string{
 }
 
 // selected is how a document asks for a field.
-func selectedField(d *ast.Definition, f *ast.FieldDefinition) string {
+func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
 	text := f.Name + askedWith[d.Name+"."+f.Name]
 	result := parsedSchema.Types[f.Type.Name()]
 	switch {
@@ -336,7 +336,7 @@ func (m *matrix) ask(who commerce.Principal, about subject, document string) hea
 	if stream != nil {
 		defer stream.Close()
 		order := commerce.OrderID(about.order)
-		result = stream.tell(withReported(ctx), &dynamo.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
+		result = stream.deliver(withReported(ctx), nil, &dynamo.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
 	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
@@ -354,7 +354,7 @@ func (m *matrix) records(who commerce.Principal, typ, way string) string {
 	d := parsedSchema.Types[typ]
 	for _, f := range d.Fields {
 		if g := m.grant(who.Role, typ+"."+f.Name); g == "own" || g == "all" {
-			selection = append(selection, selectedField(d, f))
+			selection = append(selection, matrixField(d, f))
 		}
 	}
 	if len(selection) == 0 {
@@ -448,7 +448,7 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 		d := parsedSchema.Types[typ]
 		for _, way := range ways[typ] {
 			for _, f := range d.Fields {
-				document := fmt.Sprintf(way, "probe:"+selectedField(d, f))
+				document := fmt.Sprintf(way, "probe:"+matrixField(d, f))
 				fields, err := asked(documents, rules, ownSubject.in(document))
 				if err != nil {
 					t.Fatal(err)

@@ -180,7 +180,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	if errs := validate(e.schema.Schema(), parsed, true, false); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if errs := e.resolver.access.check(ann, parsed.Operations[0], nil); len(errs) != 1 {
+	if errs := e.resolver.access.check(ann, document.prepare(e.preparer, parsed.Operations[0], nil)); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
@@ -356,7 +356,7 @@ func TestFollowing(t *testing.T) {
 	} {
 		trace := &dynamo.Trace{}
 		ctx := trace.Begin(WithPrincipal(t.Context(), c.who))
-		ctx = context.WithValue(ctx, loadersKey{}, e.scope.loaders(ctx, e.resolver.store))
+		ctx = loading(ctx, e)
 		var err error
 		if c.order != "" {
 			err = e.resolver.mayFollowOrder(ctx, commerce.OrderID(c.order))
@@ -382,7 +382,7 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 	policy := commerce.StandardPolicy().With(commerce.RoleCustomer, commerce.ReadCustomer, commerce.All)
 	e := guarded(t, Options{Policy: &policy})
 	ctx := WithPrincipal(t.Context(), ann)
-	ctx = context.WithValue(ctx, loadersKey{}, e.scope.loaders(ctx, e.resolver.store))
+	ctx = loading(ctx, e)
 	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
 		t.Errorf("the own: %v", err)
 	}
@@ -401,7 +401,7 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	response := e.run(ctx, operation)
+	response, _ := e.run(ctx, operation, nil)
 	if text, err := json.Marshal(response); err != nil || !strings.Contains(string(text), CodeForbidden) || !strings.Contains(string(response.Data), `"createWarehouse":null`) {
 		t.Errorf("%s %v", text, err)
 	}
@@ -460,7 +460,7 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		}
 		come(document.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
-		for _, err := range e.resolver.access.check(ann, document.Operations[0], operation.Variables) {
+		for _, err := range e.resolver.access.check(ann, e.preparer.prepare(document.Operations[0], func(d ast.DirectiveList) (in, optional bool) { return included(d, operation.Variables), false })) {
 			got[err.Locations[0].Column-1] = true // the text has one line
 		}
 		if len(got) < maxErrors && !maps.Equal(got, want) {

@@ -1,10 +1,8 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -37,35 +35,37 @@ const mostBound = math.MaxInt32
 // It goes through the operation as plan and the resolvers do, but for any record of a type instead of those that there are: what a
 // field reads is what the access patterns say that serve it. A field that none serves reads nothing. What one record of a type costs does not
 // depend on where it stands, so it is computed once for each selection.
-func boundOf(schema *ast.Schema, operation *ast.OperationDefinition, table dynamo.Bounds) Bound {
-	b := newBounding(schema, operation, table)
-	switch operation.Operation {
+func boundOf(schema *ast.Schema, operation *preparedOperation, table dynamo.Bounds) Bound {
+	if operation.tooLarge {
+		return Bound{Requests: mostBound, RoundTrips: mostBound, ReadUnits: mostBound}
+	}
+	b := newBounding(schema, operation.definition.Operation, table)
+	switch operation.definition.Operation {
 	case ast.Query:
-		root := []ast.SelectionSet{operation.SelectionSet}
-		b.findWhole(schema.Query, root)
-		return b.bound(b.selection(schema.Query, root, origin{via: none, single: true}))
+		b.findWhole(operation.root)
+		return b.bound(b.selection(operation.root, origin{via: none, single: true}))
 	case ast.Mutation:
 		c := newCost(b)
-		for _, f := range b.collect(schema.Mutation, []ast.SelectionSet{operation.SelectionSet}) {
-			b.mutation(&c, f)
+		for i := range operation.root.fields {
+			b.mutation(&c, &operation.root.fields[i])
 		}
 		bound := b.bound(c)
-		// Nobody plans what a payload reads, so any request may wait for any other.
+		// The requests of a change may wait for one another, and the payload waits for the change.
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
-		return b.each(operation)
+		return b.each(operation.root)
 	}
 }
 
 // each is the bound of one event of a subscription: that of the update. What subscribing itself reads is the feed's, and grows with what has
 // happened since the event that it goes on behind.
-func (b *bounding) each(subscription *ast.OperationDefinition) Bound {
+func (b *bounding) each(root *selectionSet) Bound {
 	c := newCost(b)
-	for _, f := range b.collect(b.schema.Subscription, []ast.SelectionSet{subscription.SelectionSet}) {
-		update := b.schema.Types[f.Definition.Type.Name()]
-		b.findWhole(update, f.sets)
-		c.below(b.selection(update, f.sets, origin{via: none, single: true}), 1, 1)
+	for i := range root.fields {
+		update := root.fields[i].set
+		b.findWhole(update)
+		c.below(b.selection(update, origin{via: none, single: true}), 1, 1)
 	}
 	bound := b.bound(c)
 	// Whether the order came along decides what is planned, so any request may wait for any other.
@@ -87,21 +87,21 @@ type bounding struct {
 	// whole are the fields, by Type.field, that the operation has come along with some record of their type, and wholeTypes these
 	// types.
 	whole, wholeTypes map[string]bool
-	known             map[string]cost
-	// steps counts the selections; an operation that fragments make endless has no bound.
-	steps int
+	known             map[boundKey]cost
 }
 
-// maxSelections is how many different selections are looked at. A document of two thousand tokens has no more than a few hundred, unless
-// it repeats fragments under the same names in ever new combinations.
-const maxSelections = 10_000
+// boundKey identifies the cost of a selection set.
+type boundKey struct {
+	set  *selectionSet
+	from origin
+}
 
-func newBounding(schema *ast.Schema, operation *ast.OperationDefinition, table dynamo.Bounds) *bounding {
+func newBounding(schema *ast.Schema, operation ast.Operation, table dynamo.Bounds) *bounding {
 	patterns := dynamo.AccessPatterns()
 	return &bounding{
 		schema: schema, bounds: table, patterns: patterns, writes: dynamo.WritePatterns(),
-		routes: routesOf(patterns), planned: operation.Operation != ast.Mutation, consistent: operation.Operation != ast.Query,
-		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[string]cost{},
+		routes: routesOf(patterns), planned: true, consistent: operation != ast.Query,
+		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[boundKey]cost{},
 	}
 }
 
@@ -115,63 +115,64 @@ type origin struct {
 
 const none = -1
 
-// selection is what selections of a type cost for each record.
-func (b *bounding) selection(typ *ast.Definition, sets []ast.SelectionSet, from origin) cost {
-	var name strings.Builder
-	fmt.Fprint(&name, typ.Name, " ", from)
-	for _, set := range sets {
-		fmt.Fprintf(&name, " %p", &set[0])
-	}
-	if c, ok := b.known[name.String()]; ok {
+// selection returns the cost of a selection set for each record.
+func (b *bounding) selection(set *selectionSet, from origin) cost {
+	key := boundKey{set, from}
+	if c, ok := b.known[key]; ok {
 		return c
 	}
 	c := newCost(b)
-	if b.steps++; b.steps > maxSelections {
-		return c
-	}
-	if typ.IsAbstractType() {
-		for _, d := range b.schema.GetPossibleTypes(typ) {
-			c.either(b.selection(d, sets, from))
-		}
-	} else {
-		b.fields(&c, typ, b.collect(typ, sets), from)
-	}
-	b.known[name.String()] = c
+	b.fields(&c, set, from)
+	b.known[key] = c
 	return c
 }
 
-func (b *bounding) fields(c *cost, typ *ast.Definition, fields []*gathered, from origin) {
+// below returns the cost of what is selected below a field, for each of its records.
+func (b *bounding) below(f *selectedField, from origin) cost {
+	if f.set != nil {
+		return b.selection(f.set, from)
+	}
+	c := newCost(b)
+	for _, member := range f.members {
+		c.either(b.selection(member, from))
+	}
+	return c
+}
+
+func (b *bounding) fields(c *cost, set *selectionSet, from origin) {
 	// Look-ups of one kind that a selection makes go together.
 	shared := map[int]bool{}
-	for _, f := range fields {
-		if f.Name == entitiesField && typ == b.schema.Query {
+	for i := range set.fields {
+		f := &set.fields[i]
+		if f.Name == entitiesField && set.typ == b.schema.Query {
 			b.entities(c, f)
 			continue
 		}
-		ways := b.ways(typ, f)
+		ways := b.ways(set.typ, f)
 		if len(ways) == 0 {
-			if len(f.sets) > 0 {
-				part := b.selection(b.schema.Types[f.Definition.Type.Name()], f.sets, from)
+			if len(f.selections) > 0 && f.number != introspectionField {
+				part := b.below(f, from)
 				c.below(part, 1, 1)
 				c.key, c.record = max(c.key, part.key), max(c.record, part.record)
 			}
 			continue
 		}
-		b.field(c, typ, f, ways, fields, from, shared)
+		b.field(c, set.typ, f, ways, set.fields, from, shared)
 	}
 }
 
 // findWhole notes which fields come along with records that the root, of Query or of an update, names.
-func (b *bounding) findWhole(typ *ast.Definition, root []ast.SelectionSet) {
-	fields := b.collect(typ, root)
-	for _, f := range fields {
-		if f.Name == entitiesField {
+func (b *bounding) findWhole(root *selectionSet) {
+	var fields []*selectedField
+	for i := range root.fields {
+		f := &root.fields[i]
+		if fields = append(fields, f); f.Name == entitiesField {
 			fields = append(fields, b.named(f)...)
 		}
 	}
 	for _, f := range fields {
-		for _, r := range b.routes[typ.Name+"."+f.Name] {
-			if may, _ := b.selects(f, r.sub); r.sub != "" && may {
+		for _, r := range b.routes[root.typ.Name+"."+f.Name] {
+			if may, _ := f.selects(r.sub); r.sub != "" && may {
 				typ := f.Definition.Type.Name()
 				b.whole[typ+"."+r.sub], b.wholeTypes[typ] = true, true
 			}
@@ -180,7 +181,7 @@ func (b *bounding) findWhole(typ *ast.Definition, root []ast.SelectionSet) {
 }
 
 // field adds a field that reads.
-func (b *bounding) field(c *cost, typ *ast.Definition, f *gathered, ways [][]int, beside []*gathered, from origin, shared map[int]bool) {
+func (b *bounding) field(c *cost, typ *ast.Definition, f *selectedField, ways [][]int, beside []selectedField, from origin, shared map[int]bool) {
 	rounds := b.reading(c, typ, f, ways, beside, from, shared)
 	first := b.patterns[ways[0][0]]
 	child, records, groups := newCost(b), 1.0, 1.0
@@ -188,19 +189,19 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *gathered, ways [][]int
 	of := b.schema.Types[f.Definition.Type.Name()]
 	switch {
 	case isPage(f.Field):
-		for _, sets := range b.nodes(of, f.sets) {
-			part := b.selection(sets.typ, sets.sets, origin{via: none})
+		for _, set := range f.records {
+			part := b.selection(set, origin{via: none})
 			child.below(part, 1, 1)
 			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
 		}
 		chain += max(child.key, child.record)
-		records = float64(pageSize(f))
+		records = float64(f.mostRecords())
 		// Some records carry the list, of the others it is read: what follows comes in two groups.
 		if !from.single && (first.Fallback || b.whole[typ.Name+"."+f.Name]) {
 			groups = 2
 		}
-	case len(f.sets) > 0:
-		child = b.selection(of, f.sets, origin{via: b.lookUp(of, ways[0]), single: from.single})
+	case len(f.selections) > 0:
+		child = b.below(f, origin{via: b.lookUp(of, ways[0]), single: from.single})
 		if first.Direction != "" {
 			chain += max(child.key, child.record) // a whole record is planned by what came with it
 		} else {
@@ -221,7 +222,7 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *gathered, ways [][]int
 
 // reading adds the requests by which a field is read, and returns how many round trips they take one after another. They are the
 // most of its alternatives; but for each pattern, what it takes where it is chosen.
-func (b *bounding) reading(c *cost, typ *ast.Definition, f *gathered, ways [][]int, beside []*gathered, from origin, shared map[int]bool) int {
+func (b *bounding) reading(c *cost, typ *ast.Definition, f *selectedField, ways [][]int, beside []selectedField, from origin, shared map[int]bool) int {
 	most, rounds := demand{}, 0
 	for _, way := range ways {
 		all, longest := demand{}, 0
@@ -242,7 +243,7 @@ func (b *bounding) reading(c *cost, typ *ast.Definition, f *gathered, ways [][]i
 }
 
 // step is what one pattern takes for a field, and how many round trips.
-func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []*gathered, alone bool, shared map[int]bool) (demand, int) {
+func (b *bounding) step(typ *ast.Definition, f *selectedField, pattern int, beside []selectedField, alone bool, shared map[int]bool) (demand, int) {
 	p := b.patterns[pattern]
 	var bound dynamo.ReadBound
 	switch {
@@ -257,15 +258,15 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 		}
 		return a, 1
 	case isPage(f.Field):
-		bound = b.bounds.Page(p, dynamo.Page{Limit: pageSize(f), More: b.asksBeyond(f)}, b.statuses(p, f), b.consistent)
-		if p.Fallback && slices.ContainsFunc(beside, func(other *gathered) bool { return !isPage(other.Field) && b.serves(typ, other, pattern) }) {
+		bound = b.bounds.Page(p, dynamo.Page{Limit: f.mostRecords(), More: f.beyond.next || f.beyond.previous}, b.statuses(p, f), b.consistent)
+		if p.Fallback && slices.ContainsFunc(beside, func(other selectedField) bool { return !isPage(other.Field) && b.serves(typ, &other, pattern) }) {
 			// The list may be read as a whole, as it is counted as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
-	case len(f.sets) > 0:
+	case len(f.selections) > 0:
 		bound = b.bounds.Collection(p, b.consistent)
 	default:
-		if p.Fallback && b.planned && slices.ContainsFunc(beside, func(other *gathered) bool { return isPage(other.Field) && b.serves(typ, other, pattern) }) {
+		if p.Fallback && b.planned && slices.ContainsFunc(beside, func(other selectedField) bool { return isPage(other.Field) && b.serves(typ, &other, pattern) }) {
 			return demand{}, 1 // one Query serves the count and the page
 		}
 		bound = b.bounds.Count(p, b.consistent)
@@ -274,7 +275,7 @@ func (b *bounding) step(typ *ast.Definition, f *gathered, pattern int, beside []
 }
 
 // mutation adds a mutation and its payload.
-func (b *bounding) mutation(c *cost, f *gathered) {
+func (b *bounding) mutation(c *cost, f *selectedField) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
@@ -283,7 +284,7 @@ func (b *bounding) mutation(c *cost, f *gathered) {
 			c.read(len(b.patterns)+i, demand{each: 100*float64(bound.Requests) - items.each, units: bound.ReadUnits - items.units})
 		}
 	}
-	if len(f.sets) > 0 {
-		c.below(b.selection(b.schema.Types[f.Definition.Type.Name()], f.sets, origin{via: none, single: true}), 1, 1)
+	if len(f.selections) > 0 {
+		c.below(b.below(f, origin{via: none, single: true}), 1, 1)
 	}
 }

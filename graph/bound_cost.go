@@ -76,8 +76,5 @@ func (b *bounding) bound(c cost) Bound {
 	}
 	bound.Requests = min(bound.Requests, all)
 	bound.RoundTrips = min(bound.RoundTrips, bound.Requests)
-	if b.steps > maxSelections {
-		bound.Requests, bound.RoundTrips, bound.ReadUnits = mostBound, mostBound, mostBound
-	}
 	return bound
 }

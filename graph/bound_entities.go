@@ -8,7 +8,7 @@ import (
 
 // entities adds records that a gateway names, of any type: each is read as the field of Query reads it that gives one of its type by its
 // key.
-func (b *bounding) entities(c *cost, f *gathered) {
+func (b *bounding) entities(c *cost, f *selectedField) {
 	asked, named := maxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
 		asked, named = min(len(a.Value.Children), asked), typesNamed(a.Value.Children)
@@ -28,8 +28,8 @@ func (b *bounding) entities(c *cost, f *gathered) {
 }
 
 // named are the fields of Query that give one record of each type that _entities may give, with what is selected of it there.
-func (b *bounding) named(f *gathered) []*gathered {
-	var fields []*gathered
+func (b *bounding) named(f *selectedField) []*selectedField {
+	var fields []*selectedField
 	for _, typ := range b.schema.GetPossibleTypes(b.schema.Types[f.Definition.Type.Name()]) {
 		for _, definition := range b.schema.Query.Fields {
 			if definition.Type.Name() != typ.Name {
@@ -39,7 +39,8 @@ func (b *bounding) named(f *gathered) []*gathered {
 			byAnother := func(r route) bool { return r.sub == "" && b.lookUp(typ, []int{r.pattern}) == none }
 			if len(routes) > 0 && !slices.ContainsFunc(routes, byAnother) {
 				field := &ast.Field{Name: definition.Name, Alias: definition.Name, Definition: definition, ObjectDefinition: b.schema.Query}
-				fields = append(fields, &gathered{Field: field, sets: f.sets})
+				set := f.member(typ.Name)[0]
+				fields = append(fields, &selectedField{Field: field, selections: f.selections, set: set, records: []*selectionSet{set}})
 			}
 		}
 	}

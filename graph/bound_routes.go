@@ -3,6 +3,7 @@ package graph
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -43,7 +44,7 @@ func routesOf(patterns []dynamo.AccessPattern) map[string][]route {
 }
 
 // ways are the alternatives by which a field may be read, each the patterns that it takes.
-func (b *bounding) ways(typ *ast.Definition, f *gathered) [][]int {
+func (b *bounding) ways(typ *ast.Definition, f *selectedField) [][]int {
 	var whole, ways [][]int
 	var plain []int
 	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
@@ -51,7 +52,7 @@ func (b *bounding) ways(typ *ast.Definition, f *gathered) [][]int {
 	for _, r := range routes {
 		switch {
 		case r.sub != "":
-			may, must := b.selects(f, r.sub)
+			may, must := f.selects(r.sub)
 			if must {
 				return [][]int{{r.pattern}}
 			}
@@ -59,7 +60,7 @@ func (b *bounding) ways(typ *ast.Definition, f *gathered) [][]int {
 				whole = append(whole, []int{r.pattern})
 			}
 		case len(r.arguments) > 0:
-			may, must := isGiven(f, r.arguments[0])
+			may, must := f.given(r.arguments[0])
 			if may {
 				ways = append(ways, []int{r.pattern})
 			}
@@ -77,16 +78,16 @@ func (b *bounding) ways(typ *ast.Definition, f *gathered) [][]int {
 }
 
 // serves tells whether a pattern serves a field.
-func (b *bounding) serves(typ *ast.Definition, f *gathered, pattern int) bool {
+func (b *bounding) serves(typ *ast.Definition, f *selectedField, pattern int) bool {
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
 // byKey tells whether a field is read as soon as the key of the record above is known, instead of when the record is there.
-func (b *bounding) byKey(typ *ast.Definition, f *gathered, ways [][]int) bool {
+func (b *bounding) byKey(typ *ast.Definition, f *selectedField, ways [][]int) bool {
 	if typ == b.schema.Query {
 		return true
 	}
-	if len(f.sets) == 0 || b.whole[typ.Name+"."+f.Name] {
+	if len(f.selections) == 0 || b.whole[typ.Name+"."+f.Name] {
 		return false // the record may tell a number, and may have come with the list
 	}
 	own, ok := kindOf(typ)
@@ -127,7 +128,7 @@ func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
 
 // statuses are the statuses that a list of orders may merge: those that the field names, or all.
 // Other lists have none.
-func (b *bounding) statuses(p dynamo.AccessPattern, f *gathered) []commerce.Status {
+func (b *bounding) statuses(p dynamo.AccessPattern, f *selectedField) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
 	switch {
@@ -151,4 +152,43 @@ func (b *bounding) statuses(p dynamo.AccessPattern, f *gathered) []commerce.Stat
 		}
 	}
 	return named
+}
+
+// given reports whether an argument may have a value and whether it must have one. An object may turn out to be empty.
+func (f *selectedField) given(name string) (may, must bool) {
+	a := f.Field.Arguments.ForName(name)
+	if a == nil || a.Value.Kind == ast.NullValue {
+		return false, false
+	}
+	return true, a.Value.Kind == ast.ListValue || a.Value.Kind == ast.EnumValue
+}
+
+// selects reports whether a field may be selected below f and whether it must be, whatever the variables are.
+func (f *selectedField) selects(name string) (may, must bool) {
+	if f.set == nil {
+		return false, false
+	}
+	for i := range f.set.fields {
+		if below := &f.set.fields[i]; below.Name == name {
+			may, must = true, must || !below.optional
+		}
+	}
+	return may, must
+}
+
+// mostRecords returns the most records that a page can have; a size in a variable can be any.
+func (f *selectedField) mostRecords() int {
+	var sizes []int
+	for _, name := range []string{"first", "last"} {
+		a := f.Field.Arguments.ForName(name)
+		if a == nil || a.Value.Kind == ast.NullValue {
+			continue
+		}
+		n, err := strconv.Atoi(a.Value.Raw)
+		if a.Value.Kind != ast.IntValue || err != nil {
+			n = maxPage
+		}
+		sizes = append(sizes, n)
+	}
+	return largestPage(sizes)
 }

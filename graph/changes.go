@@ -21,7 +21,11 @@ func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context,
 	if err := c.err(); err != nil {
 		return payload[T](nil, err)
 	}
-	return payload(do(ctx, caller, asked))
+	p, err := payload(do(ctx, caller, asked))
+	if p != nil && p.Value != nil {
+		planPayload(ctx, p.Value)
+	}
+	return p, err
 }
 
 func idempotencyKey(s string) (string, error) {

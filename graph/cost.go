@@ -2,6 +2,8 @@ package graph
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -10,40 +12,30 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// What an operation costs: one for each value that its answer can hold at most, be it a field's value, an element of a list, an object,
-// or null; and in addition what the order book has to do for it.
+// An operation costs one point for each value that its response can hold at most: a field's value, an element of a list, an object,
+// or null. It costs more for what the order book has to do.
 const (
-	// listCost is for each page of a list, which can be a Query of DynamoDB.
+	// listCost is the cost of each page of a list, which can be a Query of DynamoDB.
 	listCost = 10
-	// mutationCost is for each mutation, which is a transaction.
+	// mutationCost is the cost of each mutation, which is a transaction.
 	mutationCost = 10
-	// plainList is how many elements a list has that is no connection: phone numbers, transitions, the path of a user error. None has
-	// more, but for phone numbers that other software wrote; user errors have a bound of their own, maxRefusals.
+	// plainList is the number of elements of a list that is not a connection: phone numbers, transitions, the path of a user error.
+	// None has more, except phone numbers that other software wrote. User errors have a limit of their own, maxRefusals.
 	plainList = commerce.MaxPhoneNumbers
 )
 
-// costs counts what operations cost.
+// costs limits what operations cost.
 type costs struct {
-	limit  int
-	schema *ast.Schema
-	// lists are the schema's own lists, for introspection.
+	limit int
+	// lists are the lengths of the schema's own lists, for introspection.
 	lists schemaSizes
 }
 
-func newCosts(schema *ast.Schema, limits Limits) costs {
-	return costs{limits.Cost, schema, sizesOf(schema)}
-}
+func newCosts(schema *ast.Schema, limits Limits) costs { return costs{limits.Cost, sizesOf(schema)} }
 
-// check refuses an operation that costs too much.
-//
-// Errors: TOO_EXPENSIVE.
-func (c costs) check(operation *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
-	return c.refused(operation, c.of(operation, variables))
-}
-
-// refused is the error of an operation whose cost is over the limit, nil for others. Loaders read each record once, so a query that goes
-// in circles from customers to orders and back costs few requests; but each time round its answer, which is built in memory, grows by
-// the size of a page.
+// refused returns the error for an operation that costs more than the limit; nil for others. Loaders read each record once, so a
+// query that goes in circles from customers to orders and back takes few requests. But each time round its response, which is built
+// in memory, grows by the size of a page.
 func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
@@ -51,106 +43,139 @@ func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.E
 	return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 }
 
-// of is what a valid operation costs with these variables, which are coerced. It is the same whatever the table holds, and never less than
-// the answer has values: @skip and @include are taken to let everything in.
-//
-// It takes time in proportion to the document's length: what a fragment costs is counted once for each kind of place that it is
-// spread in.
-func (c costs) of(operation *ast.OperationDefinition, variables map[string]any) int {
-	counting := costCount{costs: c, variables: variables, fragments: map[fragmentPlace]amount{}}
-	whole := counting.selections(operation.SelectionSet, anywhere)
-	return int(math.Round(whole.once)) // introspection counts with averages
-}
-
-// amount is what a selection costs: once, and again for each record of the page that it stands in. So a fragment on a connection
-// is counted without knowing the size of the page.
+// amount is the cost of a selection: once, and again for each record of the page that the selection is part of.
 type amount struct{ once, perRecord float64 }
 
-func (a amount) plus(b amount) amount {
-	return amount{enormous(a.once + b.once), enormous(a.perRecord + b.perRecord)}
+func (a amount) plus(b amount) amount { return amount{a.once + b.once, a.perRecord + b.perRecord} }
+
+// pricing tells how the cost of a field follows from the cost of what is selected below it.
+type pricing struct {
+	kind pricingKind
+	// base is the cost of the field itself, elements the number of list elements at most.
+	base, elements float64
 }
 
-// enormous keeps a cost below what an int holds: fragments that double can multiply beyond every number.
-func enormous(cost float64) float64 { return math.Min(cost, 1<<52) }
+type pricingKind int
 
-type costCount struct {
-	costs
-	variables map[string]any
-	fragments map[fragmentPlace]amount
-}
+const (
+	// elementPricing: what is selected below costs as much for each element.
+	elementPricing pricingKind = iota
+	// pagePricing: the same for each record of the page.
+	pagePricing
+	// recordPricing: the field lists the records of the page around it.
+	recordPricing
+	// entityPricing: the same for each representation.
+	entityPricing
+)
 
-type fragmentPlace struct {
-	name  string
-	place place
-}
-
-func (c *costCount) selections(set ast.SelectionSet, in place) amount {
-	var whole amount
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			if s.ObjectDefinition == c.schema.Mutation {
-				whole = whole.plus(amount{once: mutationCost})
-			}
-			whole = whole.plus(c.field(s, in))
-		case *ast.InlineFragment:
-			whole = whole.plus(c.selections(s.SelectionSet, in))
-		case *ast.FragmentSpread:
-			at := fragmentPlace{s.Name, in}
-			cost, known := c.fragments[at]
-			if !known {
-				cost = c.selections(s.Definition.SelectionSet, in)
-				c.fragments[at] = cost
-			}
-			whole = whole.plus(cost)
-		}
+// pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
+func (c costs) pricing(f *selectedField, in place) pricing {
+	p := pricing{base: 1, elements: 1}
+	if f.ObjectDefinition.Name == "Mutation" {
+		p.base += mutationCost
 	}
-	return whole
-}
-
-func (c *costCount) field(f *ast.Field, in place) amount {
-	within := in.below(f)
-	below := c.selections(f.SelectionSet, within)
 	switch {
-	case isPage(f):
-		size := c.page(f)
-		return amount{once: enormous(1 + listCost + below.once + size*below.perRecord)}
+	case isPage(f.Field):
+		p.kind, p.base = pagePricing, p.base+listCost
 	case f.Definition.Type.Elem == nil:
-		return amount{once: 1 + below.once}
-	case isRecords(f):
-		return amount{once: 1, perRecord: 1 + below.once}
+	case isRecords(f.Field):
+		p.kind = recordPricing
 	case f.Name == entitiesField:
-		return amount{once: enormous(1 + c.representations(f)*(1+below.once))}
+		p.kind, p.elements = entityPricing, 0
 	default:
-		elements := float64(plainList)
 		switch {
 		case in != anywhere:
-			elements = c.lists.of(f.Name, in)
+			p.elements = c.lists.of(f.Name, in)
 		case f.Name == "userErrors":
-			elements = maxRefusals
+			p.elements = maxRefusals
+		default:
+			p.elements = plainList
 		}
-		return amount{once: enormous(1 + elements*(1+below.once))}
+		p.base += p.elements
 	}
+	return p
 }
 
-// isRecords tells whether a field gives the records of a page.
+// isRecords reports whether a field lists the records of a page.
 func isRecords(f *ast.Field) bool {
-	return f.ObjectDefinition.Fields.ForName("pageInfo") != nil && (f.Name == "nodes" || f.Name == "edges")
+	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// page is how many records a page has at most.
-func (c *costCount) page(f *ast.Field) float64 {
-	given := f.ArgumentMap(c.variables)
-	var sizes []int
-	for _, name := range []string{"first", "last"} {
-		if n, err := graphql.UnmarshalInt32(given[name]); err == nil && given[name] != nil {
-			sizes = append(sizes, int(n))
+// cost returns the cost of an operation with these variables, which are coerced. It does not depend on what the table holds, and is
+// never lower than the number of values in the response.
+func (p *preparedOperation) cost(variables map[string]any) int {
+	const most = 1 << 52                                            // page sizes can multiply beyond every integer
+	return int(math.Round(min(p.root.price(variables).once, most))) // introspection counts with averages
+}
+
+func (s *selectionSet) price(variables map[string]any) amount {
+	total := s.cost
+	for _, f := range s.sized {
+		total = total.plus(f.cost(variables))
+	}
+	return total
+}
+
+// cost returns the cost of a field and of what is selected below it.
+func (f *selectedField) cost(variables map[string]any) amount {
+	var below amount
+	if f.set != nil {
+		below = f.set.price(variables)
+	}
+	for _, member := range f.members {
+		below.once = max(below.once, member.price(variables).once) // an object is of one type
+	}
+	switch f.pricing.kind {
+	case pagePricing:
+		return amount{once: f.pricing.base + below.once + f.pageSize(variables)*below.perRecord}
+	case recordPricing:
+		return amount{once: f.pricing.base, perRecord: 1 + below.once}
+	case entityPricing:
+		return amount{once: f.pricing.base + f.representations(variables)*(1+below.once)}
+	default:
+		return amount{once: f.pricing.base + f.pricing.elements*below.once}
+	}
+}
+
+// sized reports whether the cost of a field depends on variables.
+func (f *selectedField) sized() bool {
+	for _, a := range f.Field.Arguments {
+		switch f.pricing.kind {
+		case pagePricing:
+			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
+				return true
+			}
+		case entityPricing:
+			if isVariable(a.Value) {
+				return true
+			}
 		}
 	}
-	return float64(largestPage(sizes))
+	return f.set != nil && len(f.set.sized) > 0 || slices.ContainsFunc(f.members, func(s *selectionSet) bool { return len(s.sized) > 0 })
 }
 
-// representations is how many entities a gateway asks for.
-func (c *costCount) representations(f *ast.Field) float64 {
-	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(c.variables)["representations"]))))
+// pageSize returns the most records that a page can have.
+func (f *selectedField) pageSize(variables map[string]any) float64 {
+	var sizes [2]int
+	given := sizes[:0]
+	for _, name := range []string{"first", "last"} {
+		a := f.Field.Arguments.ForName(name)
+		switch {
+		case a == nil || a.Value.Kind == ast.NullValue:
+		case a.Value.Kind == ast.Variable:
+			if n, ok := variables[a.Value.Raw].(int64); ok {
+				given = append(given, int(n))
+			}
+		default:
+			if n, err := strconv.Atoi(a.Value.Raw); err == nil {
+				given = append(given, n)
+			}
+		}
+	}
+	return float64(largestPage(given))
+}
+
+// representations returns the number of entities that a gateway asks for.
+func (f *selectedField) representations(variables map[string]any) float64 {
+	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(variables)["representations"]))))
 }

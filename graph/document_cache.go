@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // documentCache keeps the documents that were used last, by the hash of their text. It is bounded in number and in memory, and
@@ -81,7 +80,7 @@ type documentRoom struct {
 
 // keep takes room for so many bytes, and tells whether there was as much.
 func (d *document) keep(bytes int) bool {
-	d.room.begin.Do(func() { d.room.left.Store(int64(roomBytes + d.nodes()*nodeRoomBytes)) })
+	d.room.begin.Do(func() { d.room.left.Store(int64(roomBytes + d.nodes*nodeRoomBytes)) })
 	if d.room.left.Add(int64(-bytes)) >= 0 {
 		return true
 	}
@@ -96,63 +95,5 @@ func (d *document) forget(bytes int) { d.room.left.Add(int64(bytes)) }
 func (d *document) bytes() int {
 	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of up to twice its size. What looks
 	// like a comment and is in a string counts as one; that errs on the safe side.
-	return documentBytes + 3*len(d.text) + d.nodes()*nodeBytes + strings.Count(d.text, "#")*commentBytes
-}
-
-// nodes is of how many parts the syntax tree of a document is made.
-func (d *document) nodes() int {
-	nodes := 0
-	for _, o := range d.parsed.Operations {
-		nodes += 1 + countDirectives(o.Directives) + countSelections(o.SelectionSet)
-		for _, v := range o.VariableDefinitions {
-			nodes += 2 + countDirectives(v.Directives) + countValue(v.DefaultValue)
-		}
-	}
-	for _, f := range d.parsed.Fragments {
-		nodes += 1 + countDirectives(f.Directives) + countSelections(f.SelectionSet)
-	}
-	return nodes
-}
-
-// countSelections counts what stands in the text: a fragment's selections only where it is defined.
-func countSelections(set ast.SelectionSet) int {
-	nodes := len(set)
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			nodes += countArguments(s.Arguments) + countDirectives(s.Directives) + countSelections(s.SelectionSet)
-		case *ast.InlineFragment:
-			nodes += countDirectives(s.Directives) + countSelections(s.SelectionSet)
-		case *ast.FragmentSpread:
-			nodes += countDirectives(s.Directives)
-		}
-	}
-	return nodes
-}
-
-func countDirectives(directives ast.DirectiveList) int {
-	nodes := len(directives)
-	for _, d := range directives {
-		nodes += countArguments(d.Arguments)
-	}
-	return nodes
-}
-
-func countArguments(arguments ast.ArgumentList) int {
-	nodes := len(arguments)
-	for _, a := range arguments {
-		nodes += countValue(a.Value)
-	}
-	return nodes
-}
-
-func countValue(v *ast.Value) int {
-	if v == nil {
-		return 0
-	}
-	nodes := 1
-	for _, child := range v.Children {
-		nodes += 1 + countValue(child.Value)
-	}
-	return nodes
+	return documentBytes + 3*len(d.text) + d.nodes*nodeBytes + strings.Count(d.text, "#")*commentBytes
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
 )
 
@@ -49,7 +48,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			before := heap()
 			for i := range many {
 				many[i] = d.parse(text, false)
-				askFor(t, e, many[i])
+				askFor(e, many[i])
 			}
 			grown := (heap() - before) / len(many)
 			said := one.bytes()
@@ -63,23 +62,17 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 }
 
 // askFor makes all that requests can have made of a document and is kept with it, whatever their variables are.
-func askFor(t testing.TB, e *Executor, d *document) {
+func askFor(e *Executor, d *document) {
 	if len(d.errs) > 0 {
 		return
 	}
 	for _, o := range d.parsed.Operations {
-		d.facts(e.resolver.access, o).cost(e.costs, o, map[string]any{})
-		choices := conditionsOf(d.parsed)
-		for i := range min(1<<len(choices), 64) {
+		for i := range min(1<<len(d.conditions), 64) {
 			variables := map[string]any{}
-			for bit, name := range choices {
+			for bit, name := range d.conditions {
 				variables[name] = i>>bit&1 == 1
 			}
-			operation := &graphql.OperationContext{Doc: d.parsed, Operation: o, Variables: variables}
-			d.walkTree(e.walkers, operation)
-			if i == 0 {
-				outlookOf(withOutlooks(t.Context(), d), operation)
-			}
+			d.prepare(e.preparer, o, variables)
 		}
 	}
 }
@@ -124,10 +117,10 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 			}
 			before := heap()
 			for _, d := range many {
-				askFor(t, e, d)
+				askFor(e, d)
 			}
 			grown := (heap() - before) / len(many)
-			room := roomBytes + one.nodes()*nodeRoomBytes
+			room := roomBytes + one.nodes*nodeRoomBytes
 			said := room - int(many[0].room.left.Load())
 			t.Logf("%d bytes are kept, said %d, of %d", grown, said, room)
 			if said < grown || said > 6*grown {

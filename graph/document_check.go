@@ -41,8 +41,8 @@ func (e DocumentError) Error() string {
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	given := opts.Documents
 	opts.Documents = nil
-	documents := newDocuments(newSchema(), opts)
-	costs, table := newCosts(documents.schema, documents.limits), dynamo.NewBounds(shards)
+	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
+	documents := e.documents
 	var checked []CheckedOperation
 	for _, g := range given {
 		d := documents.parse(g.Text, !documents.introspection)
@@ -55,7 +55,7 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 			continue
 		}
 		for _, o := range d.parsed.Operations {
-			checked = append(checked, documents.check(g, o, costs, table))
+			checked = append(checked, e.check(g, o, table))
 		}
 	}
 	return checked
@@ -63,15 +63,16 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 
 // check bounds an operation of a valid document. What it costs can depend on its variables, so only where it has none it is known
 // here that it costs too much.
-func (d *documents) check(of TrustedDocument, o *ast.OperationDefinition, costs costs, table dynamo.Bounds) CheckedOperation {
+func (e *Executor) check(of TrustedDocument, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
 	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
+	prepared := e.preparer.prepareAny(o)
 	if len(o.VariableDefinitions) == 0 {
-		if err := costs.check(o, nil); err != nil {
+		if err := e.costs.refused(o, prepared.cost(nil)); err != nil {
 			c.Errors = documentErrors(gqlerror.List{err})
 			return c
 		}
 	}
-	c.Bound = boundOf(d.schema, o, table)
+	c.Bound = boundOf(e.schema.Schema(), prepared, table)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -46,6 +47,9 @@ type measuring struct {
 	sizes     map[*ast.FragmentDefinition]*size
 	// levels is how deep the recursion is: it stops at maxNesting, so that no document can use up the stack.
 	levels int
+	// nodes is the number of nodes of the syntax tree. conditions are the variables of @skip and @include.
+	nodes      int
+	conditions []string
 	// directives are how many there are; overDirectives is the first that is over the limit.
 	directives     int
 	overDirectives *ast.Position
@@ -98,9 +102,11 @@ func (m *measuring) document() {
 }
 
 func (m *measuring) operation(o *ast.OperationDefinition) size {
+	m.nodes++
 	m.name(o.Name, o.Position)
 	s := m.directiveList(o.Directives)
 	for _, v := range o.VariableDefinitions {
+		m.nodes += 2
 		m.name(v.Variable, v.Position)
 		if v.Type != nil {
 			m.name(v.Type.Name(), v.Position)
@@ -118,6 +124,7 @@ func (m *measuring) fragment(f *ast.FragmentDefinition) size {
 		}
 		return *known
 	}
+	m.nodes++
 	s := size{nodes: -1} // under way
 	m.sizes[f] = &s
 	m.name(f.Name, f.Position)
@@ -138,6 +145,7 @@ func (m *measuring) selections(set ast.SelectionSet) size {
 	defer func() { m.levels-- }()
 	var whole size
 	for _, s := range set {
+		m.nodes++
 		var one size
 		switch s := s.(type) {
 		case *ast.Field:
@@ -173,6 +181,7 @@ func (m *measuring) field(f *ast.Field) size {
 		own.aliases++
 	}
 	for _, a := range f.Arguments {
+		m.nodes++
 		m.name(a.Name, a.Position)
 		own.nodes += 1 + m.value(a.Value, 0)
 	}
@@ -201,9 +210,14 @@ func (m *measuring) directiveList(directives ast.DirectiveList) (s size) {
 			m.overDirectives = d.Position
 		}
 		s.nodes++
+		m.nodes++
 		for _, a := range d.Arguments {
+			m.nodes++
 			m.name(a.Name, a.Position)
 			s.nodes += 1 + m.value(a.Value, 0)
+			if (d.Name == "skip" || d.Name == "include") && a.Value.Kind == ast.Variable && !slices.Contains(m.conditions, a.Value.Raw) {
+				m.conditions = append(m.conditions, a.Value.Raw)
+			}
 		}
 	}
 	return s
@@ -214,6 +228,7 @@ func (m *measuring) value(v *ast.Value, depth int) (nodes int) {
 	if v == nil {
 		return 0
 	}
+	m.nodes++
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
 		if depth >= m.limits.ListDepth {
@@ -224,6 +239,7 @@ func (m *measuring) value(v *ast.Value, depth int) (nodes int) {
 		m.name(v.Raw, v.Position)
 	}
 	for _, c := range v.Children {
+		m.nodes++
 		m.name(c.Name, c.Position)
 		nodes += 1 + m.value(c.Value, depth+1)
 	}

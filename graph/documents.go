@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -30,12 +29,12 @@ type document struct {
 	// not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
 	// room is how much there is left for what follows, which is found when it is first needed and kept for the requests after it.
-	room      documentRoom
-	walkTrees walkTrees
-	// outlooks keeps what plans see of it.
-	outlooks outlooks
-	// known has the facts of its operations, once somebody has asked for them.
-	known sync.Map
+	room documentRoom
+	// trees are the prepared operations.
+	trees trees
+	// conditions are the variables that decide what the document selects. nodes is the number of nodes of its syntax tree.
+	conditions []string
+	nodes      int
 }
 
 // told are the errors as somebody may see them.
@@ -206,9 +205,10 @@ func (d *documents) parse(text string, quiet bool) *document {
 	if len(parsed.Operations) == 0 {
 		return &document{text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
 	}
-	errs := d.limits.checkDocument(parsed)
+	measured := d.limits.measure(parsed)
+	errs := measured.errs
 	if len(errs) == 0 {
 		errs = validate(d.schema, parsed, d.introspection, quiet)
 	}
-	return &document{text: text, parsed: parsed, errs: errs}
+	return &document{text: text, parsed: parsed, errs: errs, nodes: measured.nodes, conditions: measured.conditions}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -77,33 +76,27 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), maxRepresentations))
 	}
 	found := make([]Entity, len(representations))
-	look := func(i int) {
-		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		// One panic is not to take the others away, and in a goroutine of its own would end the server.
-		defer func() {
-			if panicked := recover(); panicked != nil {
-				graphql.AddError(ctx, recovered(ctx, panicked))
-			}
-		}()
-		entity, err := r.entityOf(ctx, representations[i])
-		if err != nil {
-			graphql.AddError(ctx, err)
-			return
-		}
-		found[i] = entity
-	}
-	if walkOf(ctx) != nil { // the plan has read them
-		for i := range representations {
-			look(i)
-		}
-		return found, nil
-	}
-	var looking sync.WaitGroup
 	for i := range representations {
-		looking.Go(func() { look(i) })
+		found[i] = r.entityAt(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), representations[i])
 	}
-	looking.Wait()
 	return found, nil
+}
+
+// entityAt looks up what a representation names. Where that fails, or panics, it records the error and returns nil, so that the
+// others are not lost.
+func (r *Resolver) entityAt(ctx context.Context, representation any) (found Entity) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			graphql.AddError(ctx, recovered(ctx, panicked))
+			found = nil
+		}
+	}()
+	found, err := r.entityOf(ctx, representation)
+	if err != nil {
+		graphql.AddError(ctx, err)
+		return nil
+	}
+	return found
 }
 
 // entityOf looks up what a representation names, nil where it does not exist.
@@ -163,18 +156,13 @@ func entity[T any](v *T, err error) (Entity, error) {
 	return v, nil
 }
 
-// entities adds what _entities asks for to what its root field's level looks up.
-func (p plan) entities(ctx context.Context, f *selected, named *refs, wholeOrders *wanted[commerce.OrderID], wholeProducts *wanted[commerce.SKU]) {
-	raw, err := f.raw(p.variables, "representations")
-	if err != nil {
+// entities adds the records that _entities names to those that the root's level looks up.
+func (p plan) entities(ctx context.Context, f *selectedField, named *refs, wholeOrders *wanted[commerce.OrderID], wholeProducts *wanted[commerce.SKU]) {
+	representations := argumentsOf[queryEntitiesArguments](p, f).representations
+	if len(representations) > maxRepresentations {
 		return
 	}
-	var generated executionContext
-	representations, err := generated.unmarshalN_Any2ᚕinterfaceᚄ(ctx, raw)
-	if err != nil || len(representations) > maxRepresentations {
-		return
-	}
-	customers, orders, products, employees, warehouses := f.entities["Customer"], f.entities["Order"], f.entities["Product"], f.entities["Employee"], f.entities["Warehouse"]
+	orders, products := f.member("Order"), f.member("Product")
 	timelines, inventories := selects(orders, "timeline"), selects(products, "inventory")
 	for _, representation := range representations {
 		id, err := entityID(representation)
@@ -183,7 +171,7 @@ func (p plan) entities(ctx context.Context, f *selected, named *refs, wholeOrder
 		}
 		switch id := id.(type) {
 		case commerce.CustomerID:
-			named.customers.add(id, f.path, customers)
+			named.customers.add(id, f.path, f.member("Customer"))
 		case commerce.OrderID:
 			if timelines {
 				wholeOrders.add(id, f.path, orders)
@@ -197,9 +185,9 @@ func (p plan) entities(ctx context.Context, f *selected, named *refs, wholeOrder
 				named.products.add(id, f.path, products)
 			}
 		case commerce.EmployeeID:
-			named.employees.add(id, f.path, employees)
+			named.employees.add(id, f.path, f.member("Employee"))
 		case commerce.WarehouseID:
-			named.warehouses.add(id, f.path, warehouses)
+			named.warehouses.add(id, f.path, f.member("Warehouse"))
 		}
 	}
 }

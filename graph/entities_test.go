@@ -169,7 +169,7 @@ func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
 		selections := map[string]string{}
 		var fragments, alone bytes.Buffer
 		for _, typ := range types {
-			selections[typ] = selectionSet(rt, parsedSchema.Types[typ], 2)
+			selections[typ] = drawSelections(rt, parsedSchema.Types[typ], 2)
 			fmt.Fprintf(&fragments, " ... on %s %s", typ, selections[typ])
 		}
 		n := rapid.IntRange(0, 12).Draw(rt, "representations")

@@ -7,8 +7,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -64,9 +62,10 @@ type Result struct {
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
-	// walkers are nil where gqlgen's code executes everything.
-	walkers   *walkResolvers
-	scope     scope
+	fields   *fieldResolvers
+	preparer *preparer
+	// plans reports whether to look ahead. Without a plan the responses are the same and take more requests.
+	plans     bool
 	limits    Limits
 	costs     costs
 	rates     *rates
@@ -82,8 +81,9 @@ type Executor struct {
 // operation is one that can be executed.
 type operation struct {
 	*graphql.OperationContext
-	cost     int
 	document *document
+	prepared *preparedOperation
+	cost     int
 	// paid is what was taken for it; nil where there are no rate limits.
 	paid *payment
 }
@@ -103,13 +103,16 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	if opts.Rates.Burst > 0 {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
 	}
+	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
+	costs := newCosts(served, limits)
 	return &Executor{
 		resolver:  r,
 		schema:    schema,
-		walkers:   newWalkers(r, schema),
-		scope:     scope{resolver: r, plans: true},
+		fields:    fields,
+		preparer:  newPreparer(served, r.access, costs, fields.generated),
+		plans:     true,
 		limits:    limits,
-		costs:     newCosts(schema.Schema(), limits),
+		costs:     costs,
 		rates:     newRates(opts.Rates),
 		load:      newLoad(limits.ConcurrentCost),
 		documents: newDocuments(schema.Schema(), opts),
@@ -132,7 +135,7 @@ func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
 		return *refused
 	}
 	if operation.Operation.Operation == ast.Subscription {
-		operation.paid.settle(nil)
+		operation.paid.settle(0, nil)
 		return Result{Response: e.refusal(ctx, refusedAt(operation.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	}
 	return e.execute(ctx, operation)
@@ -164,12 +167,15 @@ func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
 
 // execute executes a query or a mutation, if there is room for what it costs.
 func (e *Executor) execute(ctx context.Context, operation *operation) (result Result) {
-	defer func() { operation.paid.settle(result.Response) }()
+	spent := 0
+	defer func() { operation.paid.settle(spent, result.Response) }()
 	if !e.load.begin(operation.cost) {
 		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.end(operation.cost)
-	return Result{Response: e.run(withOutlooks(withPayment(ctx, operation.paid), operation.document), operation), Mutation: operation.Operation.Operation == ast.Mutation}
+	result.Mutation = operation.Operation.Operation == ast.Mutation
+	result.Response, spent = e.run(ctx, operation, nil)
+	return result
 }
 
 // maxErrors is how many errors of one document are told; the client mends the first anyway.
@@ -205,17 +211,18 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	facts := document.facts(access, chosen)
-	if !facts.allows(access.policy, who) {
-		if errs := access.check(who, chosen, variables); len(errs) > 0 {
-			return nil, Refused, errs
-		}
+	prepared := document.prepare(e.preparer, chosen, variables)
+	if prepared.tooLarge {
+		return nil, Refused, gqlerror.List{refusedAt(chosen.Position, CodeTooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, maxExpanded)}
 	}
-	cost := facts.cost(e.costs, chosen, variables)
+	if errs := access.check(who, prepared, variables); len(errs) > 0 {
+		return nil, Refused, errs
+	}
+	cost := prepared.cost(variables)
 	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &operation{cost: cost, document: document, OperationContext: &graphql.OperationContext{
+	return &operation{document: document, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
 		RawQuery:           document.text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
@@ -237,40 +244,4 @@ func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
 		err.Message += ": its one operation has no name, so leave operationName out"
 	}
 	return err
-}
-
-// run executes a query or a mutation: by a walk (walk.go) where it can, else by gqlgen's generated code.
-func (e *Executor) run(ctx context.Context, operation *operation) *graphql.Response {
-	size, paid := &answerSize{left: e.limits.Answer}, paymentOf(ctx)
-	if tree := e.walkTree(operation.document, operation.OperationContext); tree != nil {
-		return e.answered(e.begun(ctx, operation.OperationContext), operation.Operation, size, func(ctx context.Context) *graphql.Response {
-			return e.walk(ctx, operation.OperationContext, tree, func(w *walker) []byte { return w.query(tree.root, size) })
-		})
-	}
-	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-		return size.bound(paid.rootField(e.scope.rootField(ctx, next), operation.Operation.Operation))
-	}
-	paid.watch(operation.OperationContext)
-	ctx = e.begun(ctx, operation.OperationContext)
-	return e.answered(ctx, operation.Operation, size, e.schema.Exec(ctx))
-}
-
-// begun returns the context in which an operation is executed: with what it is, its budget, and a place for its errors.
-func (e *Executor) begun(ctx context.Context, operation *graphql.OperationContext) context.Context {
-	ctx = context.WithValue(ctx, readBudgetKey{}, dynamo.NewReadBudget(e.limits.Requests))
-	ctx = graphql.WithOperationContext(ctx, operation)
-	return graphql.WithResponseContext(ctx, e.resolver.present, recovered)
-}
-
-// answered executes an operation in its scope, and makes its answer complete.
-func (e *Executor) answered(ctx context.Context, operation *ast.OperationDefinition, size *answerSize, execute graphql.ResponseHandler) *graphql.Response {
-	return e.scope.response(ctx, func(ctx context.Context) *graphql.Response {
-		response := execute(ctx)
-		if size.left < 0 {
-			response.Data = nil
-			response.Errors = gqlerror.List{size.refused(operation, e.limits.Answer)}
-		}
-		response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
-		return response
-	})
 }

@@ -171,7 +171,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 			continue
 		}
 		for _, operation := range document.parsed.Operations {
-			if cost := e.costs.of(operation, nil); cost > DefaultLimits().Cost/2 {
+			if cost := document.prepare(e.preparer, operation, nil).cost(nil); cost > DefaultLimits().Cost/2 {
 				t.Errorf("%s costs %d", name, cost)
 			}
 		}
@@ -285,7 +285,7 @@ func TestMeasuringBoundsItsStack(t *testing.T) {
 		document.Fragments[i].SelectionSet[0].(*ast.FragmentSpread).Name = fmt.Sprintf("F%d", i+1)
 	}
 	defer debug.SetMaxStack(debug.SetMaxStack(10 << 20))
-	if errs := DefaultLimits().checkDocument(document); len(errs) == 0 || errs[0].Extensions["code"] != CodeTooDeep {
+	if errs := DefaultLimits().measure(document).errs; len(errs) == 0 || errs[0].Extensions["code"] != CodeTooDeep {
 		t.Errorf("%v, want %s", errs, CodeTooDeep)
 	}
 }

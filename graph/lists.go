@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -46,13 +45,7 @@ type beyond struct{ next, previous bool }
 
 // askedPage is the paging of the field that is being resolved.
 func askedPage(ctx context.Context, first *int32, after *string, last *int32, before *string) paging {
-	p := paging{first: first, after: after, last: last, before: before}
-	if w := walkOf(ctx); w != nil {
-		p.beyond = w.resolving.beyond
-		return p
-	}
-	p.beyond.next, p.beyond.previous = asksBeyond(graphql.GetOperationContext(ctx), graphql.GetFieldContext(ctx).Field)
-	return p
+	return paging{first: first, after: after, last: last, before: before, beyond: resolving(ctx).beyond}
 }
 
 // page reads the arguments. This is the one place where the size of a page is decided.

@@ -140,7 +140,7 @@ func TestCheckDocuments(t *testing.T) {
 			}
 		}
 		d := newDocuments(schema, Options{}).parse(text, false)
-		if want := boundOf(schema, d.parsed.Operations.ForName(o.Name), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
+		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}
 	}

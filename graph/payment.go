@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -22,22 +21,6 @@ type payment struct {
 	rates     *rates
 	principal string
 	requested int
-	spent     atomic.Int64
-}
-
-type paymentKey struct{}
-
-// withPayment returns the context of an execution that was paid for.
-func withPayment(ctx context.Context, p *payment) context.Context {
-	if p == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, paymentKey{}, p)
-}
-
-func paymentOf(ctx context.Context) *payment {
-	p, _ := ctx.Value(paymentKey{}).(*payment)
-	return p
 }
 
 // pay takes what an operation costs. paid is what was taken for it before. Where there is not enough, nothing is taken, and wait tells how long
@@ -67,79 +50,12 @@ func (r *rates) await(ctx context.Context, principal string, cost int) (*payment
 	return nil, ctx.Err()
 }
 
-// watch counts what is spent where no field of the root tells: for each page that is asked for, before it is read, and for names of the
-// root's type.
-func (p *payment) watch(operation *graphql.OperationContext) {
+// settle refunds what was not spent, and adds the cost to the response; response is nil where there is none.
+func (p *payment) settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return
 	}
-	operation.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
-		if isPage(graphql.GetFieldContext(ctx).Field.Field) {
-			p.spent.Add(listCost)
-		}
-		return next(ctx)
-	}
-	root := operation.Operation.SelectionSet
-	for _, f := range graphql.CollectFields(operation, root, []string{rootType(operation.Operation.Operation)}) {
-		if f.Name == "__typename" {
-			p.spent.Add(1)
-		}
-	}
-}
-
-// walked counts what a walk has made.
-func (p *payment) walked(w *walker) {
-	if p != nil {
-		p.spent.Add(int64(w.values + w.pages*listCost))
-	}
-}
-
-// rootType is the name of the type whose fields an operation begins with.
-func rootType(operation ast.Operation) string {
-	switch operation {
-	case ast.Mutation:
-		return "Mutation"
-	case ast.Subscription:
-		return "Subscription"
-	default:
-		return "Query"
-	}
-}
-
-// rootField counts what was made for a field of the root, and gives it back.
-func (p *payment) rootField(made graphql.Marshaler, operation ast.Operation) graphql.Marshaler {
-	if p == nil {
-		return made
-	}
-	p.spent.Add(madeValues(made))
-	if operation == ast.Mutation {
-		p.spent.Add(mutationCost)
-	}
-	return made
-}
-
-// madeValues is how many values what was made has: itself, and those in it.
-func madeValues(made graphql.Marshaler) int64 {
-	values := int64(1)
-	switch made := made.(type) {
-	case *graphql.FieldSet:
-		for _, field := range made.Values {
-			values += madeValues(field)
-		}
-	case graphql.Array:
-		for _, element := range made {
-			values += madeValues(element)
-		}
-	}
-	return values
-}
-
-// settle gives back what was not spent, and tells the client; response is nil where there is nobody to tell.
-func (p *payment) settle(response *graphql.Response) {
-	if p == nil {
-		return
-	}
-	actual := min(max(int(p.spent.Load()), refusedCost), p.requested)
+	actual := min(max(spent, refusedCost), p.requested)
 	p.rates.give(p.principal, p.requested-actual)
 	if response != nil {
 		response.Extensions = p.rates.told(response.Extensions, p.principal, p.requested, actual)

@@ -68,9 +68,9 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 	e, _ := rated(t, 1<<31-1, 1, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		query := selectionSet(rt, parsedSchema.Query, 4)
+		query := drawSelections(rt, parsedSchema.Query, 4)
 		if rapid.IntRange(0, 3).Draw(rt, "introspection") == 0 {
-			query = "{__schema" + selectionSet(rt, parsedSchema.Types["__Schema"], 4) + "}"
+			query = "{__schema" + drawSelections(rt, parsedSchema.Types["__Schema"], 4) + "}"
 		}
 		operation, _, errs := e.prepare(context.Background(), Request{Query: query})
 		if len(errs) > 0 {
@@ -78,8 +78,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		}
 		before := e.rates.available("p")
 		paid, _ := e.rates.pay("p", operation.cost, 0)
-		response := e.run(withPayment(withReported(t.Context()), paid), operation)
-		spent := int(paid.spent.Load())
+		response, spent := e.run(withReported(t.Context()), operation, nil)
 		var data any
 		if err := json.Unmarshal(response.Data, &data); err != nil {
 			rt.Fatalf("%s: %v", query, err)
@@ -89,7 +88,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		if held > spent || spent > operation.cost {
 			rt.Fatalf("%s can cost %d, has %d values and cost %d", query, operation.cost, held, spent)
 		}
-		paid.settle(response)
+		paid.settle(spent, response)
 		if lost := before - e.rates.available("p"); lost != max(spent, refusedCost) {
 			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
 		}

@@ -24,37 +24,49 @@ type plan struct {
 
 // planning is what all levels of a plan share.
 type planning struct {
-	resolver  *Resolver
-	loaders   *loaders.Loaders
-	variables map[string]any
-	// asked are the arguments that hold variables, of pages.
-	asked []*pageArguments
+	resolver *Resolver
+	loaders  *loaders.Loaders
+	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be read.
+	arguments []any
 }
 
-// newPlan returns the plan of an operation with such an outlook, at its first level.
-func newPlan(ctx context.Context, r *Resolver, l *loaders.Loaders, o *outlook, variables map[string]any, first *loaders.Level) plan {
-	p := &planning{resolver: r, loaders: l, variables: variables}
-	if len(o.varying) > 0 {
-		p.asked = make([]*pageArguments, len(o.varying))
-		for i, f := range o.varying {
-			p.asked[i] = f.read(ctx, variables)
-		}
+// argumentsOf returns the arguments of a field, as its resolver gets them; the zero value where they cannot be read.
+func argumentsOf[A any](p plan, f *selectedField) *A {
+	if a, ok := p.argumentsOf(f).(*A); ok {
+		return a
 	}
-	return plan{p, first}
+	return new(A)
+}
+
+func (p plan) argumentsOf(f *selectedField) any {
+	if f.arguments != nil {
+		return f.arguments
+	}
+	return p.planning.arguments[f.slot]
+}
+
+// paging returns the arguments of a field that choose a page.
+func (p plan) paging(f *selectedField) paging {
+	var chosen paging
+	if a, ok := p.argumentsOf(f).(interface{ paging() paging }); ok {
+		chosen = a.paging()
+	}
+	chosen.beyond = f.beyond
+	return chosen
 }
 
 // target is a record, or the id of one, with what the query selects of it.
 type target[T any] struct {
 	of         T
-	selections []*selection
+	selections []*selectionSet
 }
 
 // fields are the fields that a query selects of each target, in turn.
-func fields[T any](targets []target[T]) iter.Seq2[T, *selected] {
-	return func(yield func(T, *selected) bool) {
+func fields[T any](targets []target[T]) iter.Seq2[T, *selectedField] {
+	return func(yield func(T, *selectedField) bool) {
 		for i := range targets {
 			for _, s := range targets[i].selections {
-				for _, f := range s.fields {
+				for _, f := range s.reads {
 					if !yield(targets[i].of, f) {
 						return
 					}
@@ -78,8 +90,8 @@ type wanted[K comparable] struct {
 // selectedOf is what a query selects of keys.
 type selectedOf[K comparable] struct {
 	// each is what it selects of every key, as most often it is the same; else apart says it key by key.
-	each  []*selection
-	apart map[K][]*selection
+	each  []*selectionSet
+	apart map[K][]*selectionSet
 }
 
 // manyKeys is from how many keys on a map finds one faster than a look at each.
@@ -94,13 +106,13 @@ func (w *wanted[K]) has(key K) bool {
 }
 
 // add adds a key, and what the query selects of it at a place. Nobody may write to selections any more.
-func (w *wanted[K]) add(key K, path string, selections []*selection) {
+func (w *wanted[K]) add(key K, path string, selections []*selectionSet) {
 	if w.keys == nil {
 		w.keys, w.path, w.of.each = make([]K, 0, max(1, w.room)), path, selections
 	}
 	known := w.has(key)
 	if w.of.apart == nil && !same(w.of.each, selections) {
-		w.of.apart = make(map[K][]*selection, len(w.keys)+1)
+		w.of.apart = make(map[K][]*selectionSet, len(w.keys)+1)
 		for _, k := range w.keys {
 			w.of.apart[k] = w.of.each
 		}
@@ -124,10 +136,10 @@ func (w *wanted[K]) add(key K, path string, selections []*selection) {
 }
 
 // same tells whether two lists of selections are one.
-func same(a, b []*selection) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+func same(a, b []*selectionSet) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // union has the selections of both lists. It writes to neither.
-func union(have, more []*selection) []*selection {
+func union(have, more []*selectionSet) []*selectionSet {
 	if len(have) == 0 || same(have, more) {
 		return more
 	}
@@ -140,7 +152,7 @@ func union(have, more []*selection) []*selection {
 	return have
 }
 
-func (o *selectedOf[K]) selections(key K) []*selection {
+func (o *selectedOf[K]) selections(key K) []*selectionSet {
 	if o.apart != nil {
 		return o.apart[key]
 	}
@@ -148,7 +160,9 @@ func (o *selectedOf[K]) selections(key K) []*selection {
 }
 
 func (o *selectedOf[K]) readsMore() bool {
-	reads := func(selections []*selection) bool { return slices.ContainsFunc(selections, (*selection).readsMore) }
+	reads := func(selections []*selectionSet) bool {
+		return slices.ContainsFunc(selections, (*selectionSet).readsMore)
+	}
 	for _, selections := range o.apart {
 		if reads(selections) {
 			return true
@@ -235,24 +249,24 @@ func startList[K comparable, T any](ctx context.Context, p plan, w *wanted[K], l
 }
 
 // addList adds a page of a list, unless its arguments are wrong.
-func addList[K comparable](p plan, w *wanted[K], f *selected, l list[K]) {
+func addList[K comparable](p plan, w *wanted[K], f *selectedField, l list[K]) {
 	if l.err == nil && !p.refused(f) {
 		w.add(l.key, f.path, f.records)
 	}
 }
 
-// refused tells that an argument of a page cannot be read.
-func (p plan) refused(f *selected) bool { return p.arguments(f).refused }
+// refused reports whether the arguments of a field cannot be read. Its resolver refuses them.
+func (p plan) refused(f *selectedField) bool { return p.argumentsOf(f) == nil }
 
 // addID adds a record by the id in an argument, unless that is wrong.
-func addID[ID ~string](w *wanted[ID], f *selected, id string) {
+func addID[ID ~string](w *wanted[ID], f *selectedField, id string) {
 	if parsed, err := commerce.ParseID[ID](id); err == nil {
 		w.add(parsed, f.path, f.records)
 	}
 }
 
 // addRef adds a record that another refers to; an empty id refers to nothing.
-func addRef[ID ~string](w *wanted[ID], f *selected, id ID) {
+func addRef[ID ~string](w *wanted[ID], f *selectedField, id ID) {
 	if id != "" {
 		w.add(id, f.path, f.records)
 	}
@@ -267,8 +281,26 @@ type refs struct {
 	warehouses wanted[commerce.WarehouseID]
 }
 
+// record plans what is selected of a record that is there.
+func (p plan) record(ctx context.Context, record any, selections []*selectionSet) {
+	switch record := record.(type) {
+	case *commerce.Customer:
+		p.customers(ctx, []target[*commerce.Customer]{{record, selections}})
+	case *commerce.Order:
+		p.orders(ctx, []target[*commerce.Order]{{record, selections}})
+	case *commerce.Product:
+		p.products(ctx, []target[*commerce.Product]{{record, selections}})
+	case *commerce.InventoryLevel:
+		p.levels(ctx, []target[*commerce.InventoryLevel]{{record, selections}})
+	case *commerce.Employee:
+		p.employees(ctx, []target[*commerce.Employee]{{record, selections}})
+	case *commerce.Warehouse:
+		p.warehouses(ctx, []target[*commerce.Warehouse]{{record, selections}})
+	}
+}
+
 // query plans the root fields.
-func (p plan) query(ctx context.Context, root *selection) {
+func (p plan) query(ctx context.Context, root *selectionSet) {
 	var (
 		named         refs
 		wholeOrders   wanted[commerce.OrderID]
@@ -286,18 +318,18 @@ func (p plan) query(ctx context.Context, root *selection) {
 		warehouses    wanted[dynamo.Page]
 	)
 	r := p.resolver
-	for _, f := range root.fields {
+	for _, f := range root.reads {
 		switch f.Name {
 		case "customer":
-			addID(&named.customers, f, p.text(f, "id"))
+			addID(&named.customers, f, argumentsOf[queryCustomerArguments](p, f).id)
 		case "customerByEmail":
-			if email, err := commerce.ParseEmail(p.text(f, "email")); err == nil {
+			if email, err := commerce.ParseEmail(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
 				emails.add(email, f.path, f.records)
 			}
 		case "customers":
 			addList(p, &customers, f, r.whole("Query.customers", p.paging(f)))
 		case "order":
-			id, err := commerce.ParseOrderID(p.text(f, "id"))
+			id, err := commerce.ParseOrderID(argumentsOf[queryOrderArguments](p, f).id)
 			switch {
 			case err != nil:
 			case selects(f.records, "timeline"):
@@ -306,17 +338,20 @@ func (p plan) query(ctx context.Context, root *selection) {
 				named.orders.add(id, f.path, f.records)
 			}
 		case "orderItem":
-			order, err := commerce.ParseOrderID(p.text(f, "orderId"))
-			sku, err2 := commerce.ParseID[commerce.SKU](p.text(f, "productId"))
+			a := argumentsOf[queryOrderItemArguments](p, f)
+			order, err := commerce.ParseOrderID(a.orderID)
+			sku, err2 := commerce.ParseID[commerce.SKU](a.productID)
 			if err == nil && err2 == nil {
 				items.add(dynamo.OrderItemKey{Order: order, SKU: sku}, f.path, f.records)
 			}
 		case "orders":
-			addList(p, &merged, f, r.orders(p.arguments(f).statuses, p.arguments(f).placed, p.paging(f)))
+			a := argumentsOf[queryOrdersArguments](p, f)
+			addList(p, &merged, f, r.orders(a.statuses, a.placed, p.paging(f)))
 		case "ordersByStatus":
-			addList(p, &byStatus, f, r.ordersByStatus(p.arguments(f).status, p.arguments(f).placed, p.paging(f)))
+			a := argumentsOf[queryOrdersByStatusArguments](p, f)
+			addList(p, &byStatus, f, r.ordersByStatus(a.status, a.placed, p.paging(f)))
 		case "product":
-			sku, err := commerce.ParseID[commerce.SKU](p.text(f, "sku"))
+			sku, err := commerce.ParseID[commerce.SKU](argumentsOf[queryProductArguments](p, f).sku)
 			switch {
 			case err != nil:
 			case selects(f.records, "inventory"):
@@ -325,23 +360,24 @@ func (p plan) query(ctx context.Context, root *selection) {
 				named.products.add(sku, f.path, f.records)
 			}
 		case "products":
-			addList(p, &byCategory, f, r.searched("Query.products", "category", p.text(f, "category"), p.paging(f)))
+			addList(p, &byCategory, f, r.searched("Query.products", "category", argumentsOf[queryProductsArguments](p, f).category, p.paging(f)))
 		case "inventoryLevel":
-			sku, err := commerce.ParseID[commerce.SKU](p.text(f, "sku"))
-			warehouse, err2 := commerce.ParseID[commerce.WarehouseID](p.text(f, "warehouseId"))
+			a := argumentsOf[queryInventoryLevelArguments](p, f)
+			sku, err := commerce.ParseID[commerce.SKU](a.sku)
+			warehouse, err2 := commerce.ParseID[commerce.WarehouseID](a.warehouseID)
 			if err == nil && err2 == nil {
 				levels.add(dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse}, f.path, f.records)
 			}
 		case "employee":
-			addID(&named.employees, f, p.text(f, "id"))
+			addID(&named.employees, f, argumentsOf[queryEmployeeArguments](p, f).id)
 		case "employees":
-			addList(p, &hired, f, r.employees(p.arguments(f).hired, p.paging(f)))
+			addList(p, &hired, f, r.employees(argumentsOf[queryEmployeesArguments](p, f).hired, p.paging(f)))
 		case "employeesByName":
-			addList(p, &byName, f, r.searched("Query.employeesByName", "name", p.text(f, "name"), p.paging(f)))
+			addList(p, &byName, f, r.searched("Query.employeesByName", "name", argumentsOf[queryEmployeesByNameArguments](p, f).name, p.paging(f)))
 		case "employeesByJobTitle":
-			addList(p, &byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", p.text(f, "jobTitle"), p.paging(f)))
+			addList(p, &byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", argumentsOf[queryEmployeesByJobTitleArguments](p, f).jobTitle, p.paging(f)))
 		case "warehouse":
-			addID(&named.warehouses, f, p.text(f, "id"))
+			addID(&named.warehouses, f, argumentsOf[queryWarehouseArguments](p, f).id)
 		case entitiesField:
 			p.entities(ctx, f, &named, &wholeOrders, &wholeProducts)
 		case "warehouses":

@@ -88,9 +88,9 @@ func (p plan) customerIDs(ctx context.Context, targets []target[commerce.Custome
 	for customer, f := range fields(targets) {
 		switch f.Name {
 		case "orders":
-			addList(p, &lists, f, p.resolver.customerOrders(customer, p.arguments(f).placed, p.paging(f)))
+			addList(p, &lists, f, p.resolver.customerOrders(customer, argumentsOf[customerOrdersArguments](p, f).placed, p.paging(f)))
 		case "order":
-			if id, err := commerce.ParseOrderID(p.text(f, "id")); err == nil {
+			if id, err := commerce.ParseOrderID(argumentsOf[customerOrderArguments](p, f).id); err == nil {
 				orders.add(dynamo.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records)
 			}
 		}
@@ -180,7 +180,7 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 		case "items":
 			atHand = append(atHand, p.itemsOf(order, f, &pages)...)
 		case "item":
-			sku, err := commerce.ParseID[commerce.SKU](p.text(f, "productId"))
+			sku, err := commerce.ParseID[commerce.SKU](argumentsOf[orderItemArguments](p, f).productID)
 			if err != nil {
 				continue
 			}
@@ -204,7 +204,7 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 }
 
 // countItems adds all items of an order that keeps no count of them, unless they are at hand.
-func (p plan) countItems(o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) {
+func (p plan) countItems(o *commerce.Order, f *selectedField, pages *wanted[loaders.Listed[commerce.OrderID]]) {
 	all := loaders.AllItems(o.ID)
 	if _, ok := p.loaders.ItemsAtHand(o, all.Page); !ok {
 		pages.add(all, f.path, nil)
@@ -223,8 +223,8 @@ func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]
 }
 
 // itemsOf gives the items of an order that are at hand, or adds the page of them that has to be read.
-func (p plan) itemsOf(o *commerce.Order, f *selected, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
-	if o.EmbedsItems && !slices.ContainsFunc(f.records, (*selection).readsMore) {
+func (p plan) itemsOf(o *commerce.Order, f *selectedField, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
+	if o.EmbedsItems && !slices.ContainsFunc(f.records, (*selectionSet).readsMore) {
 		return nil
 	}
 	asked := p.resolver.orderItems(o.ID, p.paging(f))
@@ -234,7 +234,7 @@ func (p plan) itemsOf(o *commerce.Order, f *selected, pages *wanted[loaders.List
 	slice, ok := p.loaders.ItemsAtHand(o, asked.key.Page)
 	if !ok {
 		key := asked.key
-		if o.ItemCount == nil && f.counted {
+		if o.ItemCount == nil && f.withCount {
 			key = loaders.AllItems(o.ID) // one Query serves the count and the page
 		}
 		pages.add(key, f.path, f.records)

@@ -38,13 +38,13 @@ var argumentValues = map[string][]string{
 }
 
 // selectionSet draws what a query selects of a type.
-func selectionSet(t *rapid.T, d *ast.Definition, depth int) string {
+func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 	var b strings.Builder
 	b.WriteString("{ __typename")
 	if d.Kind == ast.Union {
 		for _, name := range d.Types {
 			if rapid.Bool().Draw(t, name) {
-				b.WriteString(" ... on " + name + " " + selectionSet(t, parsedSchema.Types[name], depth))
+				b.WriteString(" ... on " + name + " " + drawSelections(t, parsedSchema.Types[name], depth))
 			}
 		}
 		return b.String() + " }"
@@ -63,7 +63,7 @@ func selectionSet(t *rapid.T, d *ast.Definition, depth int) string {
 			if strings.HasSuffix(of.Name, "Connection") || strings.HasSuffix(of.Name, "Edge") {
 				next = depth // pages are not a level
 			}
-			set := selectionSet(t, of, next)
+			set := drawSelections(t, of, next)
 			if rapid.Bool().Draw(t, "fragment") {
 				set = "{ ... on " + of.Name + " " + set + " }"
 			}
@@ -109,10 +109,10 @@ func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
 	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
 	planned, alone := NewExecutor(opts), NewExecutor(opts)
-	alone.scope.plans = false
+	alone.plans = false
 
 	rapid.Check(t, func(rt *rapid.T) {
-		query := selectionSet(rt, parsedSchema.Query, 4)
+		query := drawSelections(rt, parsedSchema.Query, 4)
 		with, without := post(rt, planned, query), post(rt, alone, query)
 		if string(with.Data) != string(without.Data) || with.Errors.String() != without.Errors.String() {
 			rt.Fatalf("%s\nwith a plan:    %s %s\nwithout a plan: %s %s", query, with.Data, with.Errors, without.Data, without.Errors)

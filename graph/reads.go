@@ -7,7 +7,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // orNull makes GraphQL's null of a record that does not exist.
@@ -139,8 +138,3 @@ func textOrNull(s string) *string {
 	}
 	return &s
 }
-
-// of returns the loaders of the request that is being resolved.
-func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
-
-type loadersKey struct{}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -47,7 +46,7 @@ func (e *Executor) Start(ctx context.Context, r Request) (stream *Stream, result
 	// Beginning costs as much as an event, and nothing of it comes back.
 	opened := &opening{}
 	if stream, result = e.follow(ctx, operation, opened); stream == nil {
-		operation.paid.settle(nil)
+		operation.paid.settle(0, nil)
 	}
 	// What was missed is read for one answer or for none, so it is paid for apart, also where after turns out to be no such event.
 	e.rates.charge(e.resolver.principal(ctx).ID, listCost*(opened.reads-beginningReads))
@@ -59,20 +58,18 @@ const beginningReads = 2
 
 // follow opens the source of a subscription's events.
 func (e *Executor) follow(ctx context.Context, operation *operation, opened *opening) (*Stream, Result) {
-	if !e.followed.take(operation.OperationContext) {
+	if !e.followed.take(operation) {
 		return nil, Result{Response: e.refusal(ctx, refusedAt(nil, CodeTooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
 	}
 	defer func() {
 		if opened.changes == nil {
-			e.followed.give(operation.OperationContext)
+			e.followed.give(operation)
 		}
 	}()
-	ctx = context.WithValue(e.begun(ctx, operation.OperationContext), openingKey{}, opened)
-	response := e.scope.response(ctx, func(ctx context.Context) *graphql.Response {
-		// The generated code reads the arguments and calls the resolver, which opens the source; see subscription_sources.go.
-		e.generated(operation.OperationContext)._Subscription(ctx, operation.Operation.SelectionSet)
-		return &graphql.Response{Errors: graphql.GetErrors(ctx)}
-	})
+	x := e.begin(context.WithValue(ctx, openingKey{}, opened), operation)
+	x.load(e.resolver.store, "")
+	x.root(x.fieldSubscription) // the resolver opens the source; see subscription_sources.go
+	response := x.respond(nil)
 	if len(response.Errors) > 0 || opened.changes == nil {
 		if opened.changes != nil {
 			opened.changes.Close()
@@ -80,13 +77,7 @@ func (e *Executor) follow(ctx context.Context, operation *operation, opened *ope
 		}
 		return nil, Result{Response: response, Outcome: Refused}
 	}
-	operation.OperationContext = afresh(operation.OperationContext)
 	return &Stream{executor: e, operation: operation, changes: opened.changes}, Result{Response: &graphql.Response{}}
-}
-
-// generated is the generated code, for one execution of an operation.
-func (e *Executor) generated(operation *graphql.OperationContext) *executionContext {
-	return newExecutionContext(operation, e.schema, make(chan graphql.DeferredResult))
 }
 
 // Next waits for an event and executes the operation for it. False means that there are no more: the result then has the error that
@@ -105,9 +96,9 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 			var taken int64
 			if taken, err = s.executor.events.wait(ctx, s.operation.cost); err == nil {
 				defer s.executor.events.give(taken)
-				return s.tell(withPayment(ctx, paid), &change), true
+				return s.deliver(ctx, paid, &change), true
 			}
-			paid.settle(nil)
+			paid.settle(0, nil)
 		}
 	}
 	s.over = true
@@ -123,14 +114,13 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 // Close ends the subscription and gives back what it holds.
 func (s *Stream) Close() {
 	s.changes.Close()
-	s.executor.followed.give(s.operation.OperationContext)
+	s.executor.followed.give(s.operation)
 }
 
-// tell executes the operation for one event: in a context of its own, with loaders, a budget and a limit of time of its own.
-func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result Result) {
-	e := s.executor
-	paid := paymentOf(ctx)
-	defer func() { paid.settle(result.Response) }()
+// deliver executes the operation for one event: in a context of its own, with loaders, a budget and a time limit of its own.
+func (s *Stream) deliver(ctx context.Context, paid *payment, change *dynamo.OrderChange) (result Result) {
+	e, spent := s.executor, 0
+	defer func() { paid.settle(spent, result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked))}
@@ -141,46 +131,6 @@ func (s *Stream) tell(ctx context.Context, change *dynamo.OrderChange) (result R
 		ctx, cancel = context.WithTimeout(ctx, e.eventTime)
 		defer cancel()
 	}
-	operation := afresh(s.operation.OperationContext)
-	tree := e.walkTree(s.operation.document, operation)
-	if tree == nil {
-		paid.watch(operation)
-	}
-	size := &answerSize{left: e.limits.Answer}
-	ctx = withOutlooks(context.WithValue(e.begun(ctx, operation), eventKey{}, change), s.operation.document)
-	return Result{Response: e.answered(ctx, operation.Operation, size, func(ctx context.Context) *graphql.Response {
-		if tree != nil {
-			return e.walk(ctx, operation, tree, func(w *walker) []byte { return w.event(tree.root, size, change) })
-		}
-		return e.event(ctx, operation, size, change)
-	})}
-}
-
-// afresh is an operation without what its execution has left in it.
-func afresh(o *graphql.OperationContext) *graphql.OperationContext {
-	return &graphql.OperationContext{
-		RawQuery: o.RawQuery, Variables: o.Variables, OperationName: o.OperationName, Doc: o.Doc, Operation: o.Operation,
-		RecoverFunc: o.RecoverFunc, ResolverMiddleware: o.ResolverMiddleware, Stats: graphql.Stats{OperationStart: graphql.Now()},
-	}
-}
-
-// event executes an operation for an event by gqlgen's code. All fields of Subscription are an OrderUpdate!, so it is the whole answer that is null where
-// the update cannot be (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
-func (e *Executor) event(ctx context.Context, operation *graphql.OperationContext, size *answerSize, change *dynamo.OrderChange) *graphql.Response {
-	generated := e.generated(operation)
-	field := graphql.CollectFields(operation, operation.Operation.SelectionSet, subscriptionImplementors)[0]
-	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription"})
-	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription", Field: field, IsMethod: true, IsResolver: true, Result: change})
-	update := generated.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, field.Selections, change)
-	paymentOf(ctx).rootField(update, ast.Subscription)
-	if update == graphql.Null {
-		return &graphql.Response{Data: []byte("null")}
-	}
-	var data bytes.Buffer
-	out := &boundWriter{to: &data, size: size}
-	// A name has no characters that JSON would escape.
-	_, _ = out.WriteString(`{"` + field.Alias + `":`)
-	update.MarshalGQL(out)
-	_, _ = out.WriteString("}")
-	return &graphql.Response{Data: data.Bytes()}
+	result.Response, spent = e.run(ctx, s.operation, change)
+	return result
 }

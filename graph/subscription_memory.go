@@ -3,7 +3,6 @@ package graph
 import (
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -25,12 +24,12 @@ func newFollowedDocuments(bytes int) *followedDocuments {
 }
 
 // take counts a subscription, and tells whether there is room for it.
-func (f *followedDocuments) take(o *graphql.OperationContext) bool {
+func (f *followedDocuments) take(o *operation) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	held, bytes := f.holds[o.Doc], variableBytes(o.Variables)
 	if held.by == 0 {
-		held.bytes = (&document{text: o.RawQuery, parsed: o.Doc}).bytes()
+		held.bytes = o.document.bytes()
 		bytes += held.bytes
 	}
 	if bytes > f.left {
@@ -43,7 +42,7 @@ func (f *followedDocuments) take(o *graphql.OperationContext) bool {
 }
 
 // give takes back what take has counted.
-func (f *followedDocuments) give(o *graphql.OperationContext) {
+func (f *followedDocuments) give(o *operation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	held := f.holds[o.Doc]

@@ -19,14 +19,6 @@ type opening struct {
 	reads int
 }
 
-type eventKey struct{}
-
-// eventOf is the change that a subscription's operation is being executed for, nil elsewhere.
-func eventOf(ctx context.Context) *dynamo.OrderChange {
-	change, _ := ctx.Value(eventKey{}).(*dynamo.OrderChange)
-	return change
-}
-
 // opens opens the source of a subscription's events.
 func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo.Feed) (*dynamo.Following, error)) (<-chan *dynamo.OrderChange, error) {
 	if r.feed == nil {
@@ -131,12 +123,12 @@ func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Or
 func updateID(change *dynamo.OrderChange) *string { return textOrNull(string(change.Position)) }
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
-func (p plan) event(ctx context.Context, root *selection, change *dynamo.OrderChange) {
+func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.OrderChange) {
 	var read, whole wanted[commerce.OrderID]
 	var came []target[*commerce.Order]
-	for _, f := range root.fields {
+	for _, f := range root.reads {
 		for _, update := range f.records {
-			for _, part := range update.fields {
+			for _, part := range update.reads {
 				switch {
 				case part.Name != "order":
 				case change.Order != nil:

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -46,7 +44,7 @@ func following(t *testing.T, e *Executor, query string, from *scripted) *Stream 
 	if refused != nil {
 		t.Fatal(refused.Errors)
 	}
-	if !e.followed.take(operation.OperationContext) {
+	if !e.followed.take(operation) {
 		t.Fatal("no room")
 	}
 	return &Stream{executor: e, operation: operation, changes: from}
@@ -170,11 +168,9 @@ func TestNullReachesTheData(t *testing.T) {
 	e.resolver.report = func(context.Context, error) {}
 	s := following(t, e, `subscription { u: orderStatusChanged { orderId } }`, &scripted{})
 	defer s.Close()
-	operation := s.operation.OperationContext
-	ctx := e.begun(t.Context(), operation)
-	got := e.event(ctx, operation, &answerSize{left: 100}, nil)
-	if errs := graphql.GetErrors(ctx); string(got.Data) != "null" || len(errs) != 1 || errs[0].Path.String() != "u" {
-		t.Errorf("data %s, errors %v", got.Data, errs)
+	got, _ := e.run(withReported(t.Context()), s.operation, nil)
+	if string(got.Data) != "null" || len(got.Errors) != 1 || got.Errors[0].Path.String() != "u" {
+		t.Errorf("data %s, errors %v", got.Data, got.Errors)
 	}
 }
 
@@ -318,21 +314,21 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	}
 	const query = `subscription($id: ID!) { orderUpdated(id: $id) { id } }`
 	first := admitted(query, map[string]any{"id": "a"})
-	if !e.followed.take(first.OperationContext) {
+	if !e.followed.take(first) {
 		t.Fatal("no room from the start")
 	}
 	one := followedBytes - e.followed.left
 	same := admitted(query, map[string]any{"id": "a"})
-	if !e.followed.take(same.OperationContext) || followedBytes-e.followed.left >= 2*one {
+	if !e.followed.take(same) || followedBytes-e.followed.left >= 2*one {
 		t.Errorf("a document takes %d bytes, twice %d", one, followedBytes-e.followed.left)
 	}
 	e.followed.left = one - 1
 	other := admitted(query+" ", map[string]any{"id": "a"})
-	if e.followed.take(other.OperationContext) {
+	if e.followed.take(other) {
 		t.Error("there was room for what is too large")
 	}
 	long := admitted(query, map[string]any{"id": strings.Repeat("a", one)})
-	if e.followed.take(long.OperationContext) {
+	if e.followed.take(long) {
 		t.Error("there was room for variables that are too large")
 	}
 	e.followed.left = 0

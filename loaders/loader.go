@@ -12,13 +12,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// window is how long a look-up that nobody planned waits for others to share a request with.
-const window = 250 * time.Microsecond
-
-// longestWait ends a batch that nothing else has ended.
+// longestWait ends a batch of unplanned loads that no caller ends by waiting for a value.
 const longestWait = time.Second
 
-// Loader reads values by key for one GraphQL request: each key once, together where DynamoDB can. It is safe for concurrent use.
+// Loader reads values by key for one GraphQL request: each key once, batched where DynamoDB can. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	all *Loaders
 	// Either of the two reads, the other is nil: many reads keys that can share a request, one reads a key that cannot, so that waiting
@@ -27,19 +24,19 @@ type Loader[K comparable, V any] struct {
 	one  func(context.Context, *Loaders, K) (V, error)
 
 	mu sync.Mutex
-	// known has the keys that were planned, primed or asked for.
+	// known has the keys that were planned, primed or loaded.
 	known table[K, place[K, V]]
-	// company gathers the keys that nobody planned; nil as long as there was none.
-	company *dataloader.Loader[K, loaded[V]]
+	// unplanned batches the keys that no plan foresaw; nil as long as there was none.
+	unplanned *dataloader.Loader[K, loaded[V]]
 }
 
-// together makes l a loader of keys that can share a request. read has a result for each key, in their order; an error is the whole batch's.
-func (l *Loader[K, V]) together(all *Loaders, read func(context.Context, *Loaders, []K) ([]dynamo.Result[V], error)) {
+// batched makes l a loader of keys that can share a request. read has a result for each key, in their order; an error is the whole batch's.
+func (l *Loader[K, V]) batched(all *Loaders, read func(context.Context, *Loaders, []K) ([]dynamo.Result[V], error)) {
 	l.all, l.many = all, read
 }
 
-// apart makes l a loader of what takes a request of its own for each key: several run at once, up to maxQueries.
-func (l *Loader[K, V]) apart(all *Loaders, read func(context.Context, *Loaders, K) (V, error)) {
+// single makes l a loader of what takes a request of its own for each key: several run at once, up to maxQueries.
+func (l *Loader[K, V]) single(all *Loaders, read func(context.Context, *Loaders, K) (V, error)) {
 	l.all, l.one = all, read
 }
 
@@ -72,26 +69,25 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	return v.value, err
 }
 
-// ask begins to read a key that nobody planned. Where others may want to share a request, it waits for them; else whoever gets the value
-// first reads it. l.mu is held.
+// ask begins to read a key that no plan foresaw. Keys that can share a request are batched until a caller waits for a value. l.mu is
+// held.
 func (l *Loader[K, V]) ask(ctx context.Context, key K) place[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.many == nil {
 		b.keys = []K{key}
 	} else {
-		if l.company == nil {
-			l.company = dataloader.NewBatchedLoader(l.gathered, dataloader.WithWait[K, loaded[V]](longestWait))
+		if l.unplanned == nil {
+			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, loaded[V]](longestWait))
 		}
-		b.asked = l.company.Load(ctx, key)
-		time.AfterFunc(window, l.company.Flush)
+		b.unplanned = l.unplanned.Load(ctx, key)
 	}
 	at := place[K, V]{batch: b}
 	l.known.add(key, at)
 	return at
 }
 
-// gathered reads keys that came together by chance, for the first who asked.
-func (l *Loader[K, V]) gathered(first context.Context, keys []K) []*dataloader.Result[loaded[V]] {
+// readUnplanned reads the keys of a batch, for the caller that came first.
+func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[loaded[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
 	out := make([]*dataloader.Result[loaded[V]], len(keys))
 	for i := range keys {
@@ -148,8 +144,8 @@ type batch[K comparable, V any] struct {
 	// ctx tells what the reading has waited for; it does not end the reading.
 	ctx  context.Context
 	keys []K
-	// asked gives the value of the only key, where others may share its request; else it is nil.
-	asked dataloader.Thunk[loaded[V]]
+	// unplanned returns the value of the only key, which shares its request with other unplanned loads; nil for planned keys.
+	unplanned dataloader.Thunk[loaded[V]]
 
 	// Below is what was read.
 	results    []dynamo.Result[V]
@@ -158,8 +154,9 @@ type batch[K comparable, V any] struct {
 }
 
 func (b *batch[K, V]) read() {
-	if b.asked != nil {
-		v, err := b.asked()
+	if b.unplanned != nil {
+		b.loader.unplanned.Flush()
+		v, err := b.unplanned()
 		b.results, b.wave, b.took = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.took
 		return
 	}

@@ -1,10 +1,9 @@
 // Package loaders reads records for one GraphQL request so that none is read twice and those that can share a DynamoDB
 // request do.
 //
-// A Loader belongs to one request and one access pattern. Whoever looks ahead in the query gives it keys with Plan: they
-// are read in one batch, without waiting, side by side with what else is known by then (see Level). Load hands out what was planned, which is
-// no more than a look-up. A Load that nobody planned waits a quarter of a millisecond for company where a BatchGetItem can serve several
-// keys, and not at all where only a Query can.
+// A Loader belongs to one request and one access pattern. A plan gives it keys with Plan: they are read in one batch, without
+// waiting, side by side with the other reads of the same Level. Load returns what was planned, which is no more than a look-up. Loads
+// that no plan foresaw are batched until a caller waits for a value.
 package loaders
 
 import (
@@ -128,99 +127,99 @@ type Loaders struct {
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, report: report}
 	// A function that held a variable would be made for every request; these hold none.
-	l.Customer.together(l, func(ctx context.Context, l *Loaders, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
+	l.Customer.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
 		return ofCustomers(ctx, keys, l.viewer.everyCustomer(), l.viewer.customer, l.store.CustomersByID)
 	})
-	l.CustomerOrder.together(l, func(ctx context.Context, l *Loaders, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
+	l.CustomerOrder.batched(l, func(ctx context.Context, l *Loaders, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
 		return l.customerOrders(ctx, keys)
 	})
-	l.OrderItem.together(l, func(ctx context.Context, l *Loaders, keys []dynamo.OrderItemKey) ([]dynamo.Result[*commerce.LineItem], error) {
+	l.OrderItem.batched(l, func(ctx context.Context, l *Loaders, keys []dynamo.OrderItemKey) ([]dynamo.Result[*commerce.LineItem], error) {
 		return l.store.OrderItemsByID(ctx, keys)
 	})
-	l.InventoryLevel.together(l, func(ctx context.Context, l *Loaders, keys []dynamo.InventoryLevelKey) ([]dynamo.Result[*commerce.InventoryLevel], error) {
+	l.InventoryLevel.batched(l, func(ctx context.Context, l *Loaders, keys []dynamo.InventoryLevelKey) ([]dynamo.Result[*commerce.InventoryLevel], error) {
 		return l.store.InventoryLevelsByID(ctx, keys)
 	})
-	l.Warehouse.together(l, func(ctx context.Context, l *Loaders, keys []commerce.WarehouseID) ([]dynamo.Result[*commerce.Warehouse], error) {
+	l.Warehouse.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.WarehouseID) ([]dynamo.Result[*commerce.Warehouse], error) {
 		return l.store.WarehousesByID(ctx, keys)
 	})
-	l.Employee.together(l, func(ctx context.Context, l *Loaders, keys []commerce.EmployeeID) ([]dynamo.Result[*commerce.Employee], error) {
+	l.Employee.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.EmployeeID) ([]dynamo.Result[*commerce.Employee], error) {
 		return l.store.EmployeesByID(ctx, keys)
 	})
-	l.order.together(l, func(ctx context.Context, l *Loaders, keys []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
+	l.order.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 		return l.ordersByID(ctx, keys)
 	})
-	l.product.together(l, func(ctx context.Context, l *Loaders, keys []commerce.SKU) ([]dynamo.Result[*commerce.Product], error) {
+	l.product.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.SKU) ([]dynamo.Result[*commerce.Product], error) {
 		return l.store.ProductsBySKU(ctx, keys)
 	})
 
-	l.CustomerIDByEmail.apart(l, func(ctx context.Context, l *Loaders, k string) (commerce.CustomerID, error) {
+	l.CustomerIDByEmail.single(l, func(ctx context.Context, l *Loaders, k string) (commerce.CustomerID, error) {
 		return l.store.CustomerIDByEmail(ctx, k)
 	})
-	l.CountedOrders.apart(l, func(ctx context.Context, l *Loaders, id commerce.CustomerID) (int, error) {
+	l.CountedOrders.single(l, func(ctx context.Context, l *Loaders, id commerce.CustomerID) (int, error) {
 		if !l.viewer.ordersOf(id) {
 			return 0, nil
 		}
 		return l.store.OrderCount(ctx, id)
 	})
-	l.CustomerOrders.apart(l, func(ctx context.Context, l *Loaders, k PlacedOrders) (orders, error) {
+	l.CustomerOrders.single(l, func(ctx context.Context, l *Loaders, k PlacedOrders) (orders, error) {
 		if !l.viewer.ordersOf(k.Customer) {
 			return orders{}, nil
 		}
 		return l.store.CustomerOrders(ctx, k.Customer, k.Placed, k.Page)
 	})
-	l.OrdersByStatus.apart(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
+	l.OrdersByStatus.single(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
 		return l.store.OrdersByStatus(ctx, k.Statuses.list()[0], k.Placed, k.Page)
 	})
-	l.Orders.apart(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
+	l.Orders.single(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
 		return l.store.Orders(ctx, k.Statuses.list(), k.Placed, k.Page)
 	})
-	l.Customers.apart(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (customers, error) {
+	l.Customers.single(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (customers, error) {
 		return l.store.Customers(ctx, k)
 	})
-	l.Employees.apart(l, func(ctx context.Context, l *Loaders, k HiredEmployees) (employees, error) {
+	l.Employees.single(l, func(ctx context.Context, l *Loaders, k HiredEmployees) (employees, error) {
 		return l.store.Employees(ctx, k.Hired, k.Page)
 	})
-	l.Warehouses.apart(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (dynamo.Slice[*commerce.Warehouse], error) {
+	l.Warehouses.single(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (dynamo.Slice[*commerce.Warehouse], error) {
 		return l.store.Warehouses(ctx, k)
 	})
-	l.wholeOrder.apart(l, func(ctx context.Context, l *Loaders, k commerce.OrderID) (*dynamo.WholeOrder, error) {
+	l.wholeOrder.single(l, func(ctx context.Context, l *Loaders, k commerce.OrderID) (*dynamo.WholeOrder, error) {
 		return l.store.WholeOrder(ctx, k)
 	})
-	l.wholeProduct.apart(l, func(ctx context.Context, l *Loaders, k commerce.SKU) (*dynamo.WholeProduct, error) {
+	l.wholeProduct.single(l, func(ctx context.Context, l *Loaders, k commerce.SKU) (*dynamo.WholeProduct, error) {
 		return l.store.WholeProduct(ctx, k)
 	})
 
-	l.EmployeeOrders.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (orders, error) {
+	l.EmployeeOrders.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (orders, error) {
 		return l.store.EmployeeOrders(ctx, k.Of, k.Page)
 	})
-	l.ProductOrderItems.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (items, error) {
+	l.ProductOrderItems.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (items, error) {
 		return l.store.ProductOrderItems(ctx, k.Of, k.Page)
 	})
-	l.EmployeeCustomers.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (customers, error) {
+	l.EmployeeCustomers.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (customers, error) {
 		return l.store.EmployeeCustomers(ctx, k.Of, k.Page)
 	})
-	l.Products.apart(l, func(ctx context.Context, l *Loaders, k Listed[string]) (dynamo.Slice[*commerce.Product], error) {
+	l.Products.single(l, func(ctx context.Context, l *Loaders, k Listed[string]) (dynamo.Slice[*commerce.Product], error) {
 		return l.store.Products(ctx, k.Of, k.Page)
 	})
-	l.WarehouseInventory.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (levels, error) {
+	l.WarehouseInventory.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (levels, error) {
 		return l.store.WarehouseInventory(ctx, k.Of, k.Page)
 	})
-	l.EmployeesByName.apart(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
+	l.EmployeesByName.single(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
 		return l.store.EmployeesByName(ctx, k.Of, k.Page)
 	})
-	l.EmployeesByJobTitle.apart(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
+	l.EmployeesByJobTitle.single(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
 		return l.store.EmployeesByJobTitle(ctx, k.Of, k.Page)
 	})
-	l.WarehouseEmployees.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (employees, error) {
+	l.WarehouseEmployees.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (employees, error) {
 		return l.store.WarehouseEmployees(ctx, k.Of, k.Page)
 	})
-	l.OrderItemsPage.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (items, error) {
+	l.OrderItemsPage.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (items, error) {
 		return l.store.OrderItems(ctx, k.Of, k.Page)
 	})
-	l.TimelinePage.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (dynamo.Slice[*commerce.Event], error) {
+	l.TimelinePage.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (dynamo.Slice[*commerce.Event], error) {
 		return l.store.Timeline(ctx, k.Of, k.Page)
 	})
-	l.InventoryPage.apart(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (levels, error) {
+	l.InventoryPage.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (levels, error) {
 		return l.store.ProductInventory(ctx, k.Of, k.Page)
 	})
 	return l

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -19,12 +20,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// twins are two executors that differ in how they execute queries alone: one walks, the other has gqlgen's code do it. log is what each has
-// reported, without the stacks of panics, and without the field, as what happens to several is reported of the first.
+// twins are an executor and its oracle. log is what each has reported, without the stacks of panics and without the field: what
+// happens to several fields is reported of the first.
 type twins struct {
-	walks, generates *Executor
-	mu               sync.Mutex
-	log              map[*Executor][]string
+	executor *Executor
+	oracle   oracle
+	mu       sync.Mutex
+	log      map[*Executor][]string
 }
 
 type twinKey struct{}
@@ -43,23 +45,22 @@ func newTwins(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *tw
 		_, what, _ := strings.Cut(line, ": ")
 		tw.log[e] = append(tw.log[e], what)
 	}
-	tw.walks, tw.generates = NewExecutor(opts), NewExecutor(opts)
+	tw.executor, tw.oracle = NewExecutor(opts), oracle{NewExecutor(opts)}
 	if root != nil {
-		for _, e := range []*Executor{tw.walks, tw.generates} {
+		for _, e := range []*Executor{tw.executor, tw.oracle.Executor} {
 			resolvers := root(e.resolver)
 			e.schema = NewExecutableSchema(Config{Resolvers: resolvers, Schema: e.schema.Schema()}).(*executableSchema)
-			e.walkers = newWalkers(resolvers, e.schema)
+			e.fields = newFieldResolvers(resolvers, newExecutionContext(&graphql.OperationContext{}, e.schema, nil))
 		}
 	}
-	tw.generates.walkers = nil
 	return tw
 }
 
 // told is all that a client and the log see of a request, but the order of errors and how long requests took.
-func (tw *twins) told(e *Executor, r Request) string {
+func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result, r Request) string {
 	ctx := context.WithValue(WithExplain(context.Background()), twinKey{}, e)
 	tw.log[e] = nil
-	result := e.Execute(ctx, r)
+	result := execute(ctx, r)
 	var b strings.Builder
 	fmt.Fprintf(&b, "outcome %d\ndata %s\n", result.Outcome, result.Data)
 	var lines []string
@@ -74,7 +75,8 @@ func (tw *twins) told(e *Executor, r Request) string {
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}
 	lines = nil
-	if explained, ok := result.Extensions["explain"].(explanation); ok {
+	// The payloads of mutations are planned, and the oracle's are not.
+	if explained, ok := result.Extensions["explain"].(explanation); ok && !result.Mutation {
 		for _, r := range explained.Requests {
 			r.DurationMs = 0
 			lines = append(lines, fmt.Sprintf("%+v", r))
@@ -88,34 +90,27 @@ func (tw *twins) told(e *Executor, r Request) string {
 	return b.String()
 }
 
-// alike answers a request in both ways, and is the answer.
+// alike answers a request in both ways, and returns the answer.
 func (tw *twins) alike(t rapid.TB, r Request) string {
 	t.Helper()
-	walked, generated := tw.told(tw.walks, r), tw.told(tw.generates, r)
-	if walked != generated {
-		t.Fatalf("%s\n%v\nwalked: %s\nby gqlgen: %s", r.Query, r.Variables, walked, generated)
+	executed, expected := tw.told(tw.executor, tw.executor.Execute, r), tw.told(tw.oracle.Executor, tw.oracle.Execute, r)
+	if executed != expected {
+		t.Fatalf("%s\n%v\nexecuted: %s\nby the oracle: %s", r.Query, r.Variables, executed, expected)
 	}
-	return walked
+	return executed
 }
 
-// Whatever the query, the walker gives the bytes, the errors, the costs and the reads of gqlgen's code.
-func TestAnyQueryIsWalkedAsGqlgenExecutesIt(t *testing.T) {
+// Whatever the query, an execution gives the bytes, the errors, the costs and the reads of the oracle.
+func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
 	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
-	walked := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, selectionSet(rt, parsedSchema.Query, 4))
+		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
-		if operation, _, errs := tw.walks.prepare(t.Context(), r); len(errs) == 0 && tw.walks.walkTree(operation.document, operation.OperationContext) != nil {
-			walked++
-		}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		tw.walks.limits.Answer, tw.generates.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
 		tw.alike(rt, r)
 	})
-	if walked < 4 { // of 20, where tests are short
-		t.Errorf("%d queries were walked", walked)
-	}
 }
 
 // conditions puts variants in the place of some of a query's names of types: twice, under a condition, and in fragments.
@@ -135,7 +130,7 @@ func conditions(t *rapid.T, query string) string {
 }
 
 // Operations that random queries do not come by.
-func TestWalkedOperations(t *testing.T) {
+func TestOperationsAreExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
 	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1)}, nil)
 	for _, c := range []struct {
@@ -163,67 +158,6 @@ func TestWalkedOperations(t *testing.T) {
 		}
 	}
 }
-
-// Trees are made once for all requests that select the same, and no more of them are kept than their document has room for.
-func TestTreesAreKeptWithTheirDocument(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
-	tree := func(query, operation string, variables map[string]any) (*walkTree, *document) {
-		o, _, errs := e.prepare(t.Context(), Request{Query: query, OperationName: operation, Variables: variables})
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		return e.walkTree(o.document, o.OperationContext), o.document
-	}
-	query := `query A($c: Boolean!, $n: Int) { customers(first: $n) { nodes { id name @include(if: $c) } } } query B { customer(id: "cust_01") { id } }`
-	with, _ := tree(query, "A", map[string]any{"c": true, "n": json.Number("1")})
-	without, _ := tree(query, "A", map[string]any{"c": false})
-	again, _ := tree(query, "A", map[string]any{"c": true})
-	if with == nil || with != again || with == without || len(with.nodes()) != len(without.nodes())+1 {
-		t.Errorf("with the field %p, again %p, without %p", with, again, without)
-	}
-	fragments := `query A { ...F0 } query B { ...F0 }`
-	for i := range 4 {
-		fragments += fmt.Sprintf(" fragment F%d on Query { a%d: customer(id: 1) { orders { nodes { customer { ...G%d } } } } }", i, i, i)
-		fragments += fmt.Sprintf(" fragment G%d on Customer { name a: order(id: 1) { customer { ...G%d } } b: order(id: 1) { customer { ...G%d } } }", i, i+1, i+1)
-	}
-	fragments += ` fragment G4 on Customer { name }`
-	fragments = strings.Replace(fragments, "{ ...F0 }", "{ ...F0 ...F1 ...F2 ...F3 }", 2)
-	large, document := tree(fragments, "A", nil)
-	room := document.room.left.Load()
-	if other, _ := tree(fragments, "A", nil); other == large || int64(large.bytes) <= room {
-		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.bytes, room)
-	}
-	if left := document.room.left.Load(); left != room {
-		t.Errorf("there is room for %d bytes, of %d", left, room)
-	}
-}
-
-// What an operation selects is not collected where it is very much: of what does not exist, that would be work for nothing.
-func TestVeryLargeOperationsAreNotWalked(t *testing.T) {
-	tw := newTwins(t, Options{Limits: Limits{Cost: 1 << 30}}, nil)
-	text := "{"
-	for i := range 30 {
-		text += fmt.Sprintf(` c%d: customer(id: %q) { ...C0 }`, i, []string{"nobody", "cust_01"}[i/29])
-	}
-	text += " }"
-	for i := range 3 {
-		text += fmt.Sprintf(` fragment C%d on Customer { id name orders(first: 1) { nodes { ...O%d } edges { node { ...O%d } } } order(id: "x") { ...O%d } } fragment O%d on Order { id customer { ...C%d } }`, i, i, i, i, i, i+1)
-	}
-	r := Request{Query: text + " fragment C3 on Customer { id email }"}
-	operation, _, errs := tw.walks.prepare(t.Context(), r)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if tree := tw.walks.walkTree(operation.document, operation.OperationContext); tree != nil {
-		t.Errorf("there is a tree of %d bytes", tree.bytes)
-	}
-	if got := tw.alike(t, r); !strings.Contains(got, `"email":`) {
-		t.Error(got)
-	}
-}
-
-// nodes are the fields of customers' nodes.
-func (t *walkTree) nodes() []walkedField { return t.root.fields[0].set.fields[0].set.fields }
 
 // faults makes resolvers fail: which, of which objects and how depends on the salt alone, so that both ways of executing meet the same.
 type faults struct {
@@ -347,7 +281,7 @@ func (v faultyEvent) Note(ctx context.Context, of *commerce.Event) (*string, err
 }
 
 // Whatever resolvers do, null where none may be, errors and panics, it has the same consequences.
-func TestFaultsAreWalkedAsGqlgenExecutesThem(t *testing.T) {
+func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
 	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	seen := map[string]bool{}
@@ -357,7 +291,7 @@ func TestFaultsAreWalkedAsGqlgenExecutesThem(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 100}).Draw(rt, "most")
-		query := rapid.SampledFrom(append(queries, conditions(rt, "query($yes: Boolean = true, $no: Boolean = false) "+selectionSet(rt, parsedSchema.Query, 4)))).Draw(rt, "query")
+		query := rapid.SampledFrom(append(queries, conditions(rt, "query($yes: Boolean = true, $no: Boolean = false) "+drawSelections(rt, parsedSchema.Query, 4)))).Draw(rt, "query")
 		got := tw.alike(rt, Request{Query: query})
 		for _, what := range []string{"a resolver's panic", errOfResolver.Error(), nullElement, "is no good", "not today", "data null"} {
 			seen[what] = seen[what] || strings.Contains(got, what)
@@ -370,40 +304,37 @@ func TestFaultsAreWalkedAsGqlgenExecutesThem(t *testing.T) {
 	}
 }
 
-// Events are told alike, also those that cannot be, and those that are too long.
-func TestEventsAreWalkedAsGqlgenExecutesThem(t *testing.T) {
+// Events are delivered alike, also those that cannot be, and those that are too long.
+func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
 	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	event := &commerce.Event{ID: "01HVMK3P2Q0000000000000003", Type: commerce.EventPlaced, Actor: "ann"}
 	rapid.Check(t, func(rt *rapid.T) {
 		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 1 << 30}).Draw(rt, "most")
-		query := "subscription($yes: Boolean = true, $no: Boolean = false) { u: orderStatusChanged " + conditions(rt, selectionSet(rt, parsedSchema.Types["OrderUpdate"], 3)) + " }"
+		query := "subscription($yes: Boolean = true, $no: Boolean = false) { u: orderStatusChanged " + conditions(rt, drawSelections(rt, parsedSchema.Types["OrderUpdate"], 3)) + " }"
 		change := dynamo.OrderChange{OrderID: rapid.SampledFrom([]commerce.OrderID{"01HVMK3P2Q0000000000000001", "01HVNR4Q3R0000000000000002", sampleOrder}).Draw(rt, "order")}
 		if rapid.Bool().Draw(rt, "event") {
 			change.Event = event
 		}
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
-		var told []string
-		for _, e := range []*Executor{tw.walks, tw.generates} {
-			e.limits.Answer = limit
-			operation, refused := e.admit(withReported(t.Context()), Request{Query: query})
+		var delivered []string
+		for _, run := range []func(context.Context, *operation, *dynamo.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
+			tw.executor.limits.Answer, tw.oracle.limits.Answer = limit, limit
+			operation, refused := tw.executor.admit(withReported(t.Context()), Request{Query: query})
 			if refused != nil {
 				return
 			}
-			s := &Stream{executor: e, operation: operation, changes: &scripted{changes: []dynamo.OrderChange{change}}}
-			e.followed.take(operation.OperationContext)
-			result, _ := s.Next(context.WithValue(t.Context(), twinKey{}, e))
+			response, spent := run(context.WithValue(withReported(t.Context()), twinKey{}, tw.executor), operation, &change)
 			var lines []string
-			for _, err := range result.Errors {
+			for _, err := range response.Errors {
 				text, _ := json.Marshal(err)
 				lines = append(lines, string(text))
 			}
 			slices.Sort(lines)
-			told = append(told, fmt.Sprint(string(result.Data), lines, toldOf(rt, result).Actual))
-			s.Close()
+			delivered = append(delivered, fmt.Sprint(string(response.Data), lines, spent))
 		}
-		if told[0] != told[1] {
-			rt.Fatalf("%s\nwalked: %s\nby gqlgen: %s", query, told[0], told[1])
+		if delivered[0] != delivered[1] {
+			rt.Fatalf("%s\nexecuted: %s\nby the oracle: %s", query, delivered[0], delivered[1])
 		}
 	})
 }
@@ -411,7 +342,7 @@ func TestEventsAreWalkedAsGqlgenExecutesThem(t *testing.T) {
 // What is dropped of an answer is measured all the same, and what is gone back behind is whole.
 func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		a := boundedAnswer{most: 100_000}
+		a := boundedResponse{most: 100_000}
 		var whole []byte
 		var places []int
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
@@ -428,7 +359,7 @@ func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
 				a.out, whole = append(a.out, b...), append(whole, b...)
 				a.bound()
 			}
-			if a.offset() != len(whole) || len(a.out) > a.most+answerSlack {
+			if a.offset() != len(whole) || len(a.out) > a.most+responseSlack {
 				rt.Fatalf("%d bytes measured, %d kept, of %d", a.offset(), len(a.out), len(whole))
 			}
 			if len(whole) <= a.most && (a.dropped > 0 || !bytes.Equal(a.out, whole)) {

@@ -1,6 +1,6 @@
-// Command walkgen generates graph/walk_generated.go: what the walker (graph/walk.go) does for each type and field of the schema. It reads
-// what gqlgen generates its own executor from, the schema and the bindings of gqlgen.yml, so that both call the same resolvers and read
-// the same members. It is run in the module's root, after gqlgen: see "generate" in the Makefile.
+// Command execgen generates graph/execute_generated.go: the code by which an execution (graph/execute.go) writes each type and field
+// of the schema. It reads what gqlgen reads, the schema and the bindings of gqlgen.yml, so that both call the same resolvers and read
+// the same struct fields. Run it in the module's root, after gqlgen: see "generate" in the Makefile.
 package main
 
 import (
@@ -12,11 +12,11 @@ import (
 )
 
 // output is the file that is generated, from the module's root.
-const output = "graph/walk_generated.go"
+const output = "graph/execute_generated.go"
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "walkgen:", err)
+		fmt.Fprintln(os.Stderr, "execgen:", err)
 		os.Exit(1)
 	}
 }

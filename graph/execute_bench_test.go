@@ -7,15 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
-// walkedOrders is a page of orders as a client shows it: with what they cost, when and by whom they were placed, and their items.
-const walkedOrders = `query($n: Int) { ordersByStatus(status: PENDING, first: $n) { nodes { id status total { amount } placedAt customer { name } items { nodes { productId name quantity unitPrice { amount } } } } } }`
+// executedOrders is a page of orders as a client shows it: with what they cost, when and by whom they were placed, and their items.
+const executedOrders = `query($n: Int) { ordersByStatus(status: PENDING, first: $n) { nodes { id status total { amount } placedAt customer { name } items { nodes { productId name quantity unitPrice { amount } } } } } }`
 
 // inMemory gives its orders to whoever asks, without reading any: what is measured is the execution alone.
 type inMemory struct {
@@ -53,8 +51,9 @@ func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int
 	return connected(asked.scope, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.err)
 }
 
-// executing answers walkedOrders for 50 orders of three items each, by a walk or by gqlgen's code. What it returns is run again and again.
-func executing(t testing.TB, walks bool) func() int {
+// executing answers executedOrders for 50 orders of three items each, by an execution or by the oracle. What it returns is run again
+// and again.
+func executing(t testing.TB, byOracle bool) func() int {
 	price, err := commerce.ParseMoney("29.99", "USD")
 	if err != nil {
 		t.Fatal(err)
@@ -70,31 +69,27 @@ func executing(t testing.TB, walks bool) func() int {
 		of.Resolver = r
 		return &of
 	})
-	e := tw.walks
-	if !walks {
-		e = tw.generates
+	e, run := tw.executor, tw.executor.run
+	if byOracle {
+		e, run = tw.oracle.Executor, tw.oracle.run
 	}
-	prepared, _, errs := e.prepare(t.Context(), Request{Query: walkedOrders, Variables: map[string]any{"n": json.Number("50")}})
+	e.plans = false
+	prepared, _, errs := e.prepare(t.Context(), Request{Query: executedOrders, Variables: map[string]any{"n": json.Number("50")}})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	ctx := e.begun(context.WithValue(withReported(t.Context()), twinKey{}, e), prepared.OperationContext)
+	ctx := context.WithValue(withReported(t.Context()), twinKey{}, e)
 	return func() int {
-		operation := afresh(prepared.OperationContext)
-		ctx := context.WithValue(e.begun(ctx, operation), twinKey{}, e)
-		if tree := e.walkTree(prepared.document, operation); tree != nil {
-			return len(e.walk(ctx, operation, tree, func(w *walker) []byte { return w.query(tree.root, &answerSize{left: e.limits.Answer}) }).Data)
-		}
-		operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
-		return len(e.schema.Exec(ctx)(ctx).Data)
+		response, _ := run(ctx, prepared, nil)
+		return len(response.Data)
 	}
 }
 
 // BenchmarkExecution is what it takes to execute an operation whose records are all in memory: 50 orders and 150 items.
 func BenchmarkExecution(b *testing.B) {
-	for _, by := range []string{"walker", "gqlgen"} {
+	for _, by := range []string{"executor", "oracle"} {
 		b.Run(by, func(b *testing.B) {
-			execute := executing(b, by == "walker")
+			execute := executing(b, by == "oracle")
 			b.ReportAllocs()
 			for b.Loop() {
 				b.SetBytes(int64(execute()))
@@ -103,13 +98,13 @@ func BenchmarkExecution(b *testing.B) {
 	}
 }
 
-// What a walk allocates grows by less than two things an order: the connection of its items, and what the answer takes. A field or an element
+// What an execution allocates grows by less than two things an order: the connection of its items, and what the answer takes. A field or an element
 // that allocated would show.
-func TestWalksAllocateLittle(t *testing.T) {
+func TestExecutionsAllocateLittle(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("these allocate themselves")
 	}
-	execute := executing(t, true)
+	execute := executing(t, false)
 	execute()
 	const most = 94 // 78 when this was written
 	if got := testing.AllocsPerRun(20, func() { execute() }); got > most {

@@ -1,0 +1,364 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
+)
+
+// execution executes one operation: a query, a mutation, or the operation of a subscription for one event. It visits the selected
+// fields in order, calls their resolvers, and appends each value to the response.
+//
+// It runs in one goroutine: the plan has read what the fields need, so resolvers seldom wait. The code that depends on the schema
+// is generated (execute_generated.go). Why gqlgen's generated code does not execute operations: docs/adr/0023-walker.md. Both give
+// the same bytes, errors and costs; here, errors are in the order of their fields.
+type execution struct {
+	*fieldResolvers
+	executor  *Executor
+	operation *operation
+	// ctx is the operation's context. resolverCtx is what resolvers get: it gives them the loaders and the execution.
+	ctx, resolverCtx context.Context
+	loaders          *loaders.Loaders
+	// budget limits the requests of all loaders of the operation.
+	budget *dynamo.ReadBudget
+	// trace collects the requests that the response explains; nil where it explains none.
+	trace *dynamo.Trace
+	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be read.
+	arguments []any
+	// resolving is the field whose resolver was called last.
+	resolving *selectedField
+	// path are the fields around the current one, from the root.
+	path []step
+	// values is the number of values in the response, pages the number of pages that were requested, mutations the number of
+	// mutations that were made.
+	values, pages, mutations int
+	boundedResponse
+}
+
+// step is a field on the path, and the index in its list; -1 where it has none.
+type step struct {
+	field *selectedField
+	index int
+}
+
+// mark is a position in the response to return to when what follows turns out to be null.
+type mark struct{ offset, values int }
+
+// begin returns the execution of an operation, before any of its fields is resolved.
+func (e *Executor) begin(ctx context.Context, o *operation) *execution {
+	x := &execution{
+		fieldResolvers: e.fields, executor: e, operation: o, budget: dynamo.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
+		boundedResponse: newBoundedResponse(int(o.prepared.responseBytes.Load()), e.limits.Answer),
+	}
+	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.None {
+		x.trace = &dynamo.Trace{}
+		ctx = x.trace.Begin(ctx)
+	}
+	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.present, recovered)
+	if n := len(o.prepared.varying); n > 0 {
+		x.arguments = make([]any, n)
+		for i, f := range o.prepared.varying {
+			if read, err := f.readArguments(x.ctx, x.generated, f.ArgumentMap(o.Variables)); err == nil {
+				x.arguments[i] = read
+			}
+		}
+	}
+	return x
+}
+
+// run executes an operation; for a subscription, for one event. spent is what the execution costs.
+func (e *Executor) run(ctx context.Context, o *operation, change *dynamo.OrderChange) (response *graphql.Response, spent int) {
+	x := e.begin(ctx, o)
+	var data []byte
+	switch o.Operation.Operation {
+	case ast.Mutation:
+		data = x.mutation()
+	case ast.Subscription:
+		data = x.event(change)
+	default:
+		data = x.query()
+	}
+	o.prepared.responseBytes.Store(int64(min(len(data), maxResponseHint)))
+	return x.respond(data), x.values + x.pages*listCost + x.mutations*mutationCost
+}
+
+// respond returns the response with these data, with all errors and the explanation.
+func (x *execution) respond(data []byte) *graphql.Response {
+	response := &graphql.Response{Data: data}
+	if limit := x.executor.limits.Answer; string(data) != "null" && x.offset() > limit {
+		response.Data, response.Errors = nil, gqlerror.List{tooLong(x.operation.Operation, limit)}
+	}
+	response.Errors = append(response.Errors, graphql.GetErrors(x.ctx)...)
+	if x.trace != nil {
+		response.Extensions = map[string]any{"explain": explain(x.trace)}
+	}
+	return response
+}
+
+// query executes a query. Its data are null as a whole where a field of the root is and must not be.
+func (x *execution) query() []byte {
+	x.load(x.executor.resolver.store, "")
+	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.root) })
+	return x.root(x.fieldQuery)
+}
+
+// mutation executes mutations, one after the other. Each has loaders of its own, which have read nothing yet and read
+// consistently: its payload shows the state that it left, whatever other mutations of the request read or wrote.
+func (x *execution) mutation() []byte {
+	store := x.executor.resolver.store.Consistent()
+	return x.root(func(f *selectedField) bool {
+		if f.number != typenameField {
+			x.mutations++
+			x.load(store, f.Alias)
+		}
+		return x.fieldMutation(f)
+	})
+}
+
+// event executes the operation of a subscription for an event. It reads consistently: a subscriber sees the change, and what was
+// written before it. Every field of Subscription is an OrderUpdate!, so the data are null as a whole where the update cannot be
+// (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
+func (x *execution) event(change *dynamo.OrderChange) []byte {
+	x.load(x.executor.resolver.store.Consistent(), "")
+	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.root, change) })
+	return x.root(func(f *selectedField) bool {
+		x.enter(f)
+		defer x.leave()
+		return x.objectOrderUpdate(f.set, change)
+	})
+}
+
+// load gives the resolvers new loaders. What a mutation itself reads is not on the budget, so that none is left half done. path is
+// what the requests that nobody planned are for.
+func (x *execution) load(store *dynamo.Store, path string) {
+	r := x.executor.resolver
+	ctx := x.budget.On(x.ctx)
+	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, recovered(ctx, panicked)) })
+	x.resolverCtx = &resolverContext{dynamo.SpanOf(x.ctx).Unplanned(x.ctx, path), x}
+}
+
+// plan reads what fields will need, and returns when it is there. A panic here costs requests, not the response.
+func (x *execution) plan(ctx context.Context, first func(plan)) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			x.executor.resolver.report(ctx, fmt.Errorf("plan: %w", recovered(ctx, panicked)))
+		}
+	}()
+	if !x.executor.plans {
+		return
+	}
+	x.loaders.Plan(func(level *loaders.Level) {
+		first(plan{&planning{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.arguments}, level})
+	})
+}
+
+// planPayload reads what the payload of the mutation that is being resolved selects of the record that it returns.
+func planPayload(ctx context.Context, record any) {
+	x, ok := ctx.Value(executionKey{}).(*execution)
+	if !ok {
+		return
+	}
+	var records []*selectionSet
+	for _, f := range x.resolving.set.reads {
+		records = append(records, f.records...)
+	}
+	if len(records) > 0 {
+		x.plan(ctx, func(p plan) { p.record(ctx, record, records) })
+	}
+}
+
+// resolverContext is the context that resolvers get.
+type resolverContext struct {
+	context.Context
+	execution *execution
+}
+
+type (
+	executionKey struct{}
+	loadersKey   struct{}
+	resolvingKey struct{}
+)
+
+// Value returns the execution, its loaders, the field that is being resolved, or what the surrounding context has.
+func (c *resolverContext) Value(key any) any {
+	switch key {
+	case executionKey{}:
+		return c.execution
+	case loadersKey{}:
+		return c.execution.loaders
+	case resolvingKey{}:
+		return c.execution.resolving
+	}
+	return c.Context.Value(key)
+}
+
+// of returns the loaders of the operation that is being executed.
+func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
+
+// resolving returns the field that is being resolved.
+func resolving(ctx context.Context) *selectedField {
+	return ctx.Value(resolvingKey{}).(*selectedField)
+}
+
+// root writes the object that the operation's root fields make up.
+func (x *execution) root(field func(*selectedField) bool) []byte {
+	x.out = append(x.out, '{')
+	valid, set := true, x.operation.prepared.root
+	for i := range set.fields {
+		f := &set.fields[i]
+		x.begin(f)
+		if !x.rootField(f, field) {
+			valid = false
+		}
+	}
+	if !valid {
+		return []byte("null")
+	}
+	x.out = append(x.out, '}')
+	return x.out
+}
+
+// rootField writes the value of a root field. The panics of resolvers do not come this far: these are the execution's own.
+func (x *execution) rootField(f *selectedField, field func(*selectedField) bool) (written bool) {
+	from := x.here()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			x.recovered(x.pathContext(f), panicked)
+			x.path = x.path[:0]
+			x.backTo(from)
+			written = !f.Definition.Type.NonNull && x.null()
+		}
+	}()
+	return field(f)
+}
+
+// here marks where the next value begins.
+func (x *execution) here() mark { return mark{x.offset(), x.values} }
+
+// backTo drops everything written and counted since a mark.
+func (x *execution) backTo(m mark) {
+	x.truncate(m.offset)
+	x.values = m.values
+}
+
+// begin begins a field: it writes the name, and counts the value.
+func (x *execution) begin(f *selectedField) {
+	x.values++
+	x.out = append(x.out, f.key...)
+}
+
+// open begins an object.
+func (x *execution) open() mark {
+	from := x.here()
+	x.out = append(x.out, '{')
+	return from
+}
+
+// close ends an object. One that is not valid is null, and nothing of it is left.
+func (x *execution) close(from mark, valid bool) bool {
+	if !valid {
+		x.backTo(from)
+		return false
+	}
+	x.out = append(x.out, '}')
+	x.bound()
+	return true
+}
+
+// enter makes a field part of the path of the fields inside it; leave ends that.
+func (x *execution) enter(f *selectedField) { x.path = append(x.path, step{f, -1}) }
+
+func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
+
+// openList begins a list, whose elements have indices on the path.
+func (x *execution) openList(f *selectedField) mark {
+	from := x.here()
+	x.enter(f)
+	x.out = append(x.out, '[')
+	return from
+}
+
+// element begins an element of a list.
+func (x *execution) element(i int) {
+	x.path[len(x.path)-1].index = i
+	x.values++
+	if i > 0 {
+		x.out = append(x.out, ',')
+	}
+}
+
+// closeList ends a list. One that is not valid is null, and nothing of it is left.
+func (x *execution) closeList(from mark, valid bool) bool {
+	x.leave()
+	if !valid {
+		x.backTo(from)
+		return false
+	}
+	x.out = append(x.out, ']')
+	x.bound()
+	return true
+}
+
+// null writes null.
+func (x *execution) null() bool {
+	x.out = append(x.out, "null"...)
+	return true
+}
+
+// argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error of its own.
+func (x *execution) argumentsOf(f *selectedField) (any, bool) {
+	if f.arguments != nil {
+		return f.arguments, true
+	}
+	if read := x.arguments[f.slot]; read != nil {
+		return read, true
+	}
+	ctx := x.fieldContext(f)
+	_, err := f.readArguments(ctx, x.generated, f.ArgumentMap(x.operation.Variables))
+	graphql.GetOperationContext(ctx).Error(ctx, err)
+	return nil, false
+}
+
+// introspect writes a part of the schema, which gqlgen's generated code marshals.
+func (x *execution) introspect(f *selectedField) bool {
+	field := graphql.CollectedField{Field: f.Field}
+	for _, set := range f.selections {
+		field.Selections = append(field.Selections, set...)
+	}
+	generated := newExecutionContext(x.operation.OperationContext, x.executor.schema, nil)
+	ctx := graphql.WithFieldContext(x.ctx, &graphql.FieldContext{Object: "Query", Field: field})
+	marshal := generated._Query___schema
+	if f.Name == "__type" {
+		marshal = generated._Query___type
+	}
+	value := marshal(ctx, field)
+	x.values += countValues(value) - 1
+	value.MarshalGQL(x)
+	return true // both are nullable
+}
+
+// countValues returns the number of values in a value that was marshaled: itself, and those in it.
+func countValues(value graphql.Marshaler) int {
+	n := 1
+	switch value := value.(type) {
+	case *graphql.FieldSet:
+		for _, field := range value.Values {
+			n += countValues(field)
+		}
+	case graphql.Array:
+		for _, element := range value {
+			n += countValues(element)
+		}
+	}
+	return n
+}
+
+var _ io.Writer = (*boundedResponse)(nil)

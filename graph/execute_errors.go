@@ -1,0 +1,80 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// The messages of gqlgen's generated code for a null where none may be. Clients do not see them, but the log does.
+const (
+	// nullResult is for the result of a resolver.
+	nullResult = "must not be null"
+	// nullElement is for a nil pointer.
+	nullElement = "the requested element is null which the schema does not allow"
+)
+
+// fieldContext returns the context of a field as gqlgen's generated code has it: for errors, and for resolvers that report errors
+// themselves. It is made from the path, as few need it.
+func (x *execution) fieldContext(f *selectedField) context.Context {
+	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
+}
+
+// objectContext returns the context of the current object or list element.
+func (x *execution) objectContext() context.Context {
+	ctx := graphql.WithFieldContext(x.resolverCtx, &graphql.FieldContext{})
+	for _, s := range x.path {
+		ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: graphql.CollectedField{Field: s.field.Field}})
+		if s.index >= 0 {
+			ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Index: &s.index})
+		}
+	}
+	return ctx
+}
+
+// pathContext returns the context of the current object, or of the root field that the execution is at.
+func (x *execution) pathContext(root *selectedField) context.Context {
+	if len(x.path) > 0 {
+		return x.objectContext()
+	}
+	return x.fieldContext(root)
+}
+
+// resolved reports whether a resolver returned a value, and records its error where it returned one.
+func (x *execution) resolved(f *selectedField, err error) bool {
+	if err == nil {
+		return true
+	}
+	ctx := x.fieldContext(f)
+	graphql.GetOperationContext(ctx).Error(ctx, graphql.AddFieldLocationToError(ctx, err))
+	return false
+}
+
+// caught makes an error of a resolver's panic. It is to be deferred.
+func (x *execution) caught(f *selectedField, ok *bool) {
+	if panicked := recover(); panicked != nil {
+		x.recovered(x.fieldContext(f), panicked)
+		*ok = false
+	}
+}
+
+// recovered records a panic as an error.
+func (x *execution) recovered(ctx context.Context, panicked any) {
+	operation := graphql.GetOperationContext(ctx)
+	operation.Error(ctx, operation.Recover(ctx, panicked))
+}
+
+// missing records that a field is null and must not be, unless an error already says why. It returns false.
+func (x *execution) missing(f *selectedField, message string) bool {
+	return missingAt(x.fieldContext(f), message)
+}
+
+// missingElement is missing for an element of a list.
+func (x *execution) missingElement() bool { return missingAt(x.objectContext(), nullElement) }
+
+func missingAt(ctx context.Context, message string) bool {
+	if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+		graphql.AddErrorf(ctx, "%s", message)
+	}
+	return false
+}

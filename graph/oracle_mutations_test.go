@@ -1,0 +1,189 @@
+package graph
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// reproducible returns an order book whose times and IDs depend on nothing but the changes that are made to it.
+func reproducible(t testing.TB) *dynamo.Store {
+	t.Helper()
+	var mu sync.Mutex
+	now := hardStart.AddDate(1, 0, 0)
+	entropy := rand.NewChaCha8([32]byte{1})
+	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{
+		Clock: func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			now = now.Add(time.Millisecond)
+			return now
+		},
+		Entropy: locked{&mu, entropy},
+	})
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Load(t, store, book)
+	return store
+}
+
+// locked is a source of random bytes that is safe for concurrent use.
+type locked struct {
+	mu   *sync.Mutex
+	from *rand.ChaCha8
+}
+
+func (l locked) Read(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.from.Read(b)
+}
+
+// inputValues are what a random mutation gives to input fields of a name, as GraphQL spells it.
+var inputValues = map[string][]string{
+	"id":              {`"new_1"`, `"new_2"`, `"cust_01"`, `"prod_100"`, `"a#b"`},
+	"customerId":      {`"cust_01"`, `"cust_001"`, `"new_1"`, `"nobody"`},
+	"employeeId":      {`"rep_001"`, `"emp_001"`, `null`, `"nobody"`},
+	"accountRepId":    {`"rep_001"`, `"nobody"`},
+	"orderId":         {`"01HVMK3P2Q0000000000000001"`, `"01HVNR4Q3R0000000000000002"`, `"01KNVV2HR00000000000000101"`, `"x"`},
+	"sku":             {`"prod_100"`, `"prod_101"`, `"AVON-TORTOISE"`, `"new_1"`, `"nothing"`},
+	"warehouseId":     {`"wh_sea"`, `"wh_pdx"`, `"new_1"`, `"nowhere"`},
+	"name":            {`"Ann"`, `"John Smith"`, `""`},
+	"email":           {`"ann@example.com"`, `"alice@example.com"`, `"x"`},
+	"phoneNumbers":    {`[]`, `["+1 555 0100"]`},
+	"quantity":        {`0`, `1`, `3`, `40`, `1000000`},
+	"delta":           {`-1`, `5`, `-1000`},
+	"note":            {`"a note"`},
+	"expectedVersion": {`0`, `1`, `2`},
+	"idempotencyKey":  {`"k1"`, `"k2"`},
+	"category":        {`"Electronics"`, `"Eyewear"`},
+	"amount":          {`"1.50"`, `"29.99"`, `"x"`},
+	"currencyCode":    {`"USD"`, `"EUR"`},
+	"jobTitle":        {`"Associate"`},
+	"hireDate":        {`"2026-01-01"`},
+}
+
+// inputValue draws the value of an input field, as GraphQL spells it.
+func inputValue(t *rapid.T, name string, typ *ast.Type) string {
+	if values := inputValues[name]; values != nil {
+		return rapid.SampledFrom(values).Draw(t, name)
+	}
+	if typ.Elem != nil {
+		var elements []string
+		for range rapid.IntRange(0, 3).Draw(t, name) {
+			elements = append(elements, inputValue(t, "", typ.Elem))
+		}
+		return "[" + strings.Join(elements, ", ") + "]"
+	}
+	d := parsedSchema.Types[typ.Name()]
+	if d.Kind != ast.InputObject {
+		return `"text"`
+	}
+	var fields []string
+	for _, f := range d.Fields {
+		if f.Type.NonNull || rapid.Bool().Draw(t, f.Name) {
+			fields = append(fields, f.Name+": "+inputValue(t, f.Name, f.Type))
+		}
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}
+
+// drawMutation draws a mutation of one to three fields.
+func drawMutation(t *rapid.T) string {
+	var fields []string
+	for i := range rapid.IntRange(1, 3).Draw(t, "mutations") {
+		f := rapid.SampledFrom(parsedSchema.Mutation.Fields).Draw(t, "mutation")
+		if strings.HasPrefix(f.Name, "__") {
+			continue
+		}
+		payload := parsedSchema.Types[f.Type.Name()]
+		record := payload.Fields[0]
+		fields = append(fields, fmt.Sprintf("m%d: %s(input: %s) { __typename %s %s userErrors { __typename code ... on UserError { message field } ... on VersionConflict { currentVersion } ... on InsufficientStock { sku available } } }",
+			i, f.Name, inputValue(t, "input", f.Arguments[0].Type), record.Name, drawSelections(t, parsedSchema.Types[record.Type.Name()], 3)))
+	}
+	return "mutation($yes: Boolean = true, $no: Boolean = false) { __typename " + strings.Join(fields, " ") + " }"
+}
+
+// Whatever the mutation, an execution answers it as the oracle does, and leaves the same records. And it forgets nothing: all that a
+// payload reads was planned.
+func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
+	clock := &handClock{}
+	tw := newTwins(t, Options{Store: reproducible(t), Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
+	tw.oracle.resolver.store = reproducible(t)
+	seen := map[string]bool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		r := Request{Query: conditions(rt, drawMutation(rt))}
+		limit := rapid.SampledFrom([]int{0, 100, 5000}).Draw(rt, "answer")
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
+		got := tw.alike(rt, r)
+		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", CodeAnswerTooLarge} {
+			seen[what] = seen[what] || strings.Contains(got, what)
+		}
+	})
+	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", CodeAnswerTooLarge} {
+		if !seen[what] && !testing.Short() {
+			t.Errorf("no mutation met %q", what)
+		}
+	}
+	records := func(store *dynamo.Store) string {
+		var b strings.Builder
+		err := store.Export(t.Context(), make([]dynamo.Segment, 1), func(page dynamo.ExportPage) error {
+			b.Write(page.Lines)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	}
+	if executed, expected := records(tw.executor.resolver.store), records(tw.oracle.resolver.store); executed != expected {
+		t.Errorf("the records differ:\n%s\nby the oracle:\n%s", executed, expected)
+	}
+}
+
+// What a payload selects of its record is planned: lists and references of one kind share requests, as in a query.
+func TestPayloadsArePlanned(t *testing.T) {
+	e := executor(t, Options{})
+	_, got := execute(t, e, Request{Query: `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}, {sku: "prod_101", quantity: 1}]}) {
+		order { id customer { name orders(first: 3) { nodes { id } } } items { nodes { product { name } } } timeline { nodes { type } } } userErrors { message } } }`})
+	if len(got.Errors) > 0 {
+		t.Fatal(got.Errors)
+	}
+	var requests []string
+	last := 0
+	for _, r := range got.Extensions.Explain.Requests {
+		if r.AccessPattern[0] == 'A' {
+			requests = append(requests, r.AccessPattern+" "+r.Operation+" "+r.Path)
+		}
+		last = max(last, r.Wave)
+	}
+	slices.Sort(requests)
+	want := []string{"AP10 BatchGetItem placeOrder.order.items.nodes.product", "AP2 Query placeOrder.order.customer.orders", "AP27 Query placeOrder.order.timeline", "AP6 GetItem placeOrder.order.customer"}
+	if !slices.Equal(requests, want) || last != 3 {
+		t.Errorf("the payload read %q in %d round trips with the change, want %q in 3", requests, last, want)
+	}
+}
+
+// A record that a payload shows is the one that the mutation left, also where the payload goes back to it.
+func TestPayloadsGoBackToTheirRecord(t *testing.T) {
+	e := executor(t, Options{})
+	result := e.Execute(t.Context(), Request{Query: `mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status items { nodes { order { status version } } } } } }`})
+	if !strings.Contains(string(result.Data), `"items":{"nodes":[{"order":{"status":"CONFIRMED"`) {
+		t.Errorf("%s %v", result.Data, result.Errors)
+	}
+}

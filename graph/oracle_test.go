@@ -1,0 +1,140 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync/atomic"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// oracle executes operations with gqlgen's generated code. Everything before and after is the Executor's. What it answers is what an
+// execution has to answer.
+type oracle struct{ *Executor }
+
+// Execute answers a query or a mutation.
+func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
+	ctx = withReported(ctx)
+	operation, refused := o.admit(ctx, r)
+	if refused != nil {
+		return *refused
+	}
+	response, spent := o.run(ctx, operation, nil)
+	operation.paid.settle(spent, response)
+	return Result{Response: response, Mutation: operation.Operation.Operation == ast.Mutation}
+}
+
+// run is Executor.run by the generated code.
+func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.OrderChange) (*graphql.Response, int) {
+	x := o.begin(ctx, prepared)
+	given := prepared.OperationContext
+	operation := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
+	root := rootType(o.schema.Schema(), operation.Operation.Operation)
+	spent, pages := 0, atomic.Int64{}
+	operation.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
+		field := graphql.GetFieldContext(ctx).Field
+		at := &selectedField{Field: field.Field, permission: o.resolver.access.fields[field.Definition]}
+		if isPage(field.Field) {
+			pages.Add(1)
+			at.beyond = asksBeyond(operation, field)
+		}
+		return next(context.WithValue(ctx, resolvingKey{}, at))
+	}
+	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+		if operation.Operation.Operation == ast.Mutation {
+			spent += mutationCost
+			alias := graphql.GetRootFieldContext(ctx).Field.Alias
+			x.load(o.resolver.store.Consistent(), alias)
+			ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
+		}
+		made := next(ctx)
+		spent += valuesIn(made)
+		return made
+	}
+	for _, f := range graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{root.Name}) {
+		if f.Name == "__typename" {
+			spent++
+		}
+	}
+	store := o.resolver.store
+	if change != nil {
+		store = store.Consistent()
+	}
+	x.load(store, "")
+	switch {
+	case change != nil:
+		x.plan(x.ctx, func(p plan) { p.event(x.ctx, prepared.prepared.root, change) })
+	case operation.Operation.Operation == ast.Query:
+		x.plan(x.ctx, func(p plan) { p.query(x.ctx, prepared.prepared.root) })
+	}
+	ctx = graphql.WithOperationContext(context.WithValue(x.resolverCtx.(*resolverContext).Context, loadersKey{}, x.loaders), operation)
+	response := &graphql.Response{}
+	if change != nil {
+		response.Data = o.event(ctx, operation, change, &spent)
+	} else {
+		response.Data = o.schema.Exec(ctx)(ctx).Data
+	}
+	if string(response.Data) != "null" && len(response.Data) > o.limits.Answer {
+		response.Data, response.Errors = nil, gqlerror.List{tooLong(operation.Operation, o.limits.Answer)}
+	}
+	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
+	if x.trace != nil {
+		response.Extensions = map[string]any{"explain": explain(x.trace)}
+	}
+	return response, spent + int(pages.Load())*listCost
+}
+
+// event executes the operation of a subscription.
+func (o oracle) event(ctx context.Context, operation *graphql.OperationContext, change *dynamo.OrderChange, spent *int) []byte {
+	generated := newExecutionContext(operation, o.schema, nil)
+	field := graphql.CollectFields(operation, operation.Operation.SelectionSet, subscriptionImplementors)[0]
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription"})
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription", Field: field, IsMethod: true, IsResolver: true, Result: change})
+	update := generated.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, field.Selections, change)
+	*spent += valuesIn(update)
+	if update == graphql.Null {
+		return []byte("null")
+	}
+	var data bytes.Buffer
+	data.WriteString(`{"` + field.Alias + `":`)
+	update.MarshalGQL(&data)
+	data.WriteString("}")
+	return data.Bytes()
+}
+
+// valuesIn is how many values a value has that was marshaled.
+func valuesIn(made graphql.Marshaler) int {
+	var text bytes.Buffer
+	made.MarshalGQL(&text)
+	var value any
+	if err := json.Unmarshal(text.Bytes(), &value); err != nil {
+		panic(err)
+	}
+	return values(value)
+}
+
+// asksBeyond is what a connection's pageInfo is asked for.
+func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b beyond) {
+	for _, part := range graphql.CollectFields(op, f.Selections, []string{f.Definition.Type.Name()}) {
+		if part.Name != "pageInfo" {
+			continue
+		}
+		for _, field := range graphql.CollectFields(op, part.Selections, []string{part.Definition.Type.Name()}) {
+			b.next = b.next || field.Name == "hasNextPage"
+			b.previous = b.previous || field.Name == "hasPreviousPage"
+		}
+	}
+	return b
+}
+
+// loading returns a context in which resolvers can load.
+func loading(ctx context.Context, e *Executor) context.Context {
+	x := e.begin(ctx, &operation{OperationContext: &graphql.OperationContext{}, prepared: &preparedOperation{}})
+	x.load(e.resolver.store, "")
+	return x.resolverCtx
+}

@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Trees are made once for all requests that choose the same fields, and no more of them are kept than their document has room for.
+func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
+	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
+	prepare := func(query, operation string, variables map[string]any) *operation {
+		o, _, errs := e.prepare(t.Context(), Request{Query: query, OperationName: operation, Variables: variables})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return o
+	}
+	query := `query A($c: Boolean!, $n: Int) { customers(first: $n) { nodes { id name @include(if: $c) } } } query B { customer(id: "cust_01") { id @skip(if: true) name } }`
+	with := prepare(query, "A", map[string]any{"c": true, "n": json.Number("1")}).prepared
+	without := prepare(query, "A", map[string]any{"c": false}).prepared
+	again := prepare(query, "A", map[string]any{"c": true}).prepared
+	fields := func(p *preparedOperation) int { return len(p.root.fields[0].records[0].fields) }
+	if with != again || with == without || fields(with) != fields(without)+1 {
+		t.Errorf("with the field %p, again %p, without %p", with, again, without)
+	}
+	if other := prepare(query, "B", nil).prepared; other != prepare(query, "B", map[string]any{"c": true}).prepared {
+		t.Error("a condition of another operation keeps the tree from being shared")
+	}
+	// One operation of this document takes more than the document has room for.
+	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
+	large := prepare(fragments, "", nil)
+	room := large.document.room.left.Load()
+	if other := prepare(fragments, "", nil); other.prepared == large.prepared || int64(large.prepared.bytes) <= room {
+		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.bytes, room)
+	}
+	if left := large.document.room.left.Load(); left != room {
+		t.Errorf("there is room for %d bytes, of %d", left, room)
+	}
+}
+
+// The values of variables and conditions are those of the request, not of the one that came first.
+func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
+	e := executor(t, Options{})
+	for query, values := range map[string][]map[string]any{
+		`query ($id: ID!, $first: Int = 2) { customer(id: $id) { orders(first: $first) { nodes { customer { name } } } } }`:    {{"id": "cust_01"}, {"id": "cust_001", "first": json.Number("1")}, {"id": "cust_01", "first": nil}},
+		`query ($with: Boolean!) { customer(id: "cust_01") { orders @include(if: $with) { nodes { accountRep { name } } } } }`: {{"with": false}, {"with": true}, {"with": false}},
+	} {
+		for _, variables := range values {
+			_, got := execute(t, e, Request{Query: query, Variables: variables})
+			for _, r := range got.Extensions.Explain.Requests {
+				if r.Path == "" {
+					t.Errorf("%s %v: no plan saw %s %s coming", query, variables, r.AccessPattern, r.Key)
+				}
+			}
+			if len(got.Errors) > 0 {
+				t.Errorf("%s %v: %v", query, variables, got.Errors)
+			}
+		}
+	}
+}
+
+// manyFields are fragments on Customer, each of which spreads the next one twice.
+func manyFields(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, " fragment F%d on Customer { a: orders(first: 1) { nodes { customer { ...F%d } } } b: orders(first: 1) { nodes { customer { ...F%d } } } }", i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, " fragment F%d on Customer { accountRep { name } }", n)
+	return b.String()
+}
