@@ -147,10 +147,10 @@ func (a access) check(who commerce.Principal, operation *preparedOperation, vari
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
 		return nil
 	}
-	c := inputCheck{access: a, who: who, variables: variables}
+	c := accessCheck{access: a, who: who, variables: variables}
 	operation.root.each(func(f *selectedField) {
 		if f.guarded && !may(f.permission) {
-			c.errs = append(c.errs, refusedAt(f.Position, CodeForbidden, "%s may not use the field %q: leave it out, or ask as somebody who may", who.Role, f.Name))
+			c.refuse(f.Position, "%s may not use the field %q: leave it out, or ask as somebody who may", f.Name)
 		}
 		if len(a.inputsOf[f.Definition]) > 0 {
 			for _, argument := range f.Field.Arguments {
@@ -158,7 +158,7 @@ func (a access) check(who commerce.Principal, operation *preparedOperation, vari
 			}
 		}
 	})
-	return c.errs[:min(len(c.errs), maxErrors)]
+	return c.errs
 }
 
 // unauthenticated refuses a request of nobody.
@@ -166,8 +166,8 @@ func unauthenticated() *gqlerror.Error {
 	return refusedAt(nil, CodeUnauthenticated, "the request does not say who makes it: send a token")
 }
 
-// inputCheck checks the input fields that an operation gives values to.
-type inputCheck struct {
+// accessCheck collects what an operation uses without permission.
+type accessCheck struct {
 	access
 	who       commerce.Principal
 	variables map[string]any
@@ -175,7 +175,7 @@ type inputCheck struct {
 }
 
 // literal checks a value in the document.
-func (c *inputCheck) literal(t *ast.Type, v *ast.Value) {
+func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 	switch v.Kind {
 	case ast.Variable:
 		c.value(t, c.variables[v.Raw], v.Position)
@@ -199,7 +199,7 @@ func (c *inputCheck) literal(t *ast.Type, v *ast.Value) {
 }
 
 // value checks a variable's value, which was coerced.
-func (c *inputCheck) value(t *ast.Type, value any, at *ast.Position) {
+func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
 	switch value := value.(type) {
 	case []any:
 		for _, element := range value {
@@ -216,9 +216,15 @@ func (c *inputCheck) value(t *ast.Type, value any, at *ast.Position) {
 }
 
 // input refuses an input field that the principal's role may not give a value to.
-func (c *inputCheck) input(f *ast.FieldDefinition, at *ast.Position) {
+func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
 	if permission, guarded := c.inputs[f]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
-		c.errs = append(c.errs, refusedAt(at, CodeForbidden, "%s may not give the input field %q: leave it out, or ask as somebody who may", c.who.Role, f.Name))
+		c.refuse(at, "%s may not give the input field %q: leave it out, or ask as somebody who may", f.Name)
+	}
+}
+
+func (c *accessCheck) refuse(at *ast.Position, format, name string) {
+	if len(c.errs) < maxErrors {
+		c.errs = append(c.errs, refusedAt(at, CodeForbidden, format, c.who.Role, name))
 	}
 }
 

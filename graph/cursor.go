@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -31,18 +32,21 @@ func NewCursors(key []byte) Cursors { return Cursors{key: key} }
 type cursorScope struct {
 	cursors Cursors
 	field   string
-	// arguments are as many as given; no list has more. Most pages are asked for without cursors, so nothing is made of them before there is one.
+	// arguments are as many as given; the last holds all further ones. Most pages are requested without cursors, so nothing is made of
+	// them before there is one.
 	arguments [maxListArguments]string
 	given     int
 }
 
-// maxListArguments is how many arguments choose a list at most.
+// maxListArguments is the number of arguments that are kept apart.
 const maxListArguments = 2
 
 // of returns the list of a field with arguments, each of them as text.
 func (c Cursors) of(field string, arguments ...string) cursorScope {
-	s := cursorScope{cursors: c, field: field, given: len(arguments)}
-	copy(s.arguments[:], arguments)
+	s := cursorScope{cursors: c, field: field, given: min(len(arguments), maxListArguments)}
+	if copy(s.arguments[:], arguments) < len(arguments) {
+		s.arguments[maxListArguments-1] = strings.Join(arguments[maxListArguments-1:], "\x00") // as sign separates them
+	}
 	return s
 }
 

@@ -45,6 +45,20 @@ func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
 	})
 }
 
+// A list may have any number of arguments.
+func TestCursorsOfListsWithManyArguments(t *testing.T) {
+	c := NewCursors([]byte("a key for tests"))
+	list := c.of("Query.list", "a", "b", "c", "d")
+	if got, err := list.open(list.seal("x")); err != nil || got != "x" {
+		t.Errorf("open gives %q, %v", got, err)
+	}
+	for _, other := range []cursorScope{c.of("Query.list", "a", "b", "c"), c.of("Query.list", "a", "b", "c", "e"), c.of("Query.list", "a", "b", "x", "d")} {
+		if _, err := other.open(list.seal("x")); err == nil {
+			t.Errorf("a cursor opens in another list, %+v", other)
+		}
+	}
+}
+
 func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
 	list := NewCursors([]byte("a key for tests")).of("Query.customers")
 	for name, cursor := range map[string]string{

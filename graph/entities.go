@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // Entity is a record that other subgraphs can refer to: a customer, an order, a product, an employee or a warehouse.
@@ -21,28 +21,92 @@ const entitiesField = "_entities"
 // maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the page has that they come from.
 const maxRepresentations = 1000
 
-// entityID returns the id that a representation names: a commerce.CustomerID, OrderID, SKU, EmployeeID or WarehouseID.
+// entityType is one type of entity: how its key is read, how a record is loaded, and how one is planned.
+type entityType struct {
+	name string
+	key  func(representation map[string]any) (any, error)
+	load func(ctx context.Context, l *loaders.Loaders, id any) (Entity, error)
+	plan func(to *entityPlan, f *selectedField, id any)
+}
+
+// entityPlan is what the entities of an operation add to the plan of its root fields.
+type entityPlan struct {
+	named         *refs
+	wholeOrders   *wanted[commerce.OrderID]
+	wholeProducts *wanted[commerce.SKU]
+}
+
+// newEntityType declares a type whose records have keys of type ID.
+func newEntityType[ID comparable, T any](
+	name, key string, parse func(string) (ID, error), load func(*loaders.Loaders, context.Context, ID) (*T, error), plan func(to *entityPlan, selections []*selectionSet) *wanted[ID],
+) entityType {
+	return entityType{
+		name: name,
+		key:  func(representation map[string]any) (any, error) { return keyed(representation, key, parse) },
+		load: func(ctx context.Context, l *loaders.Loaders, id any) (Entity, error) {
+			v, err := orNull(load(l, ctx, id.(ID)))
+			if v == nil { // a nil pointer would be no nil Entity
+				return nil, err
+			}
+			return v, nil
+		},
+		plan: func(to *entityPlan, f *selectedField, id any) {
+			selections := f.member(name)
+			plan(to, selections).add(id.(ID), f.path, selections)
+		},
+	}
+}
+
+// entityTypes declares the types of entities, in alphabetical order.
+func entityTypes() []entityType {
+	return []entityType{
+		newEntityType("Customer", "id", commerce.ParseID[commerce.CustomerID],
+			func(l *loaders.Loaders, ctx context.Context, id commerce.CustomerID) (*commerce.Customer, error) {
+				return l.Customer.Load(ctx, id)
+			},
+			func(to *entityPlan, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.named.customers }),
+		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
+			func(l *loaders.Loaders, ctx context.Context, id commerce.EmployeeID) (*commerce.Employee, error) {
+				return l.Employee.Load(ctx, id)
+			},
+			func(to *entityPlan, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.named.employees }),
+		newEntityType("Order", "id", commerce.ParseOrderID, (*loaders.Loaders).Order,
+			func(to *entityPlan, selections []*selectionSet) *wanted[commerce.OrderID] {
+				if selects(selections, "timeline") {
+					return to.wholeOrders
+				}
+				return &to.named.orders
+			}),
+		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], (*loaders.Loaders).Product,
+			func(to *entityPlan, selections []*selectionSet) *wanted[commerce.SKU] {
+				if selects(selections, "inventory") {
+					return to.wholeProducts
+				}
+				return &to.named.products
+			}),
+		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
+			func(l *loaders.Loaders, ctx context.Context, id commerce.WarehouseID) (*commerce.Warehouse, error) {
+				return l.Warehouse.Load(ctx, id)
+			},
+			func(to *entityPlan, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.named.warehouses }),
+	}
+}
+
+// entityKey returns the type and the ID of the record that a representation names.
 //
 // Errors: commerce.InvalidError, where the representation names none.
-func entityID(representation any) (any, error) {
+func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
-		return nil, commerce.For("representations", commerce.Invalid("holds something that is no object: give each as {__typename, and the type's key}"))
+		return entityType{}, nil, commerce.For("representations", commerce.Invalid("holds something that is no object: give each as {__typename, and the type's key}"))
 	}
-	switch fields["__typename"] {
-	case "Customer":
-		return keyed(fields, "id", commerce.ParseID[commerce.CustomerID])
-	case "Order":
-		return keyed(fields, "id", commerce.ParseOrderID)
-	case "Product":
-		return keyed(fields, "sku", commerce.ParseID[commerce.SKU])
-	case "Employee":
-		return keyed(fields, "id", commerce.ParseID[commerce.EmployeeID])
-	case "Warehouse":
-		return keyed(fields, "id", commerce.ParseID[commerce.WarehouseID])
-	default:
-		return nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are Customer, Employee, Order, Product and Warehouse"))
+	for _, t := range r.entityTypes {
+		if fields["__typename"] == t.name {
+			id, err := t.key(fields)
+			return t, id, err
+		}
 	}
+	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are Customer, Employee, Order, Product and Warehouse"))
 }
 
 // keyed reads the field of a representation that its type is known by.
@@ -100,8 +164,10 @@ func (r *Resolver) entityAt(ctx context.Context, representation any) (found Enti
 }
 
 // entityOf looks up what a representation names, nil where it does not exist.
+//
+// Errors: FORBIDDEN where the caller may not use the type, which alone decides.
 func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
-	id, err := entityID(representation)
+	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.quiet(r.principal(ctx)) {
 		// The reason names entities and their keys.
 		err = commerce.For("representations", commerce.Invalid("holds something that names no entity: give each as a type and its key"))
@@ -109,51 +175,10 @@ func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, er
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayUseEntity(ctx, id); err != nil {
+	if err := r.mayUseType(ctx, t.name); err != nil {
 		return nil, err
 	}
-	switch id := id.(type) {
-	case commerce.CustomerID:
-		return entity(of(ctx).Customer.Load(ctx, id))
-	case commerce.OrderID:
-		return entity(of(ctx).Order(ctx, id))
-	case commerce.SKU:
-		return entity(of(ctx).Product(ctx, id))
-	case commerce.EmployeeID:
-		return entity(of(ctx).Employee.Load(ctx, id))
-	case commerce.WarehouseID:
-		return entity(of(ctx).Warehouse.Load(ctx, id))
-	default:
-		return nil, gqlerror.Errorf("no entity is known by a %T", id)
-	}
-}
-
-// mayUseEntity refuses a record whose type the caller may not use; the type alone decides.
-//
-// Errors: FORBIDDEN.
-func (r *Resolver) mayUseEntity(ctx context.Context, id any) error {
-	switch id.(type) {
-	case commerce.CustomerID:
-		return r.mayUseType(ctx, "Customer")
-	case commerce.OrderID:
-		return r.mayUseType(ctx, "Order")
-	case commerce.SKU:
-		return r.mayUseType(ctx, "Product")
-	case commerce.EmployeeID:
-		return r.mayUseType(ctx, "Employee")
-	case commerce.WarehouseID:
-		return r.mayUseType(ctx, "Warehouse")
-	default:
-		return nil
-	}
-}
-
-// entity makes an Entity of a record, nil where it does not exist: a pointer that is nil would be no nil Entity.
-func entity[T any](v *T, err error) (Entity, error) {
-	if v, err = orNull(v, err); v == nil {
-		return nil, err
-	}
-	return v, nil
+	return t.load(ctx, of(ctx), id)
 }
 
 // entities adds the records that _entities names to those that the root's level looks up.
@@ -162,32 +187,10 @@ func (p plan) entities(ctx context.Context, f *selectedField, named *refs, whole
 	if len(representations) > maxRepresentations {
 		return
 	}
-	orders, products := f.member("Order"), f.member("Product")
-	timelines, inventories := selects(orders, "timeline"), selects(products, "inventory")
+	to := &entityPlan{named, wholeOrders, wholeProducts}
 	for _, representation := range representations {
-		id, err := entityID(representation)
-		if err != nil || p.resolver.mayUseEntity(ctx, id) != nil {
-			continue
-		}
-		switch id := id.(type) {
-		case commerce.CustomerID:
-			named.customers.add(id, f.path, f.member("Customer"))
-		case commerce.OrderID:
-			if timelines {
-				wholeOrders.add(id, f.path, orders)
-			} else {
-				named.orders.add(id, f.path, orders)
-			}
-		case commerce.SKU:
-			if inventories {
-				wholeProducts.add(id, f.path, products)
-			} else {
-				named.products.add(id, f.path, products)
-			}
-		case commerce.EmployeeID:
-			named.employees.add(id, f.path, f.member("Employee"))
-		case commerce.WarehouseID:
-			named.warehouses.add(id, f.path, f.member("Warehouse"))
+		if t, id, err := p.resolver.entityKey(representation); err == nil && p.resolver.mayUseType(ctx, t.name) == nil {
+			t.plan(to, f, id)
 		}
 	}
 }

@@ -79,6 +79,7 @@ type Resolver struct {
 	// authenticated tells that a request without a principal may do nothing.
 	authenticated bool
 	access        access
+	entityTypes   []entityType
 	// requestID is nil where requests have none.
 	requestID func(ctx context.Context) string
 }
