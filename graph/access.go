@@ -25,11 +25,9 @@ type access struct {
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// types are the permissions of types.
 	types map[string]commerce.Permission
-	// inputs are the permissions of the input fields that need one, and inputsOf are those of the input fields that the arguments of a field
-	// can hold.
-	inputs   map[*ast.FieldDefinition]commerce.Permission
-	inputsOf map[*ast.FieldDefinition][]commerce.Permission
-	schema   *ast.Schema
+	// inputs are the permissions of the input fields that need one.
+	inputs map[*ast.FieldDefinition]commerce.Permission
+	schema *ast.Schema
 	// introspection tells that the server tells its schema at all.
 	introspection bool
 }
@@ -43,13 +41,20 @@ const accessDirective = "access"
 func newAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) access {
 	a := access{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, types: map[string]commerce.Permission{},
-		inputs: map[*ast.FieldDefinition]commerce.Permission{}, inputsOf: map[*ast.FieldDefinition][]commerce.Permission{}, schema: schema, introspection: introspection,
+		inputs: map[*ast.FieldDefinition]commerce.Permission{}, schema: schema, introspection: introspection,
 	}
 	if a.policy = commerce.StandardPolicy(); policy != nil {
 		a.policy = *policy
 	}
 	roots := []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription}
 	for name, d := range schema.Types {
+		if d.Kind == ast.InputObject {
+			for _, f := range d.Fields {
+				if permission, named := namedPermission(f.Directives); named {
+					a.inputs[f] = permission
+				}
+			}
+		}
 		if d.Kind != ast.Object || d.BuiltIn {
 			continue
 		}
@@ -78,49 +83,7 @@ func newAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 			}
 		}
 	}
-	a.findInputs()
 	return a
-}
-
-// findInputs fills in inputs and inputsOf.
-func (a access) findInputs() {
-	for _, d := range a.schema.Types {
-		if d.Kind != ast.InputObject {
-			continue
-		}
-		for _, f := range d.Fields {
-			if permission, named := namedPermission(f.Directives); named {
-				a.inputs[f] = permission
-			}
-		}
-	}
-	for _, d := range a.schema.Types {
-		if d.Kind != ast.Object {
-			continue
-		}
-		for _, f := range d.Fields {
-			seen := map[string]bool{}
-			for _, argument := range f.Arguments {
-				if held := a.heldBy(argument.Type.Name(), seen); len(held) > 0 {
-					a.inputsOf[f] = append(a.inputsOf[f], held...)
-				}
-			}
-		}
-	}
-}
-
-// heldBy returns the permissions of the input fields that a value of a type can hold, also deep inside. Input types can contain one another.
-func (a access) heldBy(typ string, seen map[string]bool) (held []commerce.Permission) {
-	if d := a.schema.Types[typ]; d.Kind == ast.InputObject && !seen[typ] {
-		seen[typ] = true
-		for _, f := range d.Fields {
-			if permission, guarded := a.inputs[f]; guarded {
-				held = append(held, permission)
-			}
-			held = append(held, a.heldBy(f.Type.Name(), seen)...)
-		}
-	}
-	return held
 }
 
 // namedPermission is the permission that @access names, false where there is no @access.
@@ -152,10 +115,8 @@ func (a access) check(who commerce.Principal, operation *preparedOperation, vari
 		if f.guarded && !may(f.permission) {
 			c.refuse(f.Position, "%s may not use the field %q: leave it out, or ask as somebody who may", f.Name)
 		}
-		if len(a.inputsOf[f.Definition]) > 0 {
-			for _, argument := range f.Field.Arguments {
-				c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
-			}
+		for _, argument := range f.Field.Arguments {
+			c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
 		}
 	})
 	return c.errs

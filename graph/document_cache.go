@@ -3,7 +3,6 @@ package graph
 import (
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
@@ -66,30 +65,10 @@ const (
 	documentBytes = 1<<10 + roomBytes
 	nodeBytes     = 256 + nodeRoomBytes
 	commentBytes  = 192
-	// roomBytes and nodeRoomBytes are how much room there is for what requests need of a document and is kept with it: more for one that is longer. A usual
-	// document has room for what two choices of its conditions select.
+	// roomBytes and nodeRoomBytes are the capacity for prepared operations that the estimate includes from the beginning. It is enough
+	// for two sets of conditions of a usual document.
 	roomBytes, nodeRoomBytes = 1 << 10, 320
 )
-
-// documentRoom is how much may still be kept with a document. Who asks for what decides how much that would be, so it is bounded, and reckoned
-// with the document from the beginning. It is safe for concurrent use.
-type documentRoom struct {
-	left  atomic.Int64
-	begin sync.Once
-}
-
-// keep takes room for so many bytes, and tells whether there was as much.
-func (d *document) keep(bytes int) bool {
-	d.room.begin.Do(func() { d.room.left.Store(int64(roomBytes + d.nodes*nodeRoomBytes)) })
-	if d.room.left.Add(int64(-bytes)) >= 0 {
-		return true
-	}
-	d.forget(bytes)
-	return false
-}
-
-// forget gives back what keep took.
-func (d *document) forget(bytes int) { d.room.left.Add(int64(bytes)) }
 
 // bytes is what a document takes in memory, about; rather too much than too little.
 func (d *document) bytes() int {

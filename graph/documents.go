@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -20,18 +22,19 @@ const (
 	keptTextBytes = 8 << 20
 )
 
-// document is a text that was parsed, kept within limits and validated. Requests share it, and nothing writes to it but what it keeps for
-// them: validation has filled in what execution reads.
+// document is a text that was parsed, kept within limits and validated. Requests share it. Nothing writes to it but prepare, which
+// adds trees: validation has filled in what execution reads.
 type document struct {
 	text   string
 	parsed *ast.QueryDocument
 	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs tell the same to those who are
 	// not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
-	// room is how much there is left for what follows, which is found when it is first needed and kept for the requests after it.
-	room documentRoom
-	// trees are the prepared operations.
-	trees trees
+	// trees are the prepared operations. Reading takes no lock: the map is replaced and never written to. mu is for adding one;
+	// treeBytes is the memory that all of them take.
+	trees     atomic.Pointer[map[treeKey]*preparedOperation]
+	mu        sync.Mutex
+	treeBytes int
 	// conditions are the variables that decide what the document selects. nodes is the number of nodes of its syntax tree.
 	conditions []string
 	nodes      int

@@ -23,7 +23,7 @@ type preparedOperation struct {
 	root       *selectionSet
 	// varying are the fields whose arguments contain variables. Each request reads them into a slot of its own.
 	varying []*selectedField
-	// permissions are the permissions that the selected fields require, and those that input fields of their arguments would.
+	// permissions are the permissions that the selected fields require, and those that their arguments may require.
 	permissions []commerce.Permission
 	// fields is the number of fields in the tree. tooLarge reports that there would be more than maxExpanded: the tree is not complete.
 	fields   int
@@ -104,51 +104,35 @@ type argumentsReader func(ctx context.Context, generated *executionContext, give
 // while it has room for them.
 func (d *document) prepare(p *preparer, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
 	key, cacheable := d.treeKey(operation, variables)
-	if kept, ok := d.trees.find(key); cacheable && ok {
-		return kept
+	if kept := d.trees.Load(); cacheable && kept != nil && (*kept)[key] != nil {
+		return (*kept)[key]
 	}
 	prepared := p.prepare(operation, func(directives ast.DirectiveList) (in, optional bool) {
 		return included(directives, variables), false
 	})
-	if !cacheable || prepared.tooLarge || !d.keep(prepared.bytes) {
-		return prepared
+	if cacheable && !prepared.tooLarge {
+		return d.keep(key, prepared)
 	}
-	kept, added := d.trees.add(key, prepared)
-	if !added { // another request was first
-		d.forget(prepared.bytes)
-	}
-	return kept
+	return prepared
 }
 
-// trees are the prepared operations of a document. Reading takes no lock: the map is replaced and never written to. A document has
-// few of them. The zero value is empty.
-type trees struct {
-	kept atomic.Pointer[map[treeKey]*preparedOperation]
-}
-
-func (t *trees) find(key treeKey) (prepared *preparedOperation, ok bool) {
-	if kept := t.kept.Load(); kept != nil {
-		prepared, ok = (*kept)[key]
+// keep adds a tree if there is room for it, and returns it; or the one that another request added first.
+func (d *document) keep(key treeKey, prepared *preparedOperation) *preparedOperation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	trees := map[treeKey]*preparedOperation{}
+	if kept := d.trees.Load(); kept != nil {
+		trees = maps.Clone(*kept)
 	}
-	return prepared, ok
-}
-
-// add adds a tree, and returns it; or the one that is there already.
-func (t *trees) add(key treeKey, prepared *preparedOperation) (kept *preparedOperation, added bool) {
-	for {
-		before := t.kept.Load()
-		after := map[treeKey]*preparedOperation{}
-		if before != nil {
-			if kept, ok := (*before)[key]; ok {
-				return kept, false
-			}
-			after = maps.Clone(*before)
-		}
-		after[key] = prepared
-		if t.kept.CompareAndSwap(before, &after) {
-			return prepared, true
-		}
+	if trees[key] != nil {
+		return trees[key]
 	}
+	if d.treeBytes+prepared.bytes <= roomBytes+d.nodes*nodeRoomBytes {
+		d.treeBytes += prepared.bytes
+		trees[key] = prepared
+		d.trees.Store(&trees)
+	}
+	return prepared
 }
 
 // treeKey identifies a tree among those of a document: the operation, and one bit for each variable that decides what is selected.
@@ -401,8 +385,12 @@ func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField
 	if f.permission, f.guarded = b.access.fields[f.Definition]; f.guarded {
 		b.require(f.permission)
 	}
-	for _, permission := range b.access.inputsOf[f.Definition] {
-		b.require(permission)
+	if slices.ContainsFunc(f.Arguments, func(a *ast.Argument) bool {
+		return b.schema.Types[f.Definition.Arguments.ForName(a.Name).Type.Name()].Kind == ast.InputObject
+	}) {
+		for _, permission := range b.access.inputs {
+			b.require(permission)
+		}
 	}
 	if f.readArguments != nil {
 		b.arguments(f)

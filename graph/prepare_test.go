@@ -31,12 +31,12 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	// One operation of this document takes more than the document has room for.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
-	room := large.document.room.left.Load()
-	if other := prepare(fragments, "", nil); other.prepared == large.prepared || int64(large.prepared.bytes) <= room {
+	room := roomBytes + large.document.nodes*nodeRoomBytes
+	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.bytes <= room {
 		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.bytes, room)
 	}
-	if left := large.document.room.left.Load(); left != room {
-		t.Errorf("there is room for %d bytes, of %d", left, room)
+	if taken := large.document.treeBytes; taken != 0 {
+		t.Errorf("the trees are said to take %d bytes", taken)
 	}
 }
 
