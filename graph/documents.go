@@ -35,6 +35,8 @@ type document struct {
 	trees     atomic.Pointer[map[treeKey]*preparedOperation]
 	mu        sync.Mutex
 	treeBytes int
+	// strict has the places of each operation that take no null and have a variable that can be null.
+	strict map[*ast.OperationDefinition][]*ast.Value
 	// conditions are the variables that decide what the document selects. nodes is the number of nodes of its syntax tree.
 	conditions []string
 	nodes      int
@@ -209,9 +211,9 @@ func (d *documents) parse(text string, quiet bool) *document {
 		return &document{text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
 	}
 	measured := d.limits.measure(parsed)
-	errs := measured.errs
-	if len(errs) == 0 {
-		errs = validate(d.schema, parsed, d.introspection, quiet)
+	made := &document{text: text, parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions}
+	if len(made.errs) == 0 {
+		made.errs = validate(d.schema, parsed, d.introspection, quiet, made.strictUses())
 	}
-	return &document{text: text, parsed: parsed, errs: errs, nodes: measured.nodes, conditions: measured.conditions}
+	return made
 }

@@ -207,7 +207,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	case chosen == nil:
 		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
 	}
-	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, quiet)
+	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, quiet, document.strict[chosen]...)
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}

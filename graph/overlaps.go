@@ -85,31 +85,17 @@ func (o *overlapping) refuse(a, b *ast.Field, why string) {
 func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	var groups [][]*ast.Field
 	places := map[string]int{}
-	spread := map[*ast.FragmentDefinition]bool{}
-	var collect func(ast.SelectionSet)
-	collect = func(set ast.SelectionSet) {
-		for _, s := range set {
-			switch s := s.(type) {
-			case *ast.Field:
-				place, ok := places[s.Alias]
-				if !ok {
-					place = len(groups)
-					places[s.Alias] = place
-					groups = append(groups, nil)
-				}
-				groups[place] = append(groups[place], s)
-			case *ast.InlineFragment:
-				collect(s.SelectionSet)
-			case *ast.FragmentSpread:
-				if !spread[s.Definition] {
-					spread[s.Definition] = true
-					collect(s.Definition.SelectionSet)
-				}
-			}
+	visit := fieldVisit{field: func(f *ast.Field, _ bool) {
+		place, ok := places[f.Alias]
+		if !ok {
+			place = len(groups)
+			places[f.Alias] = place
+			groups = append(groups, nil)
 		}
-	}
+		groups[place] = append(groups[place], f)
+	}}
 	for _, set := range sets {
-		collect(set)
+		visit.set(set, false)
 	}
 	return groups
 }

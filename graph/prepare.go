@@ -242,13 +242,9 @@ type mergedField struct {
 // merging merges the fields of selection sets by their response names
 // (https://spec.graphql.org/September2025/#CollectFields()).
 type merging struct {
-	conditions func(ast.DirectiveList) (in, optional bool)
-	satisfies  []string
-	fields     []mergedField
+	fields []mergedField
 	// places has the place of each response name among the fields, where they are many.
 	places map[string]int
-	// certain and optional are the names of the fragments that were spread, without and with a condition.
-	certain, optional []string
 }
 
 // fewFields is the number of fields up to which a look at each is faster than a map.
@@ -262,44 +258,6 @@ func (m *merging) find(alias string) int {
 		return -1
 	}
 	return slices.IndexFunc(m.fields, func(f mergedField) bool { return f.Alias == alias })
-}
-
-func (m *merging) add(set ast.SelectionSet, optional bool) {
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			if in, maybe := m.conditions(s.Directives); in {
-				m.field(s, optional || maybe)
-			}
-		case *ast.InlineFragment:
-			if in, maybe := m.conditions(s.Directives); in && m.applies(s.TypeCondition) {
-				m.add(s.SelectionSet, optional || maybe)
-			}
-		case *ast.FragmentSpread:
-			in, maybe := m.conditions(s.Directives)
-			if in && m.first(s.Name, optional || maybe) && m.applies(s.Definition.TypeCondition) {
-				m.add(s.Definition.SelectionSet, optional || maybe)
-			}
-		}
-	}
-}
-
-// first reports whether a fragment is spread for the first time, and notes that it is. A spread without a condition counts again
-// after one with a condition: its fields are certain then.
-func (m *merging) first(fragment string, optional bool) bool {
-	switch {
-	case slices.Contains(m.certain, fragment), optional && slices.Contains(m.optional, fragment):
-		return false
-	case optional:
-		m.optional = append(m.optional, fragment)
-	default:
-		m.certain = append(m.certain, fragment)
-	}
-	return true
-}
-
-func (m *merging) applies(condition string) bool {
-	return condition == "" || slices.Contains(m.satisfies, condition)
 }
 
 func (m *merging) field(f *ast.Field, optional bool) {
@@ -336,12 +294,13 @@ const (
 // set prepares what is selected of an object type.
 func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *selectionSet {
 	known := objectTypeOf(typ.Name)
-	m := merging{conditions: b.conditions, satisfies: known.satisfies}
-	if m.satisfies == nil {
-		m.satisfies = []string{typ.Name} // a type of the schema's schema
+	m := merging{}
+	visit := fieldVisit{conditions: b.conditions, satisfies: known.satisfies, field: m.field}
+	if visit.satisfies == nil {
+		visit.satisfies = []string{typ.Name} // a type of the schema's schema
 	}
 	for _, set := range sets {
-		m.add(set, false)
+		visit.set(set, false)
 	}
 	if b.out.fields += len(m.fields); b.out.fields > maxExpanded {
 		b.out.tooLarge = true

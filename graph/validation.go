@@ -17,8 +17,8 @@ import (
 // document is measured (document_size.go), fields that cannot be merged by overlaps (overlaps.go), which takes time in proportion to
 // the document's expanded size, where the library's rule compares all with all; and the root of a subscription is held to one stream by
 // oneStream (subscription_root.go).
-func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool) gqlerror.List {
-	errs := walk(schema, document, introspection, quiet)
+func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) gqlerror.List {
+	errs := walk(schema, document, introspection, quiet, more...)
 	if len(errs) == 0 {
 		errs = overlaps(schema, document)
 	}
@@ -41,7 +41,7 @@ func forgetDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 // looks for names that are alike, and repeats what was sent.
 type enough struct{}
 
-func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool) (errs gqlerror.List) {
+func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) (errs gqlerror.List) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
 			if _, ok := stopped.(enough); !ok {
@@ -51,7 +51,7 @@ func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet 
 	}()
 	events := &core.Events{}
 	calls := 0
-	for _, rule := range ruleSet(introspection, quiet) {
+	for _, rule := range append(ruleSet(introspection, quiet), more...) {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {

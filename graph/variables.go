@@ -11,6 +11,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
 // maxDigits is how many digits a number has that stands for an ID.
@@ -26,13 +27,12 @@ const maxRepeated = 50
 //
 // With quiet, messages do not name types and fields that the client did not send.
 //
-// Null where no null may stand is refused also where validation is satisfied because the variable has a default; what happens when
-// null is given all the same is left to execution
-// (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed), where it would panic in @skip and @include.
+// strict are the places that take no null and have a variable with a default, which can be null all the same. The specification
+// leaves that to execution (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed); here it is refused.
 //
 // Errors: BAD_USER_INPUT, up to maxErrors, which name the variable and the place in it; LIST_TOO_DEEP for values that are deeper than
 // limits allow.
-func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any, limits Limits, quiet bool) (map[string]any, gqlerror.List) {
+func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any, limits Limits, quiet bool, strict ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
 	c := coercion{schema: schema, quiet: quiet}
 	for _, d := range operation.VariableDefinitions {
@@ -56,18 +56,30 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
-	for _, d := range operation.VariableDefinitions {
-		if value, ok := variables[d.Variable]; ok && value == nil && d.DefaultValue != nil {
-			n := nullCheck{variables: variables, quiet: quiet, seen: map[string]bool{}}
-			n.directives(operation.Directives)
-			n.selections(operation.SelectionSet)
-			if n.refused != nil {
-				return nil, gqlerror.List{n.refused}
+	for _, use := range strict {
+		if value, ok := variables[use.Raw]; ok && value == nil {
+			wanted := use.ExpectedType.String()
+			if quiet {
+				wanted = "a value"
 			}
-			break
+			return nil, gqlerror.List{refusedAt(use.Position, CodeBadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", use.Raw, wanted)}
 		}
 	}
 	return variables, nil
+}
+
+// strictUses returns a rule that finds no errors. It notes in d where each operation uses a variable that can be null although the
+// place takes no null: validation allows that for a variable with a default.
+func (d *document) strictUses() core.Rule {
+	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
+	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
+		events.OnValue(func(w *core.Walker, v *ast.Value) {
+			of := v.VariableDefinition
+			if v.Kind == ast.Variable && w.CurrentOperation != nil && v.ExpectedType != nil && v.ExpectedType.NonNull && of != nil && !of.Type.NonNull && of.DefaultValue != nil {
+				d.strict[w.CurrentOperation] = append(d.strict[w.CurrentOperation], v)
+			}
+		})
+	}}
 }
 
 // deeper tells whether lists and objects stand more than limit inside one another. It goes no deeper itself.
@@ -318,58 +330,5 @@ func described(value any) string {
 		return "an object"
 	default:
 		return "a number"
-	}
-}
-
-// nullCheck walks an operation, each fragment once.
-type nullCheck struct {
-	variables map[string]any
-	quiet     bool
-	seen      map[string]bool
-	refused   *gqlerror.Error
-}
-
-func (c *nullCheck) selections(set ast.SelectionSet) {
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			c.arguments(s.Arguments)
-			c.directives(s.Directives)
-			c.selections(s.SelectionSet)
-		case *ast.InlineFragment:
-			c.directives(s.Directives)
-			c.selections(s.SelectionSet)
-		case *ast.FragmentSpread:
-			c.directives(s.Directives)
-			if !c.seen[s.Name] {
-				c.seen[s.Name] = true
-				c.selections(s.Definition.SelectionSet)
-			}
-		}
-	}
-}
-
-func (c *nullCheck) directives(directives ast.DirectiveList) {
-	for _, d := range directives {
-		c.arguments(d.Arguments)
-	}
-}
-
-func (c *nullCheck) arguments(arguments ast.ArgumentList) {
-	for _, a := range arguments {
-		c.value(a.Value)
-	}
-}
-
-func (c *nullCheck) value(v *ast.Value) {
-	if v.Kind == ast.Variable && v.ExpectedType != nil && v.ExpectedType.NonNull && c.variables[v.Raw] == nil && c.refused == nil {
-		wanted := v.ExpectedType.String()
-		if c.quiet {
-			wanted = "a value"
-		}
-		c.refused = refusedAt(v.Position, CodeBadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", v.Raw, wanted)
-	}
-	for _, child := range v.Children {
-		c.value(child.Value)
 	}
 }

@@ -178,7 +178,12 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is wanted`},
 		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
 	} {
-		got, errs := coerceVariables(schema, operationOf(t, schema, c.query), jsonValue(t, c.given), DefaultLimits(), false)
+		d := document{parsed: parsed(t, c.query)}
+		if errs := validate(schema, d.parsed, true, false, d.strictUses()); len(errs) > 0 {
+			t.Fatalf("%s: %v", c.query, errs)
+		}
+		operation := d.parsed.Operations[0]
+		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), DefaultLimits(), false, d.strict[operation]...)
 		if c.refused != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) {
 				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.refused)
