@@ -25,34 +25,27 @@ const maxRepresentations = 1000
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
-	load func(ctx context.Context, l *loaders.Loaders, id any) (Entity, error)
-	plan func(to *entityPlan, f *selectedField, id any)
+	load func(ctx context.Context, id any) (Entity, error)
+	plan func(to *refs, f *selectedField, id any)
 }
 
-// entityPlan is what the entities of an operation add to the plan of its root fields.
-type entityPlan struct {
-	named         *refs
-	wholeOrders   *wanted[commerce.OrderID]
-	wholeProducts *wanted[commerce.SKU]
-}
-
-// newEntityType declares a type whose records have keys of type ID.
+// newEntityType declares a type whose records have keys of type ID. list returns the list of a plan that takes a record.
 func newEntityType[ID comparable, T any](
-	name, key string, parse func(string) (ID, error), load func(*loaders.Loaders, context.Context, ID) (*T, error), plan func(to *entityPlan, selections []*selectionSet) *wanted[ID],
+	name, key string, parse func(string) (ID, error), load func(*loaders.Loaders, context.Context, ID) (*T, error), list func(to *refs, selections []*selectionSet) *wanted[ID],
 ) entityType {
 	return entityType{
 		name: name,
 		key:  func(representation map[string]any) (any, error) { return keyed(representation, key, parse) },
-		load: func(ctx context.Context, l *loaders.Loaders, id any) (Entity, error) {
-			v, err := orNull(load(l, ctx, id.(ID)))
+		load: func(ctx context.Context, id any) (Entity, error) {
+			v, err := orNull(load(of(ctx), ctx, id.(ID)))
 			if v == nil { // a nil pointer would be no nil Entity
 				return nil, err
 			}
 			return v, nil
 		},
-		plan: func(to *entityPlan, f *selectedField, id any) {
+		plan: func(to *refs, f *selectedField, id any) {
 			selections := f.member(name)
-			plan(to, selections).add(id.(ID), f.path, selections)
+			list(to, selections).add(id.(ID), f.path, selections)
 		},
 	}
 }
@@ -64,31 +57,19 @@ func entityTypes() []entityType {
 			func(l *loaders.Loaders, ctx context.Context, id commerce.CustomerID) (*commerce.Customer, error) {
 				return l.Customer.Load(ctx, id)
 			},
-			func(to *entityPlan, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.named.customers }),
+			func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
 		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
 			func(l *loaders.Loaders, ctx context.Context, id commerce.EmployeeID) (*commerce.Employee, error) {
 				return l.Employee.Load(ctx, id)
 			},
-			func(to *entityPlan, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.named.employees }),
-		newEntityType("Order", "id", commerce.ParseOrderID, (*loaders.Loaders).Order,
-			func(to *entityPlan, selections []*selectionSet) *wanted[commerce.OrderID] {
-				if selects(selections, "timeline") {
-					return to.wholeOrders
-				}
-				return &to.named.orders
-			}),
-		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], (*loaders.Loaders).Product,
-			func(to *entityPlan, selections []*selectionSet) *wanted[commerce.SKU] {
-				if selects(selections, "inventory") {
-					return to.wholeProducts
-				}
-				return &to.named.products
-			}),
+			func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
+		newEntityType("Order", "id", commerce.ParseOrderID, (*loaders.Loaders).Order, (*refs).order),
+		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], (*loaders.Loaders).Product, (*refs).product),
 		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
 			func(l *loaders.Loaders, ctx context.Context, id commerce.WarehouseID) (*commerce.Warehouse, error) {
 				return l.Warehouse.Load(ctx, id)
 			},
-			func(to *entityPlan, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.named.warehouses }),
+			func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
 	}
 }
 
@@ -178,19 +159,18 @@ func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, er
 	if err := r.mayUseType(ctx, t.name); err != nil {
 		return nil, err
 	}
-	return t.load(ctx, of(ctx), id)
+	return t.load(ctx, id)
 }
 
 // entities adds the records that _entities names to those that the root's level looks up.
-func (p plan) entities(ctx context.Context, f *selectedField, named *refs, wholeOrders *wanted[commerce.OrderID], wholeProducts *wanted[commerce.SKU]) {
+func (p plan) entities(ctx context.Context, f *selectedField, named *refs) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > maxRepresentations {
 		return
 	}
-	to := &entityPlan{named, wholeOrders, wholeProducts}
 	for _, representation := range representations {
 		if t, id, err := p.resolver.entityKey(representation); err == nil && p.resolver.mayUseType(ctx, t.name) == nil {
-			t.plan(to, f, id)
+			t.plan(named, f, id)
 		}
 	}
 }

@@ -98,6 +98,15 @@ func connection[K comparable, T any](ctx context.Context, from *loaders.Loader[K
 	return connected(l.scope, slice, err)
 }
 
+// ownList is connection for a list that may have come with its record.
+func ownList[ID comparable, T any](l list[loaders.Listed[ID]], load func(dynamo.Page) (dynamo.Slice[T], error)) (*Connection[T], error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	slice, err := load(l.key.Page)
+	return connected(l.scope, slice, err)
+}
+
 func connected[T any](scope cursorScope, slice dynamo.Slice[T], err error) (*Connection[T], error) {
 	if err != nil {
 		return nil, err

@@ -272,13 +272,32 @@ func addRef[ID ~string](w *wanted[ID], f *selectedField, id ID) {
 	}
 }
 
-// refs are records that a level of the query refers to by id, from wherever: those of one kind share a request.
+// refs are records that a level of the query refers to by ID: those of one kind share a request. An order with its timeline, and a
+// product with its inventory, is one Query of its item collection.
 type refs struct {
-	customers  wanted[commerce.CustomerID]
-	orders     wanted[commerce.OrderID]
-	products   wanted[commerce.SKU]
-	employees  wanted[commerce.EmployeeID]
-	warehouses wanted[commerce.WarehouseID]
+	customers     wanted[commerce.CustomerID]
+	orders        wanted[commerce.OrderID]
+	wholeOrders   wanted[commerce.OrderID]
+	products      wanted[commerce.SKU]
+	wholeProducts wanted[commerce.SKU]
+	employees     wanted[commerce.EmployeeID]
+	warehouses    wanted[commerce.WarehouseID]
+}
+
+// order returns the list for an order of which this is selected.
+func (r *refs) order(selections []*selectionSet) *wanted[commerce.OrderID] {
+	if selects(selections, "timeline") {
+		return &r.wholeOrders
+	}
+	return &r.orders
+}
+
+// product returns the list for a product of which this is selected.
+func (r *refs) product(selections []*selectionSet) *wanted[commerce.SKU] {
+	if selects(selections, "inventory") {
+		return &r.wholeProducts
+	}
+	return &r.products
 }
 
 // record plans what is selected of a record that is there.
@@ -302,20 +321,18 @@ func (p plan) record(ctx context.Context, record any, selections []*selectionSet
 // query plans the root fields.
 func (p plan) query(ctx context.Context, root *selectionSet) {
 	var (
-		named         refs
-		wholeOrders   wanted[commerce.OrderID]
-		wholeProducts wanted[commerce.SKU]
-		emails        wanted[string]
-		items         wanted[dynamo.OrderItemKey]
-		levels        wanted[dynamo.InventoryLevelKey]
-		customers     wanted[dynamo.Page]
-		byStatus      wanted[loaders.StatusOrders]
-		merged        wanted[loaders.StatusOrders]
-		byCategory    wanted[loaders.Listed[string]]
-		hired         wanted[loaders.HiredEmployees]
-		byName        wanted[loaders.Listed[string]]
-		byJobTitle    wanted[loaders.Listed[string]]
-		warehouses    wanted[dynamo.Page]
+		named      refs
+		emails     wanted[string]
+		items      wanted[dynamo.OrderItemKey]
+		levels     wanted[dynamo.InventoryLevelKey]
+		customers  wanted[dynamo.Page]
+		byStatus   wanted[loaders.StatusOrders]
+		merged     wanted[loaders.StatusOrders]
+		byCategory wanted[loaders.Listed[string]]
+		hired      wanted[loaders.HiredEmployees]
+		byName     wanted[loaders.Listed[string]]
+		byJobTitle wanted[loaders.Listed[string]]
+		warehouses wanted[dynamo.Page]
 	)
 	r := p.resolver
 	for _, f := range root.reads {
@@ -329,13 +346,8 @@ func (p plan) query(ctx context.Context, root *selectionSet) {
 		case "customers":
 			addList(p, &customers, f, r.whole("Query.customers", p.paging(f)))
 		case "order":
-			id, err := commerce.ParseOrderID(argumentsOf[queryOrderArguments](p, f).id)
-			switch {
-			case err != nil:
-			case selects(f.records, "timeline"):
-				wholeOrders.add(id, f.path, f.records)
-			default:
-				named.orders.add(id, f.path, f.records)
+			if id, err := commerce.ParseOrderID(argumentsOf[queryOrderArguments](p, f).id); err == nil {
+				named.order(f.records).add(id, f.path, f.records)
 			}
 		case "orderItem":
 			a := argumentsOf[queryOrderItemArguments](p, f)
@@ -351,14 +363,7 @@ func (p plan) query(ctx context.Context, root *selectionSet) {
 			a := argumentsOf[queryOrdersByStatusArguments](p, f)
 			addList(p, &byStatus, f, r.ordersByStatus(a.status, a.placed, p.paging(f)))
 		case "product":
-			sku, err := commerce.ParseID[commerce.SKU](argumentsOf[queryProductArguments](p, f).sku)
-			switch {
-			case err != nil:
-			case selects(f.records, "inventory"):
-				wholeProducts.add(sku, f.path, f.records)
-			default:
-				named.products.add(sku, f.path, f.records)
-			}
+			addID(named.product(f.records), f, argumentsOf[queryProductArguments](p, f).sku)
 		case "products":
 			addList(p, &byCategory, f, r.searched("Query.products", "category", argumentsOf[queryProductsArguments](p, f).category, p.paging(f)))
 		case "inventoryLevel":
@@ -379,16 +384,13 @@ func (p plan) query(ctx context.Context, root *selectionSet) {
 		case "warehouse":
 			addID(&named.warehouses, f, argumentsOf[queryWarehouseArguments](p, f).id)
 		case entitiesField:
-			p.entities(ctx, f, &named, &wholeOrders, &wholeProducts)
+			p.entities(ctx, f, &named)
 		case "warehouses":
 			addList(p, &warehouses, f, r.whole("Query.warehouses", p.paging(f)))
 		}
 	}
 	l := p.loaders
-	// An order with its timeline, and a product with its inventory, is one Query of its item collection.
-	start(ctx, p, &wholeOrders, l.PlanWholeOrders, plan.wholeOrders)
-	start(ctx, p, &wholeProducts, l.PlanWholeProducts, plan.inventoryOf)
-	p.productSKUs(ctx, wholeProducts.targets())
+	p.wholeRefs(ctx, &named)
 	p.itemsByID(ctx, &items, &named)
 	start(ctx, p, &levels, l.InventoryLevel.Plan, nil)
 	levelRefs(levels.targets(), &named)

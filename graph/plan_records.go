@@ -23,6 +23,13 @@ func (p plan) refs(ctx context.Context, r *refs) {
 	p.warehouseIDs(ctx, r.warehouses.targets())
 }
 
+// wholeRefs plans orders with their timelines and products with their inventory. Those of refs that refer to the same come from there.
+func (p plan) wholeRefs(ctx context.Context, r *refs) {
+	start(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
+	start(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
+	p.productSKUs(ctx, r.wholeProducts.targets())
+}
+
 func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
 	start(ctx, p, w, p.loaders.Customer.Plan, plan.customerRecords)
 	p.customerIDs(ctx, w.targets())

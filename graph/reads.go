@@ -87,30 +87,21 @@ func (r *Resolver) inventoryLevel(ctx context.Context, sku, warehouseID string) 
 }
 
 func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, p paging) (*OrderItemConnection, error) {
-	asked := r.orderItems(order.ID, p)
-	if asked.err != nil {
-		return nil, asked.err
-	}
-	slice, err := of(ctx).OrderItems(ctx, order, asked.key.Page)
-	return connected(asked.scope, slice, err)
+	return ownList(r.orderItems(order.ID, p), func(page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
+		return of(ctx).OrderItems(ctx, order, page)
+	})
 }
 
 func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, p paging) (*OrderEventConnection, error) {
-	asked := r.timeline(order.ID, p)
-	if asked.err != nil {
-		return nil, asked.err
-	}
-	slice, err := of(ctx).Timeline(ctx, order.ID, asked.key.Page)
-	return connected(asked.scope, slice, err)
+	return ownList(r.timeline(order.ID, p), func(page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
+		return of(ctx).Timeline(ctx, order.ID, page)
+	})
 }
 
 func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, p paging) (*InventoryLevelConnection, error) {
-	asked := r.productInventory(product.SKU, p)
-	if asked.err != nil {
-		return nil, asked.err
-	}
-	slice, err := of(ctx).ProductInventory(ctx, product.SKU, asked.key.Page)
-	return connected(asked.scope, slice, err)
+	return ownList(r.productInventory(product.SKU, p), func(page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
+		return of(ctx).ProductInventory(ctx, product.SKU, page)
+	})
 }
 
 func (r *Resolver) itemCount(ctx context.Context, order *commerce.Order) (int32, error) {

@@ -124,7 +124,7 @@ func updateID(change *dynamo.OrderChange) *string { return textOrNull(string(cha
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
 func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.OrderChange) {
-	var read, whole wanted[commerce.OrderID]
+	var read refs
 	var came []target[*commerce.Order]
 	for _, f := range root.reads {
 		for _, update := range f.records {
@@ -133,10 +133,8 @@ func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.Orde
 				case part.Name != "order":
 				case change.Order != nil:
 					came = append(came, target[*commerce.Order]{change.Order, part.records})
-				case selects(part.records, "timeline"):
-					whole.add(change.OrderID, part.path, part.records)
 				default:
-					read.add(change.OrderID, part.path, part.records)
+					read.order(part.records).add(change.OrderID, part.path, part.records)
 				}
 			}
 		}
@@ -144,7 +142,7 @@ func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.Orde
 	if change.Order != nil {
 		p.loaders.PrimeOrders(ctx, []*commerce.Order{change.Order})
 	}
-	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeOrders)
-	p.orderRefs(ctx, &read)
+	p.wholeRefs(ctx, &read)
+	p.orderRefs(ctx, &read.orders)
 	p.orders(ctx, came)
 }
