@@ -81,9 +81,8 @@ type bounding struct {
 	writes   []dynamo.WritePattern
 	// routes are the ways in which fields are read, by Type.field.
 	routes map[string][]route
-	// planned tells that there is a plan, by which look-ups share requests. Without it every key may be a request of its own.
 	// consistent tells that reads are consistent where they can be.
-	planned, consistent bool
+	consistent bool
 	// whole are the fields, by Type.field, that the operation has come along with some record of their type, and wholeTypes these
 	// types.
 	whole, wholeTypes map[string]bool
@@ -100,7 +99,7 @@ func newBounding(schema *ast.Schema, operation ast.Operation, table dynamo.Bound
 	patterns := dynamo.AccessPatterns()
 	return &bounding{
 		schema: schema, bounds: table, patterns: patterns, writes: dynamo.WritePatterns(),
-		routes: routesOf(patterns), planned: true, consistent: operation != ast.Query,
+		routes: routesOf(patterns), consistent: operation != ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[boundKey]cost{},
 	}
 }
@@ -195,7 +194,7 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *selectedField, ways []
 			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
 		}
 		chain += max(child.key, child.record)
-		records = float64(f.mostRecords())
+		records = float64(f.pageSize(nil))
 		// Some records carry the list, of the others it is read: what follows comes in two groups.
 		if !from.single && (first.Fallback || b.whole[typ.Name+"."+f.Name]) {
 			groups = 2
@@ -248,17 +247,14 @@ func (b *bounding) step(typ *ast.Definition, f *selectedField, pattern int, besi
 	var bound dynamo.ReadBound
 	switch {
 	case p.Direction == "": // a look-up
-		a := demand{each: 100, units: b.bounds.KeyUnits(p, b.consistent)}
-		if b.planned {
-			a.each, a.group = 1, dynamo.KeysPerRequest-1
-			if alone && shared[pattern] {
-				a.group = 0
-			}
-			shared[pattern] = shared[pattern] || alone
+		a := demand{each: 1, group: dynamo.KeysPerRequest - 1, units: b.bounds.KeyUnits(p, b.consistent)}
+		if alone && shared[pattern] {
+			a.group = 0
 		}
+		shared[pattern] = shared[pattern] || alone
 		return a, 1
 	case isPage(f.Field):
-		bound = b.bounds.Page(p, dynamo.Page{Limit: f.mostRecords(), More: f.beyond.next || f.beyond.previous}, b.statuses(p, f), b.consistent)
+		bound = b.bounds.Page(p, dynamo.Page{Limit: f.pageSize(nil), More: f.beyond.next || f.beyond.previous}, b.statuses(p, f), b.consistent)
 		if p.Fallback && slices.ContainsFunc(beside, func(other selectedField) bool { return !isPage(other.Field) && b.serves(typ, &other, pattern) }) {
 			// The list may be read as a whole, as it is counted as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
@@ -266,7 +262,7 @@ func (b *bounding) step(typ *ast.Definition, f *selectedField, pattern int, besi
 	case len(f.selections) > 0:
 		bound = b.bounds.Collection(p, b.consistent)
 	default:
-		if p.Fallback && b.planned && slices.ContainsFunc(beside, func(other selectedField) bool { return isPage(other.Field) && b.serves(typ, &other, pattern) }) {
+		if p.Fallback && slices.ContainsFunc(beside, func(other selectedField) bool { return isPage(other.Field) && b.serves(typ, &other, pattern) }) {
 			return demand{}, 1 // one Query serves the count and the page
 		}
 		bound = b.bounds.Count(p, b.consistent)

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"slices"
-
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -30,19 +28,10 @@ func (b *bounding) entities(c *cost, f *selectedField) {
 // named are the fields of Query that give one record of each type that _entities may give, with what is selected of it there.
 func (b *bounding) named(f *selectedField) []*selectedField {
 	var fields []*selectedField
-	for _, typ := range b.schema.GetPossibleTypes(b.schema.Types[f.Definition.Type.Name()]) {
-		for _, definition := range b.schema.Query.Fields {
-			if definition.Type.Name() != typ.Name {
-				continue
-			}
-			routes := b.routes["Query."+definition.Name]
-			byAnother := func(r route) bool { return r.sub == "" && b.lookUp(typ, []int{r.pattern}) == none }
-			if len(routes) > 0 && !slices.ContainsFunc(routes, byAnother) {
-				field := &ast.Field{Name: definition.Name, Alias: definition.Name, Definition: definition, ObjectDefinition: b.schema.Query}
-				set := f.member(typ.Name)[0]
-				fields = append(fields, &selectedField{Field: field, selections: f.selections, set: set, records: []*selectionSet{set}})
-			}
-		}
+	for _, set := range f.members {
+		definition := b.schema.Query.Fields.ForName(entityName(set.typ))
+		field := &ast.Field{Name: definition.Name, Alias: definition.Name, Definition: definition, ObjectDefinition: b.schema.Query}
+		fields = append(fields, &selectedField{Field: field, selections: f.selections, set: set, records: []*selectionSet{set}})
 	}
 	return fields
 }

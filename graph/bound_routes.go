@@ -3,7 +3,6 @@ package graph
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -105,13 +104,17 @@ func (b *bounding) byKey(typ *ast.Definition, f *selectedField, ways [][]int) bo
 
 // kindOf is the kind of record that a type is.
 func kindOf(typ *ast.Definition) (dynamo.Entity, bool) {
-	name := string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 	for _, e := range dynamo.Entities() {
-		if e.Name == name {
+		if e.Name == entityName(typ) {
 			return e, true
 		}
 	}
 	return dynamo.Entity{}, false
+}
+
+// entityName is the name of a type's records in the table, and of the field of Query that gives one by its key.
+func entityName(typ *ast.Definition) string {
+	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
 // lookUp is the pattern among some that reads a record of a type by its own key; none where there is none.
@@ -174,21 +177,4 @@ func (f *selectedField) selects(name string) (may, must bool) {
 		}
 	}
 	return may, must
-}
-
-// mostRecords returns the most records that a page can have; a size in a variable can be any.
-func (f *selectedField) mostRecords() int {
-	var sizes []int
-	for _, name := range []string{"first", "last"} {
-		a := f.Field.Arguments.ForName(name)
-		if a == nil || a.Value.Kind == ast.NullValue {
-			continue
-		}
-		n, err := strconv.Atoi(a.Value.Raw)
-		if a.Value.Kind != ast.IntValue || err != nil {
-			n = maxPage
-		}
-		sizes = append(sizes, n)
-	}
-	return largestPage(sizes)
 }

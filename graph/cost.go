@@ -127,7 +127,7 @@ func (f *selectedField) cost(variables map[string]any) amount {
 	}
 	switch f.pricing.kind {
 	case pagePricing:
-		return amount{once: f.pricing.base + below.once + f.pageSize(variables)*below.perRecord}
+		return amount{once: f.pricing.base + below.once + float64(f.pageSize(variables))*below.perRecord}
 	case recordPricing:
 		return amount{once: f.pricing.base, perRecord: 1 + below.once}
 	case entityPricing:
@@ -154,25 +154,31 @@ func (f *selectedField) sized() bool {
 	return f.set != nil && len(f.set.sized) > 0 || slices.ContainsFunc(f.members, func(s *selectionSet) bool { return len(s.sized) > 0 })
 }
 
-// pageSize returns the most records that a page can have.
-func (f *selectedField) pageSize(variables map[string]any) float64 {
-	var sizes [2]int
-	given := sizes[:0]
+// pageSize returns the most records that a page can have. A size in a variable that is not known can be any.
+func (f *selectedField) pageSize(variables map[string]any) int {
+	size, given := 0, false
 	for _, name := range []string{"first", "last"} {
 		a := f.Field.Arguments.ForName(name)
-		switch {
-		case a == nil || a.Value.Kind == ast.NullValue:
-		case a.Value.Kind == ast.Variable:
-			if n, ok := variables[a.Value.Raw].(int64); ok {
-				given = append(given, int(n))
-			}
-		default:
-			if n, err := strconv.Atoi(a.Value.Raw); err == nil {
-				given = append(given, n)
+		if a == nil || a.Value.Kind == ast.NullValue {
+			continue
+		}
+		n, err := strconv.Atoi(a.Value.Raw)
+		if a.Value.Kind == ast.Variable {
+			value, known := variables[a.Value.Raw].(int64)
+			if n, err = int(value), nil; variables == nil {
+				n = maxPage
+			} else if !known {
+				continue
 			}
 		}
+		if err == nil {
+			size, given = max(size, n), true
+		}
 	}
-	return float64(largestPage(given))
+	if !given {
+		return defaultPage
+	}
+	return min(max(size, 1), maxPage)
 }
 
 // representations returns the number of entities that a gateway asks for.

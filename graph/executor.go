@@ -123,22 +123,31 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 }
 
 // Execute answers one request. All that goes wrong is in the result. A subscription is refused, as it has more than one answer: see Start.
-func (e *Executor) Execute(ctx context.Context, r Request) (result Result) {
+func (e *Executor) Execute(ctx context.Context, r Request) Result {
+	_, result := e.start(ctx, r, func(ctx context.Context, o *operation) (*Stream, Result) {
+		o.paid.settle(0, nil)
+		return nil, Result{Response: e.refusal(ctx, refusedAt(o.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+	})
+	return result
+}
+
+// start executes a query or a mutation, and has a subscription begun by subscribe.
+func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *operation) (*Stream, Result)) (stream *Stream, result Result) {
 	ctx = withReported(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
+			stream, result = nil, Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
 		}
 	}()
 	operation, refused := e.admit(ctx, r)
-	if refused != nil {
-		return *refused
+	switch {
+	case refused != nil:
+		return nil, *refused
+	case operation.Operation.Operation == ast.Subscription:
+		return subscribe(ctx, operation)
+	default:
+		return nil, e.execute(ctx, operation)
 	}
-	if operation.Operation.Operation == ast.Subscription {
-		operation.paid.settle(0, nil)
-		return Result{Response: e.refusal(ctx, refusedAt(operation.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
-	}
-	return e.execute(ctx, operation)
 }
 
 // admit makes an operation that can be executed of a request, and takes what it can cost; or it is the answer that tells why not.

@@ -88,20 +88,6 @@ func level(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
 
 func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
 
-func customerID(s string) (commerce.CustomerID, error) {
-	return commerce.ParseID[commerce.CustomerID](s)
-}
-
-func employeeID(s string) (commerce.EmployeeID, error) {
-	return commerce.ParseID[commerce.EmployeeID](s)
-}
-
-func warehouseID(s string) (commerce.WarehouseID, error) {
-	return commerce.ParseID[commerce.WarehouseID](s)
-}
-
-func sku(s string) (commerce.SKU, error) { return commerce.ParseID[commerce.SKU](s) }
-
 func phones(c *checks, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
 		c.refuse(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
@@ -171,17 +157,17 @@ func version(v *int32) *int {
 
 func (in CreateCustomerInput) command(c *checks) commerce.NewCustomer {
 	return commerce.NewCustomer{
-		ID:           given(c, customerID, in.ID, "id"),
+		ID:           given(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
 		Name:         check(c, name, in.Name, "name"),
 		Email:        check(c, email, in.Email, "email"),
 		PhoneNumbers: phones(c, in.PhoneNumbers),
-		AccountRepID: given(c, employeeID, in.AccountRepID, "accountRepId"),
+		AccountRepID: given(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
 	}
 }
 
 func (in UpdateCustomerInput) command(c *checks) commerce.CustomerChange {
 	return commerce.CustomerChange{
-		ID:              check(c, customerID, in.ID, "id"),
+		ID:              check(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
 		Name:            changed(c, name, in.Name, "name"),
 		Email:           changed(c, email, in.Email, "email"),
 		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
@@ -195,20 +181,20 @@ func (in AssignAccountRepInput) command(c *checks) commerce.AccountRepChange {
 		c.refuse(commerce.Refuse(commerce.Path("employeeId"), "is missing: give an id, or null for nobody"))
 	}
 	return commerce.AccountRepChange{
-		CustomerID:      check(c, customerID, in.CustomerID, "customerId"),
-		EmployeeID:      given(c, employeeID, in.EmployeeID.Value(), "employeeId"),
+		CustomerID:      check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		EmployeeID:      given(c, commerce.ParseID[commerce.EmployeeID], in.EmployeeID.Value(), "employeeId"),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
 }
 
 func (in PlaceOrderInput) command(c *checks) commerce.NewOrder {
-	order := commerce.NewOrder{CustomerID: check(c, customerID, in.CustomerID, "customerId")}
+	order := commerce.NewOrder{CustomerID: check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId")}
 	if len(in.Items) > maxLinesGiven {
 		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
 	} else {
 		for i, line := range in.Items {
 			at := strconv.Itoa(i)
-			order.Lines = append(order.Lines, commerce.OrderLine{SKU: check(c, sku, line.Sku, "items", at, "sku"), Quantity: check(c, quantity, line.Quantity, "items", at, "quantity")})
+			order.Lines = append(order.Lines, commerce.OrderLine{SKU: check(c, commerce.ParseID[commerce.SKU], line.Sku, "items", at, "sku"), Quantity: check(c, quantity, line.Quantity, "items", at, "quantity")})
 		}
 	}
 	if in.ShippingAddress != nil {
@@ -244,14 +230,14 @@ func (in CancelOrderInput) command(c *checks) commerce.OrderMove {
 
 func (in ShipOrderInput) command(c *checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
-	m.WarehouseID = check(c, warehouseID, in.WarehouseID, "warehouseId")
+	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
 	return m
 }
 
 func (in SetOrderItemInput) command(c *checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		SKU:             check(c, sku, in.Sku, "sku"),
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Quantity:        check(c, quantity, in.Quantity, "quantity"),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
@@ -260,7 +246,7 @@ func (in SetOrderItemInput) command(c *checks) commerce.OrderItemChange {
 func (in RemoveOrderItemInput) command(c *checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		SKU:             check(c, sku, in.Sku, "sku"),
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
 }
@@ -275,7 +261,7 @@ func (in UpdateShippingAddressInput) command(c *checks) commerce.ShippingAddress
 
 func (in CreateProductInput) command(c *checks) commerce.NewProduct {
 	return commerce.NewProduct{
-		SKU:       check(c, sku, in.Sku, "sku"),
+		SKU:       check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Name:      check(c, name, in.Name, "name"),
 		Category:  check(c, listedName, in.Category, "category"),
 		UnitPrice: price(c, in.UnitPrice),
@@ -284,7 +270,7 @@ func (in CreateProductInput) command(c *checks) commerce.NewProduct {
 
 func (in UpdateProductInput) command(c *checks) commerce.ProductChange {
 	return commerce.ProductChange{
-		SKU:             check(c, sku, in.Sku, "sku"),
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Name:            changed(c, name, in.Name, "name"),
 		Category:        changed(c, listedName, in.Category, "category"),
 		UnitPrice:       newPrice(c, in.UnitPrice),
@@ -294,15 +280,15 @@ func (in UpdateProductInput) command(c *checks) commerce.ProductChange {
 
 func (in CreateWarehouseInput) command(c *checks) commerce.NewWarehouse {
 	return commerce.NewWarehouse{
-		ID:   given(c, warehouseID, in.ID, "id"),
+		ID:   given(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
 		Name: check(c, name, in.Name, "name"),
 	}
 }
 
 func (in SetInventoryLevelInput) command(c *checks) commerce.InventoryCount {
 	return commerce.InventoryCount{
-		SKU:             check(c, sku, in.Sku, "sku"),
-		WarehouseID:     check(c, warehouseID, in.WarehouseID, "warehouseId"),
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		WarehouseID:     check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
 		Quantity:        check(c, level, in.Quantity, "quantity"),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
@@ -310,33 +296,33 @@ func (in SetInventoryLevelInput) command(c *checks) commerce.InventoryCount {
 
 func (in AdjustInventoryInput) command(c *checks) commerce.InventoryAdjustment {
 	return commerce.InventoryAdjustment{
-		SKU:         check(c, sku, in.Sku, "sku"),
-		WarehouseID: check(c, warehouseID, in.WarehouseID, "warehouseId"),
+		SKU:         check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		WarehouseID: check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
 		Delta:       check(c, delta, in.Delta, "delta"),
 	}
 }
 
 func (in HireEmployeeInput) command(c *checks) commerce.NewEmployee {
 	return commerce.NewEmployee{
-		ID:           given(c, employeeID, in.ID, "id"),
+		ID:           given(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
 		Name:         check(c, listedName, in.Name, "name"),
 		JobTitle:     check(c, listedName, in.JobTitle, "jobTitle"),
 		HireDate:     in.HireDate,
-		WarehouseID:  given(c, warehouseID, in.WarehouseID, "warehouseId"),
+		WarehouseID:  given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
 		PhoneNumbers: phones(c, in.PhoneNumbers),
 	}
 }
 
 func (in UpdateEmployeeInput) command(c *checks) commerce.EmployeeChange {
 	change := commerce.EmployeeChange{
-		ID:              check(c, employeeID, in.ID, "id"),
+		ID:              check(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
 		Name:            changed(c, listedName, in.Name, "name"),
 		JobTitle:        changed(c, listedName, in.JobTitle, "jobTitle"),
 		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
 		ExpectedVersion: version(in.ExpectedVersion),
 	}
 	if in.WarehouseID.IsSet() {
-		to := given(c, warehouseID, in.WarehouseID.Value(), "warehouseId")
+		to := given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID.Value(), "warehouseId")
 		change.WarehouseID = &to
 	}
 	return change

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,15 +20,6 @@ const (
 
 // isPage tells whether a field gives a page of a list: those are the fields with a "first".
 func isPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
-
-// largestPage is how many records a page has at most that is asked for with these sizes, of first and last. A size that is out of
-// bounds is refused by the resolver, and counts as the bound.
-func largestPage(sizes []int) int {
-	if len(sizes) == 0 {
-		return defaultPage
-	}
-	return min(max(slices.Max(sizes), 1), maxPage)
-}
 
 // paging are the arguments that choose a page, and whether the query asks if there are more beyond it.
 type paging struct {

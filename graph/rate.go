@@ -71,8 +71,10 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// of is a principal's bucket as it is now. The caller holds mu.
-func (r *rates) of(principal string) *bucket {
+// with calls do with a principal's bucket as it is now.
+func (r *rates) with(principal string, do func(*bucket)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := r.Now()
 	b, ok := r.buckets.Get(principal)
 	if !ok {
@@ -87,7 +89,7 @@ func (r *rates) of(principal string) *bucket {
 		}
 		b.at = now
 	}
-	return b
+	do(b)
 }
 
 // full is what a full bucket holds, in parts of a point.
@@ -99,42 +101,32 @@ func (r *rates) take(principal string, points, paid int) (wait time.Duration, ok
 	if r == nil {
 		return 0, true
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b, want := r.of(principal), int64(points)*point
-	if want > b.left {
+	r.with(principal, func(b *bucket) {
+		want := int64(points) * point
+		if ok = want <= b.left; ok {
+			b.left -= want
+			return
+		}
 		missing := want + int64(paid)*point - b.left
-		return time.Duration((missing + int64(r.Restore) - 1) / int64(r.Restore)), false
-	}
-	b.left -= want
-	return 0, true
+		wait = time.Duration((missing + int64(r.Restore) - 1) / int64(r.Restore))
+	})
+	return wait, ok
 }
 
 // charge takes points for what was done already, or as many as are left.
 func (r *rates) charge(principal string, points int) {
-	if r == nil || points <= 0 {
-		return
+	if r != nil && points > 0 {
+		r.with(principal, func(b *bucket) { b.left = max(0, b.left-int64(points)*point) })
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.of(principal)
-	b.left = max(0, b.left-int64(points)*point)
 }
 
 // give puts points back that were taken and not used.
 func (r *rates) give(principal string, points int) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.of(principal)
-	b.left = min(b.left+int64(points)*point, r.full())
+	r.with(principal, func(b *bucket) { b.left = min(b.left+int64(points)*point, r.full()) })
 }
 
 // available is how many whole points a principal has left.
-func (r *rates) available(principal string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return int(r.of(principal).left / point)
+func (r *rates) available(principal string) (points int) {
+	r.with(principal, func(b *bucket) { points = int(b.left / point) })
+	return points
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 )
@@ -29,23 +28,15 @@ type changes interface {
 
 // Start begins what a request asks for, for clients that can be told more than one answer. Queries and mutations are executed, as by
 // Execute; for a subscription the result is empty, and the Stream is not nil. ctx bounds the beginning only.
-func (e *Executor) Start(ctx context.Context, r Request) (stream *Stream, result Result) {
-	ctx = withReported(ctx)
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			stream, result = nil, Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
-		}
-	}()
-	operation, refused := e.admit(ctx, r)
-	switch {
-	case refused != nil:
-		return nil, *refused
-	case operation.Operation.Operation != ast.Subscription:
-		return nil, e.execute(ctx, operation)
-	}
-	// Beginning costs as much as an event, and nothing of it comes back.
+func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
+	return e.start(ctx, r, e.subscribe)
+}
+
+// subscribe begins a subscription. That costs as much as an event, and nothing of it comes back.
+func (e *Executor) subscribe(ctx context.Context, operation *operation) (*Stream, Result) {
 	opened := &opening{}
-	if stream, result = e.follow(ctx, operation, opened); stream == nil {
+	stream, result := e.follow(ctx, operation, opened)
+	if stream == nil {
 		operation.paid.settle(0, nil)
 	}
 	// What was missed is read for one answer or for none, so it is paid for apart, also where after turns out to be no such event.
