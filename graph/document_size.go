@@ -57,13 +57,19 @@ type measuring struct {
 	told           map[string]bool
 }
 
-func newMeasuring(document *ast.QueryDocument, l Limits) *measuring {
+// measure takes the size of a document, and refuses a document that was parsed and not yet validated, so fragments may be unknown, come twice or go in circles.
+// It takes time in proportion to the document's length, whatever its fragments do, and its recursion is bounded.
+//
+// Errors: one for each limit that the document is over, with the limit's code; TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also
+// for the bounds that no setting moves; and BAD_USER_INPUT for fragments that go in circles and names that are too long.
+func (l Limits) measure(document *ast.QueryDocument) *measuring {
 	m := &measuring{doc: document, limits: l, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[*ast.FragmentDefinition]*size{}, told: map[string]bool{}}
 	for _, f := range document.Fragments {
 		if m.fragments[f.Name] == nil { // validation refuses the second of a name
 			m.fragments[f.Name] = f
 		}
 	}
+	m.document()
 	return m
 }
 

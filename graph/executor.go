@@ -69,12 +69,12 @@ type Executor struct {
 	limits    Limits
 	costs     costs
 	rates     *rates
-	load      *load
+	load      *Quota
 	documents *documents
 	// eventTime is how long each event's execution can take, events is what they cost at once, and followed are the documents that
 	// subscriptions hold.
 	eventTime time.Duration
-	events    *load
+	events    *Quota
 	followed  *followedDocuments
 }
 
@@ -114,10 +114,10 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		limits:    limits,
 		costs:     costs,
 		rates:     newRates(opts.Rates),
-		load:      newLoad(limits.ConcurrentCost),
+		load:      NewQuota(limits.ConcurrentCost, smallCost),
 		documents: newDocuments(schema.Schema(), opts),
 		eventTime: opts.EventTime,
-		events:    newLoad(max(1, limits.ConcurrentCost/eventShare)),
+		events:    NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
 		followed:  newFollowedDocuments(followedBytes),
 	}
 }
@@ -178,10 +178,10 @@ func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
 func (e *Executor) execute(ctx context.Context, operation *operation) (result Result) {
 	spent := 0
 	defer func() { operation.paid.settle(spent, result.Response) }()
-	if !e.load.begin(operation.cost) {
+	if !e.load.Take(operation.cost) {
 		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
-	defer e.load.end(operation.cost)
+	defer e.load.Give(operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
 	result.Response, spent = e.run(ctx, operation, nil)
 	return result

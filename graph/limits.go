@@ -67,17 +67,6 @@ const (
 	maxSchemaNesting = 20
 )
 
-// measure takes the size of a document, and refuses a document that was parsed and not yet validated, so fragments may be unknown, come twice or go in circles.
-// It takes time in proportion to the document's length, whatever its fragments do, and its recursion is bounded.
-//
-// Errors: one for each limit that the document is over, with the limit's code; TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also
-// for the bounds above; and BAD_USER_INPUT for fragments that go in circles and names that are too long.
-func (l Limits) measure(document *ast.QueryDocument) *measuring {
-	m := newMeasuring(document, l)
-	m.document()
-	return m
-}
-
 // parseError puts the parser's own limits into our words and codes.
 func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	told := gqlerror.WrapIfUnwrapped(err)

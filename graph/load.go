@@ -6,44 +6,48 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// load is what the operations that are being executed cost together. Their answers grow in memory at the same time, so that a limit for
-// each, and one for how many there are, would let two hundred of the largest take gigabytes.
-type load struct {
-	most int64
-	room *semaphore.Weighted
+// The operations that are being executed have a quota of what they cost together, Limits.ConcurrentCost: their responses grow in memory
+// at the same time, so that a limit for each, and one for how many there are, would let two hundred of the largest take gigabytes.
+const (
+	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields costs some 250.
+	smallCost = 2000
+	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth. With a quota of their own, a change
+	// that ten thousand follow keeps no query out. Events wait in the feed until there is capacity, which ends subscriptions that fall
+	// behind.
+	eventShare = 4
+)
+
+// Quota is an amount that requests take parts of and give back. It is safe for concurrent use.
+type Quota struct {
+	most, free int64
+	left       *semaphore.Weighted
 }
 
-func newLoad(most int) *load { return &load{int64(most), semaphore.NewWeighted(int64(most))} }
-
-// smallCost is what an operation can cost that is always let in: a few large ones must not keep out everybody else. A page of 20 with
-// ten fields costs some 250.
-const smallCost = 2000
-
-// begin takes room for an operation, and tells whether there is any. One that alone costs more than there is has it all.
-func (l *load) begin(cost int) bool {
-	return cost <= smallCost || l.room.TryAcquire(min(int64(cost), l.most))
+// NewQuota returns a quota of most. Parts of up to free are not counted: a few large requests must not keep out all small ones.
+func NewQuota(most, free int) *Quota {
+	return &Quota{int64(most), int64(free), semaphore.NewWeighted(int64(most))}
 }
 
-// end gives back what begin has taken.
-func (l *load) end(cost int) {
-	if cost > smallCost {
-		l.room.Release(min(int64(cost), l.most))
+// Take takes a part and reports whether there was as much. A part larger than the quota takes all of it.
+func (q *Quota) Take(part int) bool {
+	return int64(part) <= q.free || q.left.TryAcquire(min(int64(part), q.most))
+}
+
+// Give gives back a part that was taken.
+func (q *Quota) Give(part int) {
+	if int64(part) > q.free {
+		q.left.Release(min(int64(part), q.most))
 	}
 }
 
-// eventShare is the part of what operations can cost at once that the events of subscriptions can cost besides: a fourth. They have room of
-// their own, so that a change that ten thousand follow keeps no query out.
-const eventShare = 4
-
-// wait takes room for an operation as soon as there is any, and tells what it has taken, which is to be given back with give. Also what
-// costs little takes some: thousands of subscribers can be told of the same change at once. Meanwhile changes wait in the feed, which cuts
-// those who fall behind.
+// Await takes a part as soon as there is as much, and returns what it has taken, for Release. Small parts are counted here, as
+// large ones of the size that is not.
 //
 // Errors: that of the context.
-func (l *load) wait(ctx context.Context, cost int) (taken int64, err error) {
-	taken = min(int64(max(cost, smallCost)), l.most)
-	return taken, l.room.Acquire(ctx, taken)
+func (q *Quota) Await(ctx context.Context, part int) (taken int64, err error) {
+	taken = min(max(int64(part), q.free), q.most)
+	return taken, q.left.Acquire(ctx, taken)
 }
 
-// give gives back what wait has taken.
-func (l *load) give(taken int64) { l.room.Release(taken) }
+// Release gives back what Await has taken.
+func (q *Quota) Release(taken int64) { q.left.Release(taken) }

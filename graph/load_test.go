@@ -3,29 +3,29 @@ package graph
 import "testing"
 
 func TestLoad(t *testing.T) {
-	l := newLoad(10_000)
+	l := NewQuota(10_000, smallCost)
 	for _, step := range []struct {
 		cost  int
 		begin bool
 	}{{4000, true}, {6000, true}, {smallCost + 1, false}, {smallCost, true}, {1, true}} {
-		if got := l.begin(step.cost); got != step.begin {
+		if got := l.Take(step.cost); got != step.begin {
 			t.Errorf("an operation that costs %d: let in %v", step.cost, got)
 		}
 	}
-	l.end(1)
-	l.end(smallCost)
-	l.end(6000)
-	if l.begin(6001) || !l.begin(6000) {
+	l.Give(1)
+	l.Give(smallCost)
+	l.Give(6000)
+	if l.Take(6001) || !l.Take(6000) {
 		t.Errorf("beside one of 4000 there is room for 6000, and no more")
 	}
-	l.end(6000)
-	l.end(4000)
+	l.Give(6000)
+	l.Give(4000)
 	// One that costs more than there is, is executed alone.
-	if !l.begin(50_000) || l.begin(smallCost+1) {
+	if !l.Take(50_000) || l.Take(smallCost+1) {
 		t.Error("an operation that costs more than there is must be let in alone")
 	}
-	l.end(50_000)
-	if !l.begin(10_000) {
+	l.Give(50_000)
+	if !l.Take(10_000) {
 		t.Error("not all is given back")
 	}
 }
@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 func TestOverload(t *testing.T) {
 	e := executor(t, Options{Limits: Limits{ConcurrentCost: 5000}})
 	large, small := Request{Query: `{ orders(first: 100) { nodes { a: id b: id c: id d: id e: id f: id g: id h: id i: id j: id k: id l: id m: id n: id o: id p: id q: id r: id s: id t: id u: id } } }`}, Request{Query: `{ __typename }`}
-	if !e.load.begin(3000) {
+	if !e.load.Take(3000) {
 		t.Fatal("no room from the start")
 	}
 	got := e.Execute(t.Context(), large)
@@ -44,7 +44,7 @@ func TestOverload(t *testing.T) {
 	if got := e.Execute(t.Context(), small); got.Outcome != Executed {
 		t.Errorf("a small one: outcome %d, errors %v", got.Outcome, got.Errors)
 	}
-	e.load.end(3000)
+	e.load.Give(3000)
 	for range 5 { // each gives back what it has taken
 		if got := e.Execute(t.Context(), large); got.Outcome != Executed || len(got.Errors) > 0 {
 			t.Errorf("with room: outcome %d, errors %v", got.Outcome, got.Errors)

@@ -164,11 +164,11 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
 	e, _ := rated(t, 100_000, 1, Options{Limits: Limits{ConcurrentCost: 5000}})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + numbered(30, "a%d: id ") + ` } } }`}
-	e.load.begin(4000)
+	e.load.Take(4000)
 	if got := e.Execute(t.Context(), large); got.Outcome != Overloaded {
 		t.Errorf("outcome %d", got.Outcome)
 	}
-	e.load.end(4000)
+	e.load.Give(4000)
 	if left := e.rates.available("anonymous"); left != 100_000-refusedCost {
 		t.Errorf("%d points are left", left)
 	}

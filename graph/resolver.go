@@ -43,7 +43,7 @@ type Options struct {
 	Rates Rates
 	// NoIntrospection tells that clients may not ask for the schema.
 	NoIntrospection bool
-	// Documents are trusted documents; see ReadManifest.
+	// Documents are trusted documents; internal/manifest reads them.
 	Documents []TrustedDocument
 	// TrustedOnly tells that nothing but trusted documents is executed.
 	TrustedOnly bool

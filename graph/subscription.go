@@ -85,8 +85,8 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 		var paid *payment
 		if paid, err = s.executor.rates.await(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
 			var taken int64
-			if taken, err = s.executor.events.wait(ctx, s.operation.cost); err == nil {
-				defer s.executor.events.give(taken)
+			if taken, err = s.executor.events.Await(ctx, s.operation.cost); err == nil {
+				defer s.executor.events.Release(taken)
 				return s.deliver(ctx, paid, &change), true
 			}
 			paid.settle(0, nil)

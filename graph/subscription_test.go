@@ -212,7 +212,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
 	var taken int64
 	for range 2 { // a fourth of 8
-		n, err := e.events.wait(t.Context(), 1)
+		n, err := e.events.Await(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 		t.Fatal("an event was executed without room")
 	default:
 	}
-	e.events.give(taken)
+	e.events.Release(taken)
 	if !<-done {
 		t.Error("the event was not told when there was room")
 	}
@@ -358,9 +358,9 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 	var free []bool
 	look := func() time.Time {
 		if e != nil {
-			all := e.events.room.TryAcquire(e.events.most)
+			all := e.events.Take(e.limits.ConcurrentCost)
 			if all {
-				e.events.room.Release(e.events.most)
+				e.events.Give(e.limits.ConcurrentCost)
 			}
 			free = append(free, all)
 		}
@@ -385,11 +385,11 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	s.operation.cost = 100
-	all, err := e.events.wait(t.Context(), int(e.events.most))
+	all, err := e.events.Await(t.Context(), e.limits.ConcurrentCost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.events.give(all)
+	defer e.events.Release(all)
 	left := e.rates.available("anonymous")
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan bool)

@@ -20,8 +20,8 @@ type Loader[K comparable, V any] struct {
 	all *Loaders
 	// Either of the two reads, the other is nil: many reads keys that can share a request, one reads a key that cannot, so that waiting
 	// for more of them gains nothing.
-	many func(context.Context, *Loaders, []K) ([]dynamo.Result[V], error)
-	one  func(context.Context, *Loaders, K) (V, error)
+	many func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
+	one  reader[K, V]
 
 	mu sync.Mutex
 	// known has the keys that were planned, primed or loaded.
@@ -31,13 +31,45 @@ type Loader[K comparable, V any] struct {
 }
 
 // batched makes l a loader of keys that can share a request. read has a result for each key, in their order; an error is the whole batch's.
-func (l *Loader[K, V]) batched(all *Loaders, read func(context.Context, *Loaders, []K) ([]dynamo.Result[V], error)) {
+func (l *Loader[K, V]) batched(all *Loaders, read func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)) {
 	l.all, l.many = all, read
 }
 
 // single makes l a loader of what takes a request of its own for each key: several run at once, up to maxQueries.
-func (l *Loader[K, V]) single(all *Loaders, read func(context.Context, *Loaders, K) (V, error)) {
-	l.all, l.one = all, read
+func (l *Loader[K, V]) single(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
+	l.all, l.one = all, seenBy[K, V](read)
+}
+
+// stored is single for what the store reads whoever the viewer is.
+func stored[K comparable, V any](all *Loaders, l *Loader[K, V], read func(*dynamo.Store, context.Context, K) (V, error)) {
+	l.all, l.one = all, storedBy[K, V](read)
+}
+
+// listed is stored for pages of a list.
+func listed[ID comparable, T any](all *Loaders, l *Loader[Listed[ID], dynamo.Slice[T]], read func(*dynamo.Store, context.Context, ID, dynamo.Page) (dynamo.Slice[T], error)) {
+	l.all, l.one = all, listedBy[ID, T](read)
+}
+
+// reader reads the value of one key.
+type reader[K comparable, V any] interface {
+	read(ctx context.Context, l *Loaders, key K) (V, error)
+}
+
+// The kinds of readers are functions that hold no variable, so that no request has to make them.
+type (
+	seenBy[K comparable, V any]    func(*Loaders, context.Context, K) (V, error)
+	storedBy[K comparable, V any]  func(*dynamo.Store, context.Context, K) (V, error)
+	listedBy[ID comparable, T any] func(*dynamo.Store, context.Context, ID, dynamo.Page) (dynamo.Slice[T], error)
+)
+
+func (f seenBy[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) { return f(l, ctx, key) }
+
+func (f storedBy[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) {
+	return f(l.store, ctx, key)
+}
+
+func (f listedBy[ID, T]) read(ctx context.Context, l *Loaders, key Listed[ID]) (dynamo.Slice[T], error) {
+	return f(l.store, ctx, key.Of, key.Page)
 }
 
 // loaded is a value, the wave of requests after which it was there, and how many waves reading it took.
@@ -174,7 +206,7 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 		}
 	}()
 	if l.many != nil {
-		if results, err = l.many(ctx, l.all, keys); err == nil && len(results) != len(keys) {
+		if results, err = l.many(l.all, ctx, keys); err == nil && len(results) != len(keys) {
 			// Whoever looks for a result that is not there would panic, and in a goroutine of a level that ends the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
@@ -182,11 +214,11 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	}
 	results = make([]dynamo.Result[V], len(keys))
 	if len(keys) == 1 {
-		results[0].Value, results[0].Err = l.one(ctx, l.all, keys[0])
+		results[0].Value, results[0].Err = l.one.read(ctx, l.all, keys[0])
 		return results, nil
 	}
 	err = dynamo.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
-		results[i].Value, results[i].Err = l.one(ctx, l.all, keys[i])
+		results[i].Value, results[i].Err = l.one.read(ctx, l.all, keys[i])
 		return nil // each key has its own error
 	})
 	return results, err

@@ -127,100 +127,64 @@ type Loaders struct {
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, report: report}
 	// A function that held a variable would be made for every request; these hold none.
-	l.Customer.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
+	l.Customer.batched(l, func(l *Loaders, ctx context.Context, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
 		return ofCustomers(ctx, keys, l.viewer.everyCustomer(), l.viewer.customer, l.store.CustomersByID)
 	})
-	l.CustomerOrder.batched(l, func(ctx context.Context, l *Loaders, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
-		return l.customerOrders(ctx, keys)
-	})
-	l.OrderItem.batched(l, func(ctx context.Context, l *Loaders, keys []dynamo.OrderItemKey) ([]dynamo.Result[*commerce.LineItem], error) {
+	l.CustomerOrder.batched(l, (*Loaders).customerOrders)
+	l.OrderItem.batched(l, func(l *Loaders, ctx context.Context, keys []dynamo.OrderItemKey) ([]dynamo.Result[*commerce.LineItem], error) {
 		return l.store.OrderItemsByID(ctx, keys)
 	})
-	l.InventoryLevel.batched(l, func(ctx context.Context, l *Loaders, keys []dynamo.InventoryLevelKey) ([]dynamo.Result[*commerce.InventoryLevel], error) {
+	l.InventoryLevel.batched(l, func(l *Loaders, ctx context.Context, keys []dynamo.InventoryLevelKey) ([]dynamo.Result[*commerce.InventoryLevel], error) {
 		return l.store.InventoryLevelsByID(ctx, keys)
 	})
-	l.Warehouse.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.WarehouseID) ([]dynamo.Result[*commerce.Warehouse], error) {
+	l.Warehouse.batched(l, func(l *Loaders, ctx context.Context, keys []commerce.WarehouseID) ([]dynamo.Result[*commerce.Warehouse], error) {
 		return l.store.WarehousesByID(ctx, keys)
 	})
-	l.Employee.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.EmployeeID) ([]dynamo.Result[*commerce.Employee], error) {
+	l.Employee.batched(l, func(l *Loaders, ctx context.Context, keys []commerce.EmployeeID) ([]dynamo.Result[*commerce.Employee], error) {
 		return l.store.EmployeesByID(ctx, keys)
 	})
-	l.order.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
-		return l.ordersByID(ctx, keys)
-	})
-	l.product.batched(l, func(ctx context.Context, l *Loaders, keys []commerce.SKU) ([]dynamo.Result[*commerce.Product], error) {
+	l.order.batched(l, (*Loaders).ordersByID)
+	l.product.batched(l, func(l *Loaders, ctx context.Context, keys []commerce.SKU) ([]dynamo.Result[*commerce.Product], error) {
 		return l.store.ProductsBySKU(ctx, keys)
 	})
 
-	l.CustomerIDByEmail.single(l, func(ctx context.Context, l *Loaders, k string) (commerce.CustomerID, error) {
-		return l.store.CustomerIDByEmail(ctx, k)
-	})
-	l.CountedOrders.single(l, func(ctx context.Context, l *Loaders, id commerce.CustomerID) (int, error) {
+	stored(l, &l.CustomerIDByEmail, (*dynamo.Store).CustomerIDByEmail)
+	l.CountedOrders.single(l, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
 		if !l.viewer.ordersOf(id) {
 			return 0, nil
 		}
 		return l.store.OrderCount(ctx, id)
 	})
-	l.CustomerOrders.single(l, func(ctx context.Context, l *Loaders, k PlacedOrders) (orders, error) {
+	l.CustomerOrders.single(l, func(l *Loaders, ctx context.Context, k PlacedOrders) (orders, error) {
 		if !l.viewer.ordersOf(k.Customer) {
 			return orders{}, nil
 		}
 		return l.store.CustomerOrders(ctx, k.Customer, k.Placed, k.Page)
 	})
-	l.OrdersByStatus.single(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
+	l.OrdersByStatus.single(l, func(l *Loaders, ctx context.Context, k StatusOrders) (orders, error) {
 		return l.store.OrdersByStatus(ctx, k.Statuses.list()[0], k.Placed, k.Page)
 	})
-	l.Orders.single(l, func(ctx context.Context, l *Loaders, k StatusOrders) (orders, error) {
+	l.Orders.single(l, func(l *Loaders, ctx context.Context, k StatusOrders) (orders, error) {
 		return l.store.Orders(ctx, k.Statuses.list(), k.Placed, k.Page)
 	})
-	l.Customers.single(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (customers, error) {
-		return l.store.Customers(ctx, k)
-	})
-	l.Employees.single(l, func(ctx context.Context, l *Loaders, k HiredEmployees) (employees, error) {
+	stored(l, &l.Customers, (*dynamo.Store).Customers)
+	l.Employees.single(l, func(l *Loaders, ctx context.Context, k HiredEmployees) (employees, error) {
 		return l.store.Employees(ctx, k.Hired, k.Page)
 	})
-	l.Warehouses.single(l, func(ctx context.Context, l *Loaders, k dynamo.Page) (dynamo.Slice[*commerce.Warehouse], error) {
-		return l.store.Warehouses(ctx, k)
-	})
-	l.wholeOrder.single(l, func(ctx context.Context, l *Loaders, k commerce.OrderID) (*dynamo.WholeOrder, error) {
-		return l.store.WholeOrder(ctx, k)
-	})
-	l.wholeProduct.single(l, func(ctx context.Context, l *Loaders, k commerce.SKU) (*dynamo.WholeProduct, error) {
-		return l.store.WholeProduct(ctx, k)
-	})
+	stored(l, &l.Warehouses, (*dynamo.Store).Warehouses)
+	stored(l, &l.wholeOrder, (*dynamo.Store).WholeOrder)
+	stored(l, &l.wholeProduct, (*dynamo.Store).WholeProduct)
 
-	l.EmployeeOrders.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (orders, error) {
-		return l.store.EmployeeOrders(ctx, k.Of, k.Page)
-	})
-	l.ProductOrderItems.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (items, error) {
-		return l.store.ProductOrderItems(ctx, k.Of, k.Page)
-	})
-	l.EmployeeCustomers.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.EmployeeID]) (customers, error) {
-		return l.store.EmployeeCustomers(ctx, k.Of, k.Page)
-	})
-	l.Products.single(l, func(ctx context.Context, l *Loaders, k Listed[string]) (dynamo.Slice[*commerce.Product], error) {
-		return l.store.Products(ctx, k.Of, k.Page)
-	})
-	l.WarehouseInventory.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (levels, error) {
-		return l.store.WarehouseInventory(ctx, k.Of, k.Page)
-	})
-	l.EmployeesByName.single(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
-		return l.store.EmployeesByName(ctx, k.Of, k.Page)
-	})
-	l.EmployeesByJobTitle.single(l, func(ctx context.Context, l *Loaders, k Listed[string]) (employees, error) {
-		return l.store.EmployeesByJobTitle(ctx, k.Of, k.Page)
-	})
-	l.WarehouseEmployees.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.WarehouseID]) (employees, error) {
-		return l.store.WarehouseEmployees(ctx, k.Of, k.Page)
-	})
-	l.OrderItemsPage.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (items, error) {
-		return l.store.OrderItems(ctx, k.Of, k.Page)
-	})
-	l.TimelinePage.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.OrderID]) (dynamo.Slice[*commerce.Event], error) {
-		return l.store.Timeline(ctx, k.Of, k.Page)
-	})
-	l.InventoryPage.single(l, func(ctx context.Context, l *Loaders, k Listed[commerce.SKU]) (levels, error) {
-		return l.store.ProductInventory(ctx, k.Of, k.Page)
-	})
+	listed(l, &l.EmployeeOrders, (*dynamo.Store).EmployeeOrders)
+	listed(l, &l.ProductOrderItems, (*dynamo.Store).ProductOrderItems)
+	listed(l, &l.EmployeeCustomers, (*dynamo.Store).EmployeeCustomers)
+	listed(l, &l.Products, (*dynamo.Store).Products)
+	listed(l, &l.WarehouseInventory, (*dynamo.Store).WarehouseInventory)
+	listed(l, &l.EmployeesByName, (*dynamo.Store).EmployeesByName)
+	listed(l, &l.EmployeesByJobTitle, (*dynamo.Store).EmployeesByJobTitle)
+	listed(l, &l.WarehouseEmployees, (*dynamo.Store).WarehouseEmployees)
+	listed(l, &l.OrderItemsPage, (*dynamo.Store).OrderItems)
+	listed(l, &l.TimelinePage, (*dynamo.Store).Timeline)
+	listed(l, &l.InventoryPage, (*dynamo.Store).ProductInventory)
 	return l
 }

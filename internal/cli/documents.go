@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/manifest"
 )
 
 // readManifest reads a manifest of trusted documents from a file; - is in.
@@ -28,7 +29,7 @@ func readManifest(name string, in io.Reader) ([]graph.TrustedDocument, error) {
 		defer f.Close()
 		in = f
 	}
-	documents, err := graph.ReadManifest(in)
+	documents, err := manifest.Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

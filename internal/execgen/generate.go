@@ -25,9 +25,9 @@ type generator struct {
 	objects map[string]*codegen.Object
 	// abstract are the interfaces and unions.
 	abstract map[string]*codegen.Interface
-	lists   map[string]*config.TypeReference
-	enums   map[string]*config.TypeReference
-	body    bytes.Buffer
+	lists    map[string]*config.TypeReference
+	enums    map[string]*config.TypeReference
+	body     bytes.Buffer
 }
 
 // generate returns the source of the part of an execution that depends on the schema.

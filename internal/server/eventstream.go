@@ -116,7 +116,7 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 // event writes a result, and tells whether to go on.
 func (h overHTTP) event(s *eventStream, result graph.Result) bool {
 	data := encode(result)
-	if !h.unread.take(len(data)) {
+	if !h.unread.Take(len(data)) {
 		instead := busyReading().result()
 		if result.Mutation {
 			instead = mutationDropped()
@@ -124,7 +124,7 @@ func (h overHTTP) event(s *eventStream, result graph.Result) bool {
 		s.write("event: next\ndata: " + string(encode(instead)) + "\n\nevent: complete\ndata:\n\n")
 		return false
 	}
-	defer h.unread.give(len(data))
+	defer h.unread.Give(len(data))
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 

@@ -23,7 +23,7 @@ type overHTTP struct {
 	// working has a place for each request that can be worked on at once.
 	working chan struct{}
 	// arriving and unread are the room for long bodies and for long answers.
-	arriving, unread *room
+	arriving, unread *graph.Quota
 	shedding         *shedding
 	// staying has a place for each socket and stream of events that can be open at once, subscriptions one for each that can be followed.
 	staying, subscriptions chan struct{}
@@ -37,7 +37,7 @@ type overHTTP struct {
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
 	return overHTTP{
 		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
-		arriving: newRoom(limits.Waiting), unread: newRoom(limits.Waiting), shedding: &shedding{log: log, now: time.Now},
+		arriving: graph.NewQuota(limits.Waiting, free), unread: graph.NewQuota(limits.Waiting, free), shedding: &shedding{log: log, now: time.Now},
 		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
 		connected: newShares(lasting(limits.Connections)), followed: newShares(limits.Subscriptions),
 		authentication: authentication,
@@ -78,15 +78,15 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := status(result, contentType)
 	advise(header, result, code)
 	body := encoded(result)
-	if !h.unread.take(body.held()) {
+	if !h.unread.Take(body.held()) {
 		if !result.Mutation {
 			h.refuseCompressed(w, r, busyReading(), contentType)
 			return
 		}
 		body = encoded(mutationDropped())
-		h.unread.take(body.held()) // so short that there always is room
+		h.unread.Take(body.held()) // so short that there always is room
 	}
-	defer h.unread.give(body.held())
+	defer h.unread.Give(body.held())
 	h.replyCompressed(w, r, contentType, code, body)
 }
 

@@ -111,10 +111,10 @@ func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expect
 	if err != nil || len(body) < free {
 		return body, nil, err
 	}
-	if !h.arriving.take(expected) {
+	if !h.arriving.Take(expected) {
 		return nil, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
 	}
-	defer h.arriving.give(expected)
+	defer h.arriving.Give(expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
 	_, err = whole.ReadFrom(arriving)
 	return whole.Bytes(), nil, err

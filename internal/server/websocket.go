@@ -301,11 +301,11 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	// Most messages are short; only for what is longer there has to be room.
 	text, err := io.ReadAll(io.LimitReader(from, free))
 	if err == nil && len(text) == free {
-		if !s.over.arriving.take(s.over.limits.Body) {
+		if !s.over.arriving.Take(s.over.limits.Body) {
 			s.close(closeTryAgainLater, "No room for long messages")
 			return 0, nil, errBusy
 		}
-		defer s.over.arriving.give(s.over.limits.Body)
+		defer s.over.arriving.Give(s.over.limits.Body)
 		var rest []byte
 		rest, err = io.ReadAll(from)
 		text = append(text, rest...)
@@ -539,25 +539,25 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 		return false
 	}
 	payload := encode(result)
-	if !s.over.unread.take(len(payload)) {
+	if !s.over.unread.Take(len(payload)) {
 		if result.Mutation {
 			payload = encode(mutationDropped())
-			s.over.unread.take(len(payload)) // so short that there always is room
+			s.over.unread.Take(len(payload)) // so short that there always is room
 		} else {
 			s.end(o, busyReading().result().Errors)
 			return false
 		}
 	}
-	defer s.over.unread.give(len(payload))
+	defer s.over.unread.Give(len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
 // pong answers a ping with what came with it, as far as there is room for that until the client has read it.
 func (s *socket) pong(payload []byte) bool {
-	if !s.over.unread.take(len(payload)) {
+	if !s.over.unread.Take(len(payload)) {
 		return s.send(messagePong, "", nil)
 	}
-	defer s.over.unread.give(len(payload))
+	defer s.over.unread.Give(len(payload))
 	return s.send(messagePong, "", payload)
 }
 

@@ -1,4 +1,5 @@
-package graph
+// Package manifest reads files of trusted documents, in the formats of the tools that write them. It imports graph for the type.
+package manifest
 
 import (
 	"bytes"
@@ -6,37 +7,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/ordergraph/ordergraph/graph"
 )
 
-// MaxManifest is how many bytes a manifest can have: some ten thousand documents. Their parsed forms take about ten times as much
+// MaxBytes is how many bytes a manifest can have: some ten thousand documents. Their parsed forms take about ten times as much
 // memory.
-const MaxManifest = 16 << 20
+const MaxBytes = 16 << 20
 
 // apolloFormat is what Apollo's tool writes as the format of a manifest.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// ReadManifest reads a manifest of trusted documents, in its order. It can be one of two, which its content tells apart:
+// Read reads a manifest of trusted documents, in its order. It can be one of two, which its content tells apart:
 //
 //   - that of npm's @apollo/generate-persisted-query-manifest:
 //     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]};
 //   - that of Relay's compiler (persistConfig.file), and of GraphQL Code Generator: an object with a text for each id.
 //
-// A document that stands there twice is returned once. Whether it is a document at all, NewExecutor and CheckDocuments tell.
+// A document that stands there twice is returned once. Whether it is a document at all, graph.NewExecutor and graph.CheckDocuments report.
 //
 // Errors: what is read is no such manifest, is too large, has no documents, or two for one id; they name the operation.
-func ReadManifest(r io.Reader) ([]TrustedDocument, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxManifest+1))
+func Read(r io.Reader) ([]graph.TrustedDocument, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > MaxManifest {
-		return nil, fmt.Errorf("the manifest has more than %d bytes: leave out the documents of clients that are gone", MaxManifest)
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("the manifest has more than %d bytes: leave out the documents of clients that are gone", MaxBytes)
 	}
 	members, err := readMembers(bytes.TrimPrefix(text, []byte("\ufeff")))
 	if err != nil {
 		return nil, err
 	}
-	var all []TrustedDocument
+	var all []graph.TrustedDocument
 	if isApollo(members) {
 		all, err = apolloDocuments(members)
 	} else {
@@ -97,7 +100,7 @@ func isApollo(members []member) bool {
 	return false
 }
 
-func apolloDocuments(members []member) ([]TrustedDocument, error) {
+func apolloDocuments(members []member) ([]graph.TrustedDocument, error) {
 	var format string
 	var version int
 	var operations []struct{ ID, Name, Body string }
@@ -125,18 +128,18 @@ func apolloDocuments(members []member) ([]TrustedDocument, error) {
 	if format == "" || version == 0 {
 		return nil, fmt.Errorf(`the manifest lacks its "format": %q or its "version": 1`, apolloFormat)
 	}
-	all := make([]TrustedDocument, len(operations))
+	all := make([]graph.TrustedDocument, len(operations))
 	for i, o := range operations {
 		if o.ID == "" || o.Body == "" {
 			return nil, fmt.Errorf(`operation %d of the manifest (name %q) has no "id" or no "body"`, i+1, o.Name)
 		}
-		all[i] = TrustedDocument{ID: o.ID, Name: o.Name, Text: o.Body}
+		all[i] = graph.TrustedDocument{ID: o.ID, Name: o.Name, Text: o.Body}
 	}
 	return all, nil
 }
 
-func mappedDocuments(members []member) ([]TrustedDocument, error) {
-	all := make([]TrustedDocument, len(members))
+func mappedDocuments(members []member) ([]graph.TrustedDocument, error) {
+	all := make([]graph.TrustedDocument, len(members))
 	for i, m := range members {
 		all[i].ID = m.name
 		if m.value[0] != '"' {
@@ -153,8 +156,8 @@ func mappedDocuments(members []member) ([]TrustedDocument, error) {
 }
 
 // distinct leaves out documents that stand there twice, and refuses two for one id.
-func distinct(all []TrustedDocument) ([]TrustedDocument, error) {
-	first := make(map[string]TrustedDocument, len(all))
+func distinct(all []graph.TrustedDocument) ([]graph.TrustedDocument, error) {
+	first := make(map[string]graph.TrustedDocument, len(all))
 	kept := all[:0]
 	for _, d := range all {
 		before, twice := first[d.ID]

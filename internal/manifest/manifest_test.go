@@ -1,4 +1,4 @@
-package graph
+package manifest
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph"
 )
 
 // apollo is a manifest as Apollo's tool writes it, of these operations.
@@ -17,11 +17,11 @@ func apollo(operations string) string {
 }
 
 func TestManifests(t *testing.T) {
-	one := TrustedDocument{ID: "1", Name: "A", Text: "query A { __typename }"}
-	two := TrustedDocument{ID: "2", Name: "B", Text: "query B { __typename }"}
-	nameless := func(d TrustedDocument) TrustedDocument { d.Name = ""; return d }
+	one := graph.TrustedDocument{ID: "1", Name: "A", Text: "query A { __typename }"}
+	two := graph.TrustedDocument{ID: "2", Name: "B", Text: "query B { __typename }"}
+	nameless := func(d graph.TrustedDocument) graph.TrustedDocument { d.Name = ""; return d }
 	a, b := `{"id": "1", "name": "A", "type": "query", "body": "query A { __typename }"}`, `{"id": "2", "name": "B", "type": "query", "body": "query B { __typename }"}`
-	for text, want := range map[string][]TrustedDocument{
+	for text, want := range map[string][]graph.TrustedDocument{
 		apollo(a):                     {one},
 		apollo(b + "," + a):           {two, one},
 		apollo(a + "," + a + "," + b): {one, two},
@@ -31,7 +31,7 @@ func TestManifests(t *testing.T) {
 		`{"operations": "query A { __typename }"}`:                                                           {{ID: "operations", Text: one.Text}},
 		`{"operations": [` + a + `], "version": 1, "more": {}, "format": "apollo-persisted-query-manifest"}`: {one},
 	} {
-		got, err := ReadManifest(strings.NewReader(text))
+		got, err := Read(strings.NewReader(text))
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
 		}
@@ -66,9 +66,9 @@ func TestManifestsThatAreNone(t *testing.T) {
 		apollo(`{"id": "1", "name": "A", "body": "{ a }"}, {"id": "2", "name": "B"}`):                  {"operation 2", `"B"`, `no "body"`},
 		apollo(`{"name": "A", "body": "{ a }"}`):                                                       {"operation 1", `"A"`, `no "id"`},
 		apollo(`{"id": "1", "name": "A", "body": "{ a }"}, {"id": "1", "name": "B", "body": "{ b }"}`): {"two documents", `"1"`, `"A"`, `"B"`},
-		`{"a": "` + strings.Repeat("x", MaxManifest) + `"}`:                                            {"more than 16777216 bytes", "leave out"},
+		`{"a": "` + strings.Repeat("x", MaxBytes) + `"}`:                                               {"more than 16777216 bytes", "leave out"},
 	} {
-		got, err := ReadManifest(strings.NewReader(text))
+		got, err := Read(strings.NewReader(text))
 		if err == nil {
 			t.Errorf("%.100s: got %+v", text, got)
 			continue
@@ -80,19 +80,19 @@ func TestManifestsThatAreNone(t *testing.T) {
 		}
 	}
 	failed := errors.New("the disk is gone")
-	if _, err := ReadManifest(iotest.ErrReader(failed)); !errors.Is(err, failed) {
+	if _, err := Read(iotest.ErrReader(failed)); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Whatever stands in the file, it is refused with a reason, or read into documents that each have an id of their own and a text.
-func FuzzReadManifest(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add(apollo(`{"id": "1", "name": "A", "type": "query", "body": "{ __typename }"}`))
 	f.Add(`{"1": "{ __typename }", "2": "{ a }", "1": "{ __typename }"}`)
 	f.Add(`{"operations": [], "operations": {}, "format": null}`)
 	f.Add(`{"a": [[[[[[{"b": "` + "\xff" + `"}]]]]]]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		documents, err := ReadManifest(strings.NewReader(text))
+		documents, err := Read(strings.NewReader(text))
 		if err != nil {
 			if err.Error() == "" || documents != nil {
 				t.Errorf("%q with %+v", err, documents)
@@ -110,43 +110,4 @@ func FuzzReadManifest(f *testing.F) {
 			t.Error("no documents and no error")
 		}
 	})
-}
-
-// What the check finds is what the server would answer, with the bound of what it would execute.
-func TestCheckDocuments(t *testing.T) {
-	dear := TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
-	several := TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
-	introspecting := TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
-	given := append(slices.Clone(manifest), dear, several, introspecting)
-	opts := Options{Documents: given}
-	schema := newSchema()
-	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: "}
-	var ids []string
-	for _, o := range CheckDocuments(opts, 3) {
-		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
-		if says := wrong[o.ID]; says != "" {
-			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, Bound{}) {
-				t.Errorf("%s: %+v, want %s", o.ID, o, says)
-			}
-			continue
-		}
-		if len(o.Errors) > 0 {
-			t.Errorf("%s: %+v", o.ID, o.Errors)
-		}
-		var text string
-		for _, d := range given {
-			if d.ID == o.ID {
-				text = d.Text
-			}
-		}
-		d := newDocuments(schema, Options{}).parse(text, false)
-		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
-			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
-		}
-	}
-	want := []string{"alice query Alice", manifest[1].ID + " query Bob", "wrong query Wrong", "broken  Broken", "confirm mutation Confirm", "large query Large",
-		"dear query ", "several query One", "several mutation Two", "schema query Schema"}
-	if !slices.Equal(ids, want) {
-		t.Errorf("checked %q, want %q", ids, want)
-	}
 }

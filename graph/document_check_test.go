@@ -1,0 +1,49 @@
+package graph
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// What the check finds is what the server would answer, with the bound of what it would execute.
+func TestCheckDocuments(t *testing.T) {
+	dear := TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
+	several := TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
+	introspecting := TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
+	given := append(slices.Clone(manifest), dear, several, introspecting)
+	opts := Options{Documents: given}
+	schema := newSchema()
+	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: "}
+	var ids []string
+	for _, o := range CheckDocuments(opts, 3) {
+		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
+		if says := wrong[o.ID]; says != "" {
+			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, Bound{}) {
+				t.Errorf("%s: %+v, want %s", o.ID, o, says)
+			}
+			continue
+		}
+		if len(o.Errors) > 0 {
+			t.Errorf("%s: %+v", o.ID, o.Errors)
+		}
+		var text string
+		for _, d := range given {
+			if d.ID == o.ID {
+				text = d.Text
+			}
+		}
+		d := newDocuments(schema, Options{}).parse(text, false)
+		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
+			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
+		}
+	}
+	want := []string{"alice query Alice", manifest[1].ID + " query Bob", "wrong query Wrong", "broken  Broken", "confirm mutation Confirm", "large query Large",
+		"dear query ", "several query One", "several mutation Two", "schema query Schema"}
+	if !slices.Equal(ids, want) {
+		t.Errorf("checked %q, want %q", ids, want)
+	}
+}
