@@ -247,7 +247,7 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 // asked are the fields with rules that a document selects, as Type.field, with where they stand. Input fields are those that it gives a value to,
 // and of a variable's value all that its type has.
 func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
-	parsed, missing := documents.byText(document, false)
+	parsed, missing := documents.withText(document, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
 	}

@@ -171,7 +171,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	for i := range 100 {
 		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
 	}
-	document, _ := e.documents.byText(doubling+` fragment F100 on Query{orders{__typename}}`, true)
+	document, _ := e.documents.withText(doubling+` fragment F100 on Query{orders{__typename}}`, true)
 	if len(document.errs) > 0 && document.errs[0].Extensions["code"] == CodeBadUserInput {
 		t.Fatal(document.errs)
 	}
@@ -395,7 +395,7 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 // A mutation whose gate was left open is refused all the same.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
-	document, _ := e.documents.byText(`mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, false)
+	document, _ := e.documents.withText(`mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, false)
 	ctx := WithPrincipal(withReported(t.Context()), ann)
 	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.text})
 	if len(errs) > 0 {

@@ -71,19 +71,15 @@ func (e *Edge[T]) Node() T { return e.node }
 func (e *Edge[T]) Cursor() string { return e.list.seal(e.position) }
 
 // StartCursor is the first record's cursor, nil on an empty page.
-func (p *PageInfo) StartCursor() *string {
-	if len(p.positions) == 0 {
-		return nil
-	}
-	cursor := p.list.seal(p.positions[0])
-	return &cursor
-}
+func (p *PageInfo) StartCursor() *string { return p.cursor(0) }
 
 // EndCursor is the last record's cursor, nil on an empty page.
-func (p *PageInfo) EndCursor() *string {
+func (p *PageInfo) EndCursor() *string { return p.cursor(len(p.positions) - 1) }
+
+func (p *PageInfo) cursor(at int) *string {
 	if len(p.positions) == 0 {
 		return nil
 	}
-	cursor := p.list.seal(p.positions[len(p.positions)-1])
+	cursor := p.list.seal(p.positions[at])
 	return &cursor
 }

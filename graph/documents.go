@@ -80,7 +80,9 @@ type documents struct {
 	limits Limits
 	// introspection tells whether documents may ask for the schema.
 	introspection bool
-	trusted       trustedDocuments
+	// byID and byHash are the trusted documents. Nothing changes them.
+	byID   map[string]*document
+	byHash map[documentHash]*document
 	// trustedOnly tells that no other document is executed, nor parsed.
 	trustedOnly        bool
 	registered, recent *documentCache
@@ -93,13 +95,15 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 		schema:        schema,
 		limits:        opts.Limits.orDefaults(),
 		introspection: !opts.NoIntrospection,
+		byID:          map[string]*document{},
+		byHash:        map[documentHash]*document{},
 		trustedOnly:   opts.TrustedOnly,
 		registered:    newDocumentCache(keptDocuments, keptDocumentBytes),
 		recent:        newDocumentCache(keptDocuments, keptTextBytes),
 		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a text, so that more at once would only take memory.
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
-	d.trusted = d.trust(opts.Documents, opts.Unfit)
+	d.trust(opts.Documents, opts.Unfit)
 	return d
 }
 
@@ -116,26 +120,26 @@ func (d *documents) find(r Request, quiet bool) (*document, *gqlerror.Error) {
 	case r.DocumentID != "" && (given || r.Query != ""):
 		return nil, refusedAt(nil, CodeBadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
 	case r.DocumentID != "":
-		return d.byID(r.DocumentID)
+		return d.withID(r.DocumentID)
 	case given:
-		return d.byHash(hash, r.Query, quiet)
+		return d.withHash(hash, r.Query, quiet)
 	default:
-		return d.byText(r.Query, quiet)
+		return d.withText(r.Query, quiet)
 	}
 }
 
-// byID finds a trusted document.
-func (d *documents) byID(id string) (*document, *gqlerror.Error) {
-	if trusted := d.trusted.find(id); trusted != nil {
+// withID finds a trusted document.
+func (d *documents) withID(id string) (*document, *gqlerror.Error) {
+	if trusted := d.trusted(id); trusted != nil {
 		return trusted, nil
 	}
 	return nil, refusedAt(nil, CodeUntrustedDocument, "there is no trusted document with this documentId: have it added to the server's manifest")
 }
 
-// byHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a hash, or one that was
+// withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a hash, or one that was
 // registered. A text that comes with the hash is registered.
-func (d *documents) byHash(name, text string, quiet bool) (*document, *gqlerror.Error) {
-	if trusted := d.trusted.find(name); trusted != nil {
+func (d *documents) withHash(name, text string, quiet bool) (*document, *gqlerror.Error) {
+	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.text {
 			return nil, mismatch()
 		}
@@ -165,8 +169,8 @@ func (d *documents) byHash(name, text string, quiet bool) (*document, *gqlerror.
 	return found, nil
 }
 
-// byText finds a document by its text.
-func (d *documents) byText(text string, quiet bool) (*document, *gqlerror.Error) {
+// withText finds a document by its text.
+func (d *documents) withText(text string, quiet bool) (*document, *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, untrusted()
@@ -174,7 +178,7 @@ func (d *documents) byText(text string, quiet bool) (*document, *gqlerror.Error)
 		return nil, refusedAt(nil, CodeBadUserInput, "the request has no document: send its text as query, or its name as documentId")
 	}
 	hash := documentHash(sha256.Sum256([]byte(text)))
-	if trusted := d.trusted.byHash[hash]; trusted != nil {
+	if trusted := d.byHash[hash]; trusted != nil {
 		return trusted, nil
 	}
 	for _, cache := range []*documentCache{d.registered, d.recent} {

@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -360,5 +359,3 @@ func countValues(value graphql.Marshaler) int {
 	}
 	return n
 }
-
-var _ io.Writer = (*boundedResponse)(nil)

@@ -67,19 +67,16 @@ func email(s string) (string, error) {
 	return s, err
 }
 
-func note(s string) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	return commerce.ParseName(s, commerce.MaxNote)
-}
+func note(s string) (string, error) { return optional(s, commerce.MaxNote) }
 
-// optionalName is a name that may be empty.
-func optionalName(s string) (string, error) {
+func optionalName(s string) (string, error) { return optional(s, commerce.MaxName) }
+
+// optional is a name that may be empty.
+func optional(s string, most int) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	return name(s)
+	return commerce.ParseName(s, most)
 }
 
 func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"encoding/json"
-
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
@@ -20,7 +18,7 @@ func persistedQuery(extensions map[string]any) (hash string, given bool, err *gq
 	if !ok {
 		return "", false, refusedAt(nil, CodeBadUserInput, `extensions.persistedQuery is no object: send {"version": 1, "sha256Hash": "..."}`)
 	}
-	if !isOne(members["version"]) {
+	if version, ok := number(members["version"]); !ok || version != 1 {
 		return "", false, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.version is not 1, the only version that there is")
 	}
 	hash, ok = members["sha256Hash"].(string)
@@ -28,18 +26,4 @@ func persistedQuery(extensions map[string]any) (hash string, given bool, err *gq
 		return "", false, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.sha256Hash is no text: send the SHA-256 of the document, as 64 hexadecimal digits")
 	}
 	return hash, true, nil
-}
-
-// isOne tells whether a value that came as JSON is the number 1.
-func isOne(v any) bool {
-	switch v := v.(type) {
-	case json.Number:
-		f, err := v.Float64()
-		return err == nil && f == 1
-	case float64:
-		return v == 1
-	case int:
-		return v == 1
-	}
-	return false
 }

@@ -22,16 +22,16 @@ func orNull[T any](v *T, err error) (*T, error) {
 
 // byID looks up what a client named in an argument.
 func byID[ID ~string, T any](ctx context.Context, argument, id string, load func(context.Context, ID) (*T, error)) (*T, error) {
-	parsed, err := commerce.ParseID[ID](id)
-	if err != nil {
-		return nil, commerce.For(argument, err)
-	}
-	return orNull(load(ctx, parsed))
+	return byKey(ctx, argument, id, commerce.ParseID[ID], load)
 }
 
 // byOrderID is byID for orders.
 func byOrderID[T any](ctx context.Context, argument, id string, load func(context.Context, commerce.OrderID) (*T, error)) (*T, error) {
-	parsed, err := commerce.ParseOrderID(id)
+	return byKey(ctx, argument, id, commerce.ParseOrderID, load)
+}
+
+func byKey[ID, T any](ctx context.Context, argument, id string, parse func(string) (ID, error), load func(context.Context, ID) (*T, error)) (*T, error) {
+	parsed, err := parse(id)
 	if err != nil {
 		return nil, commerce.For(argument, err)
 	}

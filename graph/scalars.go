@@ -27,18 +27,25 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 //
 // Errors: commerce.InvalidError for anything but null and a string of RFC 3339.
 func UnmarshalDateTime(v any) (time.Time, error) {
-	if v == nil {
-		return time.Time{}, nil
-	}
+	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", func(s string) (time.Time, error) {
+		t, err := time.Parse(time.RFC3339Nano, s)
+		return t.UTC(), err
+	})
+}
+
+func unmarshalTime[T any](v any, name, form string, parse func(string) (T, error)) (t T, err error) {
 	s, ok := v.(string)
-	if !ok {
-		return time.Time{}, commerce.Invalid("a date with a time is a string")
+	switch {
+	case v == nil:
+		return t, nil
+	case !ok:
+		return t, commerce.Invalid("%s is a string", name)
 	}
-	t, err := time.Parse(time.RFC3339Nano, s)
+	parsed, err := parse(s)
 	if err != nil {
-		return time.Time{}, commerce.Invalid("a date with a time has the form 2026-02-01T09:30:00Z")
+		return t, commerce.Invalid("%s has the form %s", name, form)
 	}
-	return t.UTC(), nil
+	return parsed, nil
 }
 
 // MarshalDate writes a Date.
@@ -50,18 +57,7 @@ func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalStri
 //
 // Errors: commerce.InvalidError for anything but null and a string of a day.
 func UnmarshalDate(v any) (commerce.Date, error) {
-	if v == nil {
-		return "", nil
-	}
-	s, ok := v.(string)
-	if !ok {
-		return "", commerce.Invalid("a date is a string")
-	}
-	d, err := commerce.ParseDate(s)
-	if err != nil {
-		return "", commerce.Invalid("a date has the form 2026-02-01")
-	}
-	return d, nil
+	return unmarshalTime(v, "a date", "2026-02-01", commerce.ParseDate)
 }
 
 // MarshalDecimal writes a Decimal.

@@ -1,10 +1,6 @@
 package graph
 
-import (
-	"sync"
-
-	"github.com/vektah/gqlparser/v2/ast"
-)
+import "sync"
 
 // followedBytes is how much memory the documents and variables of subscriptions can take together. Those of queries are gone with their
 // answers; ten thousand subscriptions, each with the longest document that there can be, would hold gigabytes for as long as they like.
@@ -12,32 +8,29 @@ const followedBytes = 16 << 20
 
 // followedDocuments counts what subscriptions hold. One document that many send is held once. It is safe for concurrent use.
 type followedDocuments struct {
-	mu    sync.Mutex
-	left  int
-	holds map[*ast.QueryDocument]heldDocument
+	mu   sync.Mutex
+	left int
+	// by is the number of subscriptions of each document.
+	by map[*document]int
 }
 
-type heldDocument struct{ by, bytes int }
-
 func newFollowedDocuments(bytes int) *followedDocuments {
-	return &followedDocuments{left: bytes, holds: map[*ast.QueryDocument]heldDocument{}}
+	return &followedDocuments{left: bytes, by: map[*document]int{}}
 }
 
 // take counts a subscription, and tells whether there is room for it.
 func (f *followedDocuments) take(o *operation) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	held, bytes := f.holds[o.Doc], variableBytes(o.Variables)
-	if held.by == 0 {
-		held.bytes = o.document.bytes()
-		bytes += held.bytes
+	bytes := variableBytes(o.Variables)
+	if f.by[o.document] == 0 {
+		bytes += o.document.bytes()
 	}
 	if bytes > f.left {
 		return false
 	}
 	f.left -= bytes
-	held.by++
-	f.holds[o.Doc] = held
+	f.by[o.document]++
 	return true
 }
 
@@ -45,14 +38,11 @@ func (f *followedDocuments) take(o *operation) bool {
 func (f *followedDocuments) give(o *operation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	held := f.holds[o.Doc]
 	f.left += variableBytes(o.Variables)
-	if held.by--; held.by > 0 {
-		f.holds[o.Doc] = held
-		return
+	if f.by[o.document]--; f.by[o.document] == 0 {
+		f.left += o.document.bytes()
+		delete(f.by, o.document)
 	}
-	f.left += held.bytes
-	delete(f.holds, o.Doc)
 }
 
 // variableBytes is what a value of the variables takes, about: each value has a place of some words in a list or a map.

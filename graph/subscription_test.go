@@ -115,8 +115,8 @@ func TestEventsAreAnswers(t *testing.T) {
 				}
 			}
 			s.Close()
-			if from.closed != 1 || len(e.followed.holds) != 0 || e.followed.left != followedBytes {
-				t.Errorf("closed %d times, %d documents held, %d bytes left", from.closed, len(e.followed.holds), e.followed.left)
+			if from.closed != 1 || len(e.followed.by) != 0 || e.followed.left != followedBytes {
+				t.Errorf("closed %d times, %d documents held, %d bytes left", from.closed, len(e.followed.by), e.followed.left)
 			}
 		})
 	}

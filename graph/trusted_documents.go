@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"strings"
 
@@ -16,52 +17,37 @@ type TrustedDocument struct {
 	Text string
 }
 
-// trustedDocuments are trusted documents that were parsed and validated. Nothing changes them.
-type trustedDocuments struct {
-	byID   map[string]*document
-	byHash map[documentHash]*document
-}
-
 // trust parses and validates trusted documents. One that does not fit the schema, or a limit, is kept with its errors, which are
 // the answer when it is asked for; the first is told to unfit.
-func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, DocumentError)) trustedDocuments {
-	t := trustedDocuments{byID: map[string]*document{}, byHash: map[documentHash]*document{}}
+func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, DocumentError)) {
 	for _, g := range given {
 		hash := documentHash(sha256.Sum256([]byte(g.Text)))
-		if t.byHash[hash] == nil {
-			t.byHash[hash] = d.trusting(g.Text)
-		}
-		t.byID[g.ID] = t.byHash[hash]
-		if errs := t.byHash[hash].errs; len(errs) > 0 && unfit != nil {
-			if g.Name == "" {
-				g.Name = operationName(t.byHash[hash].parsed)
+		if d.byHash[hash] == nil {
+			d.byHash[hash] = d.parse(g.Text, !d.introspection)
+			if len(d.byHash[hash].errs) > 0 && d.introspection {
+				d.byHash[hash].quietErrs = d.parse(g.Text, true).errs
 			}
-			unfit(g, documentErrors(errs)[0])
+		}
+		parsed := d.byHash[hash]
+		d.byID[g.ID] = parsed
+		if len(parsed.errs) > 0 && unfit != nil {
+			g.Name = cmp.Or(g.Name, operationName(parsed.parsed))
+			unfit(g, documentErrors(parsed.errs)[0])
 		}
 	}
-	return t
-}
-
-// trusting parses a document that is kept with its errors, for whoever asks for it.
-func (d *documents) trusting(text string) *document {
-	parsed := d.parse(text, !d.introspection)
-	if len(parsed.errs) > 0 && d.introspection {
-		parsed.quietErrs = d.parse(text, true).errs
-	}
-	return parsed
 }
 
 // sha256Prefix begins an id that is the hash of the document's text, as GraphQL over HTTP writes it
 // (https://github.com/graphql/graphql-over-http, appendix on persisted documents).
 const sha256Prefix = "sha256:"
 
-// find returns a trusted document by its id in the manifest, or by the hash of its text; nil where there is none.
-func (t trustedDocuments) find(name string) *document {
-	if found := t.byID[name]; found != nil {
+// trusted returns a trusted document by its ID in the manifest, or by the hash of its text; nil where there is none.
+func (d *documents) trusted(name string) *document {
+	if found := d.byID[name]; found != nil {
 		return found
 	}
 	if hash, ok := parseHash(strings.TrimPrefix(name, sha256Prefix)); ok {
-		return t.byHash[hash]
+		return d.byHash[hash]
 	}
 	return nil
 }

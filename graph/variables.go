@@ -305,6 +305,8 @@ func number(value any) (float64, bool) {
 		return n, err == nil
 	case int64:
 		return float64(value), true
+	case int:
+		return float64(value), true
 	case float64:
 		return value, !math.IsNaN(value) && !math.IsInf(value, 0)
 	}

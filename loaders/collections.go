@@ -55,10 +55,15 @@ func (l *Loaders) PlanWholeOrders(ctx context.Context, at *Level, ids []commerce
 		l.PlanOrders(ctx, at, ids, then)
 		return
 	}
-	l.wholeOrder.Plan(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *dynamo.WholeOrder]) {
-		all := make([]Found[commerce.OrderID, *commerce.Order], len(found))
+	planWhole(ctx, &l.wholeOrder, at, ids, func(whole *dynamo.WholeOrder) *commerce.Order { return whole.Order }, then)
+}
+
+// planWhole plans item collections. then gets the records that they belong to.
+func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], at *Level, keys []K, record func(W) V, then func(context.Context, *Level, []Found[K, V])) {
+	l.Plan(ctx, at, keys, func(ctx context.Context, next *Level, found []Found[K, W]) {
+		all := make([]Found[K, V], len(found))
 		for i, whole := range found {
-			all[i] = Found[commerce.OrderID, *commerce.Order]{whole.Key, whole.Value.Order}
+			all[i] = Found[K, V]{whole.Key, record(whole.Value)}
 		}
 		if then != nil {
 			then(ctx, next, all)
@@ -88,15 +93,7 @@ func (l *Loaders) PlanProducts(ctx context.Context, at *Level, skus []commerce.S
 // PlanWholeProducts plans products with their inventory, one Query each. Product and ProductInventory take
 // from them. then runs as in Loader.Plan, with the products that were found.
 func (l *Loaders) PlanWholeProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
-	l.wholeProduct.Plan(ctx, at, skus, func(ctx context.Context, next *Level, found []Found[commerce.SKU, *dynamo.WholeProduct]) {
-		all := make([]Found[commerce.SKU, *commerce.Product], len(found))
-		for i, whole := range found {
-			all[i] = Found[commerce.SKU, *commerce.Product]{whole.Key, whole.Value.Product}
-		}
-		if then != nil {
-			then(ctx, next, all)
-		}
-	})
+	planWhole(ctx, &l.wholeProduct, at, skus, func(whole *dynamo.WholeProduct) *commerce.Product { return whole.Product }, then)
 }
 
 // WholeOrderPlanned tells whether an order is planned with its items and timeline, or was read so.
@@ -194,15 +191,16 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 		}
 		return nil, true
 	}
-	if whole := l.whole(o.ID); whole != nil {
-		for _, item := range whole.Items {
-			if item.SKU == sku {
-				return item, true
-			}
-		}
-		return nil, true
+	whole := l.whole(o.ID)
+	if whole == nil {
+		return nil, false
 	}
-	return nil, false
+	for _, item := range whole.Items {
+		if item.SKU == sku {
+			return item, true
+		}
+	}
+	return nil, true
 }
 
 // Timeline returns a page of what happened to an order.

@@ -72,7 +72,7 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 			full = tooManyStay()
 		case !h.connected.take(customerOf(ctx)):
 			h.leave()
-			full = tooManyOfCustomer(h.connected.most)
+			full = refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the customer has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", h.connected.most)
 		default:
 			if full = h.subscribe(ctx); full != nil {
 				h.connected.give(customerOf(ctx))

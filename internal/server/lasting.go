@@ -23,7 +23,7 @@ func (h overHTTP) subscribe(ctx context.Context) *refusal {
 		return refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the customer has as many subscriptions as one can, %d: complete others", h.followed.most)
 	case !take(h.subscriptions):
 		h.followed.give(customer)
-		refused := tooManySubscriptions()
+		refused := refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the server has as many subscriptions as it takes on: try again later")
 		h.shedding.one(ctx, refused.message)
 		return refused
 	}
@@ -87,14 +87,6 @@ func take(places chan struct{}) bool {
 
 func tooManyStay() *refusal {
 	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has as many sockets and streams of events as it takes on: use one socket for several subscriptions, or try again later")
-}
-
-func tooManyOfCustomer(most int) *refusal {
-	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the customer has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", most)
-}
-
-func tooManySubscriptions() *refusal {
-	return refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the server has as many subscriptions as it takes on: try again later")
 }
 
 type stoppingKey struct{}

@@ -112,20 +112,10 @@ func (p *parameters) named(name string) *parameter {
 
 // UnmarshalJSONFrom reads the parameters from a JSON object. It skips other members.
 func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != jsontext.KindEndObject {
-		name, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		to := p.named(name.String())
+	err := readMembers(d, func(name string) error {
+		to := p.named(name)
 		if to == nil {
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-			continue
+			return d.SkipValue()
 		}
 		given := to.given()
 		if err := to.UnmarshalJSONFrom(d); err != nil {
@@ -135,8 +125,8 @@ func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 			p.repeated = d.StackPointer().LastToken()
 			return jsontext.ErrDuplicateName
 		}
-	}
-	_, err := d.ReadToken()
+		return nil
+	})
 	p.complete = err == nil
 	return err
 }
@@ -218,22 +208,29 @@ func (p *parameter) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 }
 
 func readObject(d *jsontext.Decoder) (map[string]any, error) {
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
 	object := map[string]any{}
+	return object, readMembers(d, func(name string) (err error) {
+		object[name], err = readValue(d)
+		return err
+	})
+}
+
+// readMembers reads an object; value reads the value of a member.
+func readMembers(d *jsontext.Decoder, value func(name string) error) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
 	for d.PeekKind() != jsontext.KindEndObject {
-		token, err := d.ReadToken()
+		name, err := d.ReadToken()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		name := token.String()
-		if object[name], err = readValue(d); err != nil {
-			return nil, err
+		if err := value(name.String()); err != nil {
+			return err
 		}
 	}
 	_, err := d.ReadToken()
-	return object, err
+	return err
 }
 
 func readArray(d *jsontext.Decoder) ([]any, error) {

@@ -1,7 +1,7 @@
 // Package server serves the GraphQL face, GraphiQL and the health checks over HTTP.
 //
 // A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go); without authentication, the check of
-// its Host header (hosts.go); CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go, parameters.go), where long bodies need room (room.go); a place
+// its Host header (hosts.go); CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go, parameters.go), where long bodies count against a quota; a place
 // among those that are worked on at once, and a limit of time (graphql.go). Long answers are compressed (compression.go). Connections have limits of their own (connections.go). Subscriptions come over
 // sockets (websocket.go) or as streams of events (eventstream.go), which are counted (lasting.go).
 package server
