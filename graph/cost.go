@@ -3,7 +3,6 @@ package graph
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -156,29 +155,24 @@ func (f *selectedField) sized() bool {
 
 // pageSize returns the most records that a page can have. A size in a variable that is not known can be any.
 func (f *selectedField) pageSize(variables map[string]any) int {
-	size, given := 0, false
+	size := 0
 	for _, name := range []string{"first", "last"} {
 		a := f.Field.Arguments.ForName(name)
-		if a == nil || a.Value.Kind == ast.NullValue {
-			continue
-		}
-		n, err := strconv.Atoi(a.Value.Raw)
-		if a.Value.Kind == ast.Variable {
-			value, known := variables[a.Value.Raw].(int64)
-			if n, err = int(value), nil; variables == nil {
-				n = maxPage
-			} else if !known {
-				continue
+		switch {
+		case a == nil:
+		case a.Value.Kind == ast.Variable && variables == nil:
+			return maxPage
+		default:
+			value, _ := a.Value.Value(variables)
+			if n, ok := value.(int64); ok {
+				size = max(size, int(n), 1) // the resolver refuses others
 			}
 		}
-		if err == nil {
-			size, given = max(size, n), true
-		}
 	}
-	if !given {
+	if size == 0 {
 		return defaultPage
 	}
-	return min(max(size, 1), maxPage)
+	return min(size, maxPage)
 }
 
 // representations returns the number of entities that a gateway asks for.

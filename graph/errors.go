@@ -123,50 +123,44 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	var invalid *commerce.InvalidError
 	var clock *dynamo.ClockError
+	shows := func(code, format string, args ...any) *gqlerror.Error {
+		shown.Message = fmt.Sprintf(format, args...)
+		return withCode(shown, code)
+	}
 	switch {
 	case errors.As(err, &invalid):
-		shown.Message = sentence(invalid, shown.Path)
-		return withCode(shown, CodeBadUserInput)
+		return shows(CodeBadUserInput, "%s", sentence(invalid, shown.Path))
 	case located != nil && located.Err == nil && located.Extensions["code"] != nil:
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
 		// The parser's and the validator's own words: they tell what is wrong with the query.
-		shown.Message = located.Message
-		return withCode(shown, CodeBadUserInput)
+		return shows(CodeBadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.
-		shown.Message = fmt.Sprintf("argument %q is not of its type", lastName(shown.Path))
-		return withCode(shown, CodeBadUserInput)
+		return shows(CodeBadUserInput, "argument %q is not of its type", lastName(shown.Path))
 	case errors.Is(err, dynamo.ErrOverBudget):
-		shown.Message = "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once."
-		return withCode(shown, CodeTooManyRequests)
+		return shows(CodeTooManyRequests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
 	case outOfTime(ctx, err):
 		r.reportOnce(ctx, err)
-		shown.Message = "The request took longer than it may. Ask for less, or try again."
-		return withCode(shown, CodeTimedOut)
+		return shows(CodeTimedOut, "The request took longer than it may. Ask for less, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		shown.Message = fmt.Sprintf("The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
-		return withCode(shown, CodeUnavailable)
+		return shows(CodeUnavailable, "The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
 	case errors.Is(err, dynamo.ErrTooManyToCount):
 		r.reportOnce(ctx, err)
-		shown.Message = "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`."
-		return withCode(shown, CodeUnavailable)
+		return shows(CodeUnavailable, "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`.")
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
-		shown.Message = "The order book cannot be reached right now. Try again."
-		return withCode(shown, CodeUnavailable)
+		return shows(CodeUnavailable, "The order book cannot be reached right now. Try again.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.reportOnce(ctx, err)
 		}
-		shown.Message = "The order book took too long to answer, or the caller went away. Try again."
-		return withCode(shown, CodeUnavailable)
+		return shows(CodeUnavailable, "The order book took too long to answer, or the caller went away. Try again.")
 	default:
 		r.reportOnce(ctx, err)
-		shown.Message = "Something went wrong on the server."
-		shown = withCode(shown, CodeInternal)
+		shown = shows(CodeInternal, "Something went wrong on the server.")
 		if r.requestID != nil {
 			shown.Extensions["requestId"] = r.requestID(ctx)
 		}

@@ -118,7 +118,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		documents: newDocuments(schema.Schema(), opts),
 		eventTime: opts.EventTime,
 		events:    NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
-		followed:  newFollowedDocuments(followedBytes),
+		followed:  &followedDocuments{left: followedBytes, by: map[*document]int{}},
 	}
 }
 

@@ -15,17 +15,13 @@ const machinery = "federation.graphqls"
 
 // SDL is the schema as it is written, with the directives of federation, for those who compose a federated graph.
 func (Subgraph) SDL() string {
-	var sdl strings.Builder
+	var parts []string
 	for _, source := range sources {
-		if strings.HasSuffix(source.Name, machinery) {
-			continue
+		if !strings.HasSuffix(source.Name, machinery) {
+			parts = append(parts, source.Input)
 		}
-		if sdl.Len() > 0 {
-			sdl.WriteByte('\n')
-		}
-		sdl.WriteString(source.Input)
 	}
-	return sdl.String()
+	return strings.Join(parts, "\n")
 }
 
 // gqlgen calls the resolvers of _entities and _service by these names, and without its plugin for federation leaves them to us.

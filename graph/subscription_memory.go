@@ -14,10 +14,6 @@ type followedDocuments struct {
 	by map[*document]int
 }
 
-func newFollowedDocuments(bytes int) *followedDocuments {
-	return &followedDocuments{left: bytes, by: map[*document]int{}}
-}
-
 // take counts a subscription, and tells whether there is room for it.
 func (f *followedDocuments) take(o *operation) bool {
 	f.mu.Lock()

@@ -275,30 +275,21 @@ func encoded(result graph.Result) answerBody {
 
 // encode makes the body of an answer, in one part.
 func encode(result graph.Result) []byte {
-	body := make([]byte, 0, len(result.Data)+64)
-	separator := byte('{')
-	member := func(name string) {
-		body = append(append(append(body, separator), name...), ':')
-		separator = ','
-	}
+	body := append(make([]byte, 0, len(result.Data)+64), '{')
 	if len(result.Errors) > 0 {
-		member(`"errors"`)
-		body = append(body, marshal(result.Errors)...)
+		body = append(append(append(body, `"errors":`...), marshal(result.Errors)...), ',')
 	}
-	switch {
-	case result.Outcome != graph.Executed:
-	case len(result.Data) == 0:
-		member(`"data"`)
-		body = append(body, "null"...)
-	default:
-		member(`"data"`)
-		body = append(body, result.Data...)
+	if result.Outcome == graph.Executed {
+		if len(result.Data) == 0 {
+			result.Data = []byte("null")
+		}
+		body = append(append(append(body, `"data":`...), result.Data...), ',')
 	}
 	if len(result.Extensions) > 0 {
-		member(`"extensions"`)
-		body = append(body, marshal(result.Extensions)...)
+		body = append(append(append(body, `"extensions":`...), marshal(result.Extensions)...), ',')
 	}
-	return append(body, '}')
+	body[len(body)-1] = '}' // it replaces the last comma
+	return body
 }
 
 // marshal is for values of this module, which always have a form in JSON; else it panics, which answers INTERNAL.

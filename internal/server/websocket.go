@@ -27,16 +27,13 @@ const subprotocol = "graphql-transport-ws"
 
 // Codes that sockets are closed with, by the protocol.
 const (
-	closeBadMessage    websocket.StatusCode = 4400
-	closeUnauthorized  websocket.StatusCode = 4401
-	closeForbidden     websocket.StatusCode = 4403
-	closeSubprotocol   websocket.StatusCode = 4406
-	closeInitTimeout   websocket.StatusCode = 4408
-	closeDuplicate     websocket.StatusCode = 4409
-	closeInitTwice     websocket.StatusCode = 4429
-	closeGoingAway                          = websocket.StatusGoingAway
-	closeInternalError                      = websocket.StatusInternalError
-	closeTryAgainLater                      = websocket.StatusTryAgainLater
+	closeBadMessage   websocket.StatusCode = 4400
+	closeUnauthorized websocket.StatusCode = 4401
+	closeForbidden    websocket.StatusCode = 4403
+	closeSubprotocol  websocket.StatusCode = 4406
+	closeInitTimeout  websocket.StatusCode = 4408
+	closeDuplicate    websocket.StatusCode = 4409
+	closeInitTwice    websocket.StatusCode = 4429
 )
 
 // Types of messages.
@@ -207,7 +204,7 @@ func (s *socket) serve(stopping context.Context) {
 		s.close(closeSubprotocol, "Subprotocol not acceptable")
 		return
 	}
-	defer context.AfterFunc(stopping, func() { s.close(closeGoingAway, "Going away") })()
+	defer context.AfterFunc(stopping, func() { s.close(websocket.StatusGoingAway, "Going away") })()
 	s.after(&s.initTimer, s.over.limits.InitTime, func() {
 		if !s.acknowledged.Load() {
 			s.close(closeInitTimeout, "Connection initialisation timeout")
@@ -233,7 +230,7 @@ func (s *socket) after(timer **time.Timer, d time.Duration, f func()) {
 func (s *socket) recovered() {
 	if panicked := recover(); panicked != nil {
 		s.over.log.ErrorContext(s.ctx, "socket failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", requestID(s.ctx))
-		s.close(closeInternalError, "Internal server error")
+		s.close(websocket.StatusInternalError, "Internal server error")
 	}
 }
 
@@ -302,7 +299,7 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	text, err := io.ReadAll(io.LimitReader(from, free))
 	if err == nil && len(text) == free {
 		if !s.over.arriving.Take(s.over.limits.Body) {
-			s.close(closeTryAgainLater, "No room for long messages")
+			s.close(websocket.StatusTryAgainLater, "No room for long messages")
 			return 0, nil, errBusy
 		}
 		defer s.over.arriving.Give(s.over.limits.Body)
@@ -359,12 +356,12 @@ func (s *socket) authenticate(header http.Header) bool {
 		s.close(closeForbidden, "Forbidden")
 		return false
 	default:
-		s.close(closeTryAgainLater, "Who uses the socket cannot be found out right now")
+		s.close(websocket.StatusTryAgainLater, "Who uses the socket cannot be found out right now")
 		return false
 	}
 	customer := identity.Principal.Customer
 	if !s.over.connected.take(customer) {
-		s.close(closeTryAgainLater, "Too many sockets of one customer")
+		s.close(websocket.StatusTryAgainLater, "Too many sockets of one customer")
 		return false
 	}
 	s.asking = withIdentity(s.asking, identity)
