@@ -69,7 +69,7 @@ const (
 
 // pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
 func (c costs) pricing(f *selectedField, in place) pricing {
-	p := pricing{base: 1, elements: 1}
+	p := pricing{kind: elementPricing, base: 1, elements: 1}
 	if f.ObjectDefinition.Name == "Mutation" {
 		p.base += mutationCost
 	}

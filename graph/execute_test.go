@@ -56,7 +56,7 @@ func newTwins(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *tw
 	return tw
 }
 
-// told is all that a client and the log see of a request, but the order of errors and how long requests took.
+// told is what a client and the log see of a request, but the order of errors and the requests one by one.
 func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result, r Request) string {
 	ctx := context.WithValue(WithExplain(context.Background()), twinKey{}, e)
 	tw.log[e] = nil
@@ -74,16 +74,16 @@ func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result
 		cost.Available = 0 // it is what earlier requests have left
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}
-	lines = nil
-	// The payloads of mutations are planned, and the oracle's are not.
+	// Reads of a level run side by side, and which of two takes a key that both need is chance. So what is compared is how much each
+	// pattern reads. The payloads of mutations are planned, and the oracle's are not.
 	if explained, ok := result.Extensions["explain"].(explanation); ok && !result.Mutation {
+		items, units := map[string]int{}, map[string]float64{}
 		for _, r := range explained.Requests {
-			r.DurationMs = 0
-			lines = append(lines, fmt.Sprintf("%+v", r))
+			items[r.AccessPattern] += r.Items
+			units[r.AccessPattern] += r.ReadUnits
 		}
+		fmt.Fprintf(&b, "reads %v, units %v\n", items, units) // maps are printed in the order of their keys
 	}
-	slices.Sort(lines)
-	fmt.Fprintf(&b, "reads %s\n", strings.Join(lines, "\n      "))
 	log := slices.Clone(tw.log[e])
 	slices.Sort(log)
 	fmt.Fprintf(&b, "log %s\n", strings.Join(slices.Compact(log), "\n    "))

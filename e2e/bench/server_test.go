@@ -111,7 +111,7 @@ func operations() []operation {
 				}
 				return map[string]any{"of": of}
 			},
-			requests: 1, units: 50, orders: 100, items: 100 * itemsOfEach, allocations: 3600,
+			requests: 1, units: 50, orders: 100, items: 100 * itemsOfEach, allocations: 3360,
 		},
 		{
 			name:     "PlaceOrder",
@@ -123,7 +123,7 @@ func operations() []operation {
 					"idempotencyKey": fmt.Sprintf("4dcb8ec3-5b3c-4b3c-8a6c-%012d", n),
 				}}
 			},
-			requests: 2, units: 3, orders: 1, items: 2, allocations: 1580,
+			requests: 2, units: 3, orders: 1, items: 2, allocations: 1320,
 		},
 		{
 			name:     "ConfirmOrder",
@@ -131,7 +131,7 @@ func operations() []operation {
 			variables: func(n int) map[string]any {
 				return map[string]any{"input": map[string]any{"orderId": pendingOrderID(n), "idempotencyKey": fmt.Sprintf("9c7f3ad1-54c4-4d57-a3a2-%012d", n)}}
 			},
-			requests: 2, units: 1, orders: 1, items: itemsOfEach, allocations: 1680,
+			requests: 2, units: 1, orders: 1, items: itemsOfEach, allocations: 1270,
 		},
 	}
 }
