@@ -54,11 +54,11 @@ type Result struct {
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
-// A request goes through gates, and nothing is read for one that does not pass them all: the document is found, or parsed,
-// kept within limits and validated (documents.go, limits.go); its operation is chosen; the variables are checked
-// (variables.go); who makes the request may use all that it selects (access.go); the cost is counted (cost.go), whoever asks has so much left
-// (rate.go), and there is room for it beside what is being executed (load.go). Then scope and the generated code execute it, with a budget of
-// requests (Limits.Requests) and room for so long an answer (answer_size.go).
+// A request passes these checks before anything is read: the document is found, or parsed, kept within limits and validated
+// (documents.go, limits.go); its operation is chosen; the variables are checked (variables.go) and the operation is prepared (prepare.go);
+// the caller may use all that it selects (access.go); its cost is within the limit (cost.go), the caller's rate (rate.go) and what is
+// executed at once (load.go). Then an execution runs it, with a budget of requests (Limits.Requests) and a limit of the response
+// (response.go).
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
