@@ -35,7 +35,7 @@ func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.Ord
 	given := prepared.OperationContext
 	operation := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
 	root := rootType(o.schema.Schema(), operation.Operation.Operation)
-	spent, pages := 0, atomic.Int64{}
+	var spent, pages atomic.Int64 // root fields are resolved side by side
 	operation.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
 		field := graphql.GetFieldContext(ctx).Field
 		at := &selectedField{Field: field.Field, permission: o.resolver.access.fields[field.Definition]}
@@ -47,18 +47,18 @@ func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.Ord
 	}
 	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		if operation.Operation.Operation == ast.Mutation {
-			spent += mutationCost
+			spent.Add(mutationCost)
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
 			x.load(o.resolver.store.Consistent(), alias)
 			ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
 		}
 		made := next(ctx)
-		spent += valuesIn(made)
+		spent.Add(int64(valuesIn(made)))
 		return made
 	}
 	for _, f := range graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{root.Name}) {
 		if f.Name == "__typename" {
-			spent++
+			spent.Add(1)
 		}
 	}
 	store := o.resolver.store
@@ -86,17 +86,17 @@ func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.Ord
 	if x.trace != nil {
 		response.Extensions = map[string]any{"explain": explain(x.trace)}
 	}
-	return response, spent + int(pages.Load())*listCost
+	return response, int(spent.Load() + pages.Load()*listCost)
 }
 
 // event executes the operation of a subscription.
-func (o oracle) event(ctx context.Context, operation *graphql.OperationContext, change *dynamo.OrderChange, spent *int) []byte {
+func (o oracle) event(ctx context.Context, operation *graphql.OperationContext, change *dynamo.OrderChange, spent *atomic.Int64) []byte {
 	generated := newExecutionContext(operation, o.schema, nil)
 	field := graphql.CollectFields(operation, operation.Operation.SelectionSet, subscriptionImplementors)[0]
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription"})
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription", Field: field, IsMethod: true, IsResolver: true, Result: change})
 	update := generated.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, field.Selections, change)
-	*spent += valuesIn(update)
+	spent.Add(int64(valuesIn(update)))
 	if update == graphql.Null {
 		return []byte("null")
 	}
