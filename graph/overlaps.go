@@ -104,25 +104,22 @@ func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 // every record may have.
 func byType(fields []*ast.Field) [][]*ast.Field {
 	var types []*ast.Definition
-	classes := map[*ast.Definition][]*ast.Field{}
-	var abstract []*ast.Field
+	classes := map[*ast.Definition][]*ast.Field{} // those of interfaces and unions are of nil
 	for _, f := range fields {
-		switch of := f.ObjectDefinition; {
-		case of.Kind != ast.Object:
-			abstract = append(abstract, f)
-		default:
-			if classes[of] == nil {
-				types = append(types, of)
-			}
-			classes[of] = append(classes[of], f)
+		of := f.ObjectDefinition
+		if of.Kind != ast.Object {
+			of = nil
+		} else if classes[of] == nil {
+			types = append(types, of)
 		}
+		classes[of] = append(classes[of], f)
 	}
 	if len(types) == 0 {
-		return [][]*ast.Field{abstract}
+		return [][]*ast.Field{fields}
 	}
-	var parted [][]*ast.Field
-	for _, of := range types {
-		parted = append(parted, append(classes[of], abstract...))
+	parted := make([][]*ast.Field, len(types))
+	for i, of := range types {
+		parted[i] = append(classes[of], classes[nil]...)
 	}
 	return parted
 }

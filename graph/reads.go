@@ -104,28 +104,14 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, p
 	})
 }
 
-func (r *Resolver) itemCount(ctx context.Context, order *commerce.Order) (int32, error) {
-	n, err := of(ctx).ItemCount(ctx, order)
-	return int32(min(n, math.MaxInt32)), err
-}
+// counted makes GraphQL's Int of a count.
+func counted(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
 
-func (r *Resolver) orderCount(ctx context.Context, customer *commerce.Customer) (int32, error) {
-	n, err := of(ctx).OrderCount(ctx, customer)
-	return int32(min(n, math.MaxInt32)), err
-}
-
-// statusOrNull makes GraphQL's null of no status.
-func statusOrNull(s commerce.Status) *commerce.Status {
-	if s == 0 {
+// valueOrNull makes GraphQL's null of no text and no status.
+func valueOrNull[T comparable](v T) *T {
+	var none T
+	if v == none {
 		return nil
 	}
-	return &s
-}
-
-// textOrNull makes GraphQL's null of no text.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return &v
 }

@@ -12,11 +12,11 @@ import (
 )
 
 func (r *addressResolver) Line2(ctx context.Context, obj *commerce.Address) (*string, error) {
-	return textOrNull(obj.Line2), nil
+	return valueOrNull(obj.Line2), nil
 }
 
 func (r *addressResolver) Region(ctx context.Context, obj *commerce.Address) (*string, error) {
-	return textOrNull(obj.Region), nil
+	return valueOrNull(obj.Region), nil
 }
 
 func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error) {
@@ -32,7 +32,7 @@ func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id
 }
 
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {
-	return r.orderCount(ctx, obj)
+	return counted(of(ctx).OrderCount(ctx, obj))
 }
 
 func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error) {
@@ -60,7 +60,7 @@ func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*com
 }
 
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {
-	return r.itemCount(ctx, obj)
+	return counted(of(ctx).ItemCount(ctx, obj))
 }
 
 func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
@@ -80,15 +80,15 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 }
 
 func (r *orderEventResolver) From(ctx context.Context, obj *commerce.Event) (*commerce.Status, error) {
-	return statusOrNull(obj.From), nil
+	return valueOrNull(obj.From), nil
 }
 
 func (r *orderEventResolver) To(ctx context.Context, obj *commerce.Event) (*commerce.Status, error) {
-	return statusOrNull(obj.To), nil
+	return valueOrNull(obj.To), nil
 }
 
 func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*string, error) {
-	return textOrNull(obj.Note), nil
+	return valueOrNull(obj.Note), nil
 }
 
 func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error) {

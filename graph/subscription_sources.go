@@ -120,7 +120,7 @@ func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Or
 }
 
 // updateID is the ID to resume after a change with, nil where it has none.
-func updateID(change *dynamo.OrderChange) *string { return textOrNull(string(change.Position)) }
+func updateID(change *dynamo.OrderChange) *string { return valueOrNull(string(change.Position)) }
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
 func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.OrderChange) {

@@ -214,9 +214,7 @@ func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo
 }
 
 // TimelineAtHand tells whether the order's timeline came with it.
-func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool {
-	return l.whole(id) != nil
-}
+func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool { return l.whole(id) != nil }
 
 // ProductInventory returns a page of a product's stock.
 //

@@ -435,11 +435,12 @@ func (s *socket) subscribe(m message) bool {
 		s.close(closeDuplicate, "Subscriber for "+shortened(o.id)+" already exists")
 		return false
 	case full:
-		return s.refused(o, refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions))
+		full := refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
+		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
 	if full := s.over.subscribe(o.ctx); full != nil {
 		s.finish(o.id, o)
-		return s.refused(o, full)
+		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
 	over := func() {
 		s.finish(o.id, o)
@@ -568,11 +569,6 @@ func (s *socket) end(o *socketOperation, errs gqlerror.List) {
 		return
 	}
 	s.send(messageComplete, o.id, nil)
-}
-
-// refused tells that an operation is not begun, and whether to go on.
-func (s *socket) refused(o *socketOperation, refused *refusal) bool {
-	return s.send(messageError, o.id, marshal(refused.result().Errors))
 }
 
 // send writes a message, and tells whether that went well. Where it does not within the time for answers, the socket is cut.
