@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
@@ -119,7 +121,7 @@ func byType(fields []*ast.Field) [][]*ast.Field {
 	}
 	parted := make([][]*ast.Field, len(types))
 	for i, of := range types {
-		parted[i] = append(classes[of], classes[nil]...)
+		parted[i] = slices.Concat(classes[of], classes[nil])
 	}
 	return parted
 }
