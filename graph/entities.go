@@ -87,7 +87,12 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 			return t, id, err
 		}
 	}
-	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are Customer, Employee, Order, Product and Warehouse"))
+	names := make([]string, len(r.entityTypes))
+	for i, t := range r.entityTypes {
+		names[i] = t.name
+	}
+	last := len(names) - 1
+	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
 // keyed reads the field of a representation that its type is known by.
