@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Permission is a name for something that somebody may do or see. The schema says of its fields which permission they need, and a
-// Policy says whom it is granted to.
+// Permission is a name for something that somebody may do or see. The schema says of its fields
+// which permission they need, and a Policy says whom it is granted to.
 type Permission int
 
 // Permissions.
@@ -25,13 +25,15 @@ const (
 	ReadActor
 	// ReadStock is for warehouses and what lies in them.
 	ReadStock
-	// ReadContact is for how to reach the employee who looks after a customer or an order: name, job and phone numbers.
+	// ReadContact is for how to reach the employee who looks after a customer or an order: name,
+	// job and phone numbers.
 	ReadContact
 	// ReadStaff is for all else of employees, and for finding them.
 	ReadStaff
 	// PlaceOrder is for placing orders.
 	PlaceOrder
-	// ChangeOrder is for what those who ordered may change of an order: its items, its address, calling it off.
+	// ChangeOrder is for what those who ordered may change of an order: its items, its address,
+	// calling it off.
 	ChangeOrder
 	// FulfilOrder is for what the shop does with an order: accepting, shipping, delivering.
 	FulfilOrder
@@ -51,7 +53,8 @@ const (
 	ChangeWarehouses
 	// ChangeStaff is for adding and changing employees.
 	ChangeStaff
-	// ResolveEntities is for looking up records as gateways do; each record then needs the permission of its type.
+	// ResolveEntities is for looking up records as gateways do; each record then needs the
+	// permission of its type.
 	ResolveEntities
 	// ReadSubgraph is for the schema as those who compose a federated graph want it.
 	ReadSubgraph
@@ -163,7 +166,8 @@ func (g Grant) String() string {
 	}
 }
 
-// Policy says which role is granted what. It is a value: With makes another one. The zero value grants nothing.
+// Policy says which role is granted what. It is a value: With makes another one. The zero value
+// grants nothing.
 type Policy struct {
 	grants [RoleService + 1][permissions]Grant
 }
@@ -213,13 +217,15 @@ func (p Policy) Grant(role Role, permission Permission) Grant {
 	return p.grants[role][permission]
 }
 
-// With is the policy with one grant changed. It panics where the role or the permission does not exist.
+// With is the policy with one grant changed. It panics where the role or the permission does not
+// exist.
 func (p Policy) With(role Role, permission Permission, g Grant) Policy {
 	p.grants[role][permission] = g
 	return p
 }
 
-// Granted is what a principal is granted of a permission. Somebody who is granted the own records and has none is granted None.
+// Granted is what a principal is granted of a permission. Somebody who is granted the own records
+// and has none is granted None.
 func (p Policy) Granted(to Principal, permission Permission) Grant {
 	g := p.Grant(to.Role, permission)
 	if g == Own && to.Customer == "" {
@@ -240,8 +246,8 @@ func (p Policy) Sees(who Principal, permission Permission, owner CustomerID) boo
 	}
 }
 
-// Sentence says who is granted a permission: "Access: customers (their own), staff, admins, services." It ends the descriptions of the
-// schema.
+// Sentence says who is granted a permission: "Access: customers (their own), staff, admins,
+// services." It ends the descriptions of the schema.
 func (p Policy) Sentence(permission Permission) string {
 	names := map[Role]string{RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var who []string

@@ -23,8 +23,8 @@ func TestPermissionsHaveNames(t *testing.T) {
 	}
 }
 
-// Customers get no farther than their own records, but for the catalog and for the way that gateways ask; nobody may do what admins may
-// not, but for what only machines ask for.
+// Customers get no farther than their own records, but for the catalog and for the way that
+// gateways ask; nobody may do what admins may not, but for what only machines ask for.
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{
@@ -83,7 +83,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// Whatever a policy says: nobody sees more than the grant says, more grant never shows less, and changing one grant leaves the others.
+// Whatever a policy says: nobody sees more than the grant says, more grant never shows less, and
+// changing one grant leaves the others.
 func TestPolicies(t *testing.T) {
 	roles := rapid.SampledFrom(commerce.Roles())
 	grants := rapid.SampledFrom([]commerce.Grant{commerce.None, commerce.Own, commerce.All})

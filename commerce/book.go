@@ -15,19 +15,20 @@ type Book struct {
 	Orders     []OrderWithItems
 }
 
-// OrderWithItems is an order with all of its items, also where it is too large to carry them, and its events.
+// OrderWithItems is an order with all of its items, also where it is too large to carry them, and
+// its events.
 type OrderWithItems struct {
 	Order
 	Lines  []LineItem
 	Events []Event
 }
 
-// Settle works out what follows from the rest of the book: orders' totals, counts, account reps and times, customers'
-// order counts, products' stock.
+// Settle works out what follows from the rest of the book: orders' totals, counts, account reps and
+// times, customers' order counts, products' stock.
 //
-// Errors: one around an InvalidError where two records have one id or two customers one e-mail address, where a record
-// refers to one that is not in the book, where a quantity or price is negative, or where an order mixes currencies or has no
-// items.
+// Errors: one around an InvalidError where two records have one id or two customers one e-mail
+// address, where a record refers to one that is not in the book, where a quantity or price is
+// negative, or where an order mixes currencies or has no items.
 func (b *Book) Settle() error {
 	if err := b.check(); err != nil {
 		return err

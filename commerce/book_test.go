@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// smallBook is a shop of two products, one customer with an account rep and one without, and an order in every status.
-// Each order is of 2 mugs at 4.50 and 1 lamp at 20.05.
+// smallBook is a shop of two products, one customer with an account rep and one without, and an
+// order in every status. Each order is of 2 mugs at 4.50 and 1 lamp at 20.05.
 func smallBook(t testing.TB) commerce.Book {
 	b := commerce.Book{
 		Products:  []commerce.Product{{SKU: "mug", UnitPrice: money(t, "5", "USD")}, {SKU: "lamp", UnitPrice: money(t, "20", "USD")}},

@@ -1,7 +1,7 @@
 package commerce
 
-// Commands are what callers ask to be changed, with every value in its right form. Their JSON form tells two requests
-// apart: the same command of the same caller is the same request.
+// Commands are what callers ask to be changed, with every value in its right form. Their JSON form
+// tells two requests apart: the same command of the same caller is the same request.
 
 // NewCustomer adds a customer.
 type NewCustomer struct {
@@ -90,7 +90,8 @@ type ProductChange struct {
 	ExpectedVersion *int
 }
 
-// Price is what a piece is to cost, in the product's currency where it names none: only then is known how many digits it can have.
+// Price is what a piece is to cost, in the product's currency where it names none: only then is
+// known how many digits it can have.
 type Price struct {
 	Amount   string
 	Currency Currency
@@ -108,7 +109,8 @@ type InventoryCount struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Quantity    int
-	// ExpectedVersion is the version that the level must have, 0 where there must be none; nil for any.
+	// ExpectedVersion is the version that the level must have, 0 where there must be none; nil for
+	// any.
 	ExpectedVersion *int
 }
 

@@ -10,7 +10,8 @@ type Customer struct {
 	PhoneNumbers []string
 	// AccountRepID is the employee who looks after the customer.
 	AccountRepID EmployeeID
-	// OrderCount is how many orders the customer has placed; nil where the record that was read keeps no count.
+	// OrderCount is how many orders the customer has placed; nil where the record that was read
+	// keeps no count.
 	OrderCount *int
 	CreatedAt  time.Time
 	UpdatedAt  time.Time

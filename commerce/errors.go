@@ -8,8 +8,8 @@ import (
 // ErrNotFound says that there is no record of that id.
 var ErrNotFound = errors.New("no such record")
 
-// InvalidError says what is wrong with a value that a caller gave. Its text completes a sentence that begins
-// with the value's name, and is safe to show: "is empty: give an id".
+// InvalidError says what is wrong with a value that a caller gave. Its text completes a sentence
+// that begins with the value's name, and is safe to show: "is empty: give an id".
 type InvalidError struct {
 	// Argument is the value's name, where it is known.
 	Argument string

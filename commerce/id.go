@@ -65,8 +65,8 @@ func ParseOrderID(s string) (OrderID, error) {
 	return OrderID(id.String()), nil
 }
 
-// Time tells when the order was placed, to the millisecond, in UTC. It is false for an id that is no ULID,
-// as other software may have written.
+// Time tells when the order was placed, to the millisecond, in UTC. It is false for an id that is
+// no ULID, as other software may have written.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time tells when the event happened, as OrderID.Time.
@@ -80,9 +80,9 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// FirstULID returns the smallest ULID of the first millisecond that is not before at, so that ids at or above it
-// belong to moments at or after at. Moments before 1970 give the smallest ULID of all; it is false for
-// moments behind the year 10889, which no ULID can tell.
+// FirstULID returns the smallest ULID of the first millisecond that is not before at, so that ids
+// at or above it belong to moments at or after at. Moments before 1970 give the smallest ULID of
+// all; it is false for moments behind the year 10889, which no ULID can tell.
 func FirstULID(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
@@ -100,7 +100,8 @@ func FirstULID(at time.Time) (string, bool) {
 
 // ParseText returns s as text that a client may search for, such as a name or a category.
 //
-// Errors: InvalidError where s is empty, longer than limit bytes, or holds '#' or control characters.
+// Errors: InvalidError where s is empty, longer than limit bytes, or holds '#' or control
+// characters.
 func ParseText(s string, limit int) (string, error) {
 	if s == "" {
 		return "", Invalid("is empty")
@@ -114,10 +115,11 @@ func ParseText(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseEmail returns the form of an e-mail address by which customers are found: lower case, and composed (Unicode's NFC).
+// ParseEmail returns the form of an e-mail address by which customers are found: lower case, and
+// composed (Unicode's NFC).
 //
-// Errors: InvalidError where s is no address of the form local@domain, is longer than 254 bytes (RFC 5321), or
-// holds spaces or '#'.
+// Errors: InvalidError where s is no address of the form local@domain, is longer than 254 bytes
+// (RFC 5321), or holds spaces or '#'.
 func ParseEmail(s string) (string, error) {
 	text, err := ParseText(s, 254)
 	if err != nil {
@@ -130,7 +132,8 @@ func ParseEmail(s string) (string, error) {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(text))), nil
 }
 
-// invisible tells of a character that shows nothing, a space or a mark of direction, say, or is none.
+// invisible tells of a character that shows nothing, a space or a mark of direction, say, or is
+// none.
 func invisible(r rune) bool {
 	const emptyBraille = '\u2800'
 	// Fillers are letters to Unicode, and selectors of a variant are marks.
@@ -140,7 +143,8 @@ func invisible(r rune) bool {
 
 // ParseName returns s as a name or a line of text that is shown to people.
 //
-// Errors: InvalidError where s shows nothing, is longer than limit bytes, or holds control characters.
+// Errors: InvalidError where s shows nothing, is longer than limit bytes, or holds control
+// characters.
 func ParseName(s string, limit int) (string, error) {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !invisible(r) }) {
 		return "", Invalid("is empty")
@@ -154,7 +158,8 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseListedName returns s as a name that stands in a key of the table, such as an employee's or a category's.
+// ParseListedName returns s as a name that stands in a key of the table, such as an employee's or a
+// category's.
 //
 // Errors: those of ParseName, and InvalidError where s holds '#'.
 func ParseListedName(s string, limit int) (string, error) {

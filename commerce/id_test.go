@@ -150,7 +150,8 @@ func TestFirstULIDDividesIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := commerce.OrderID(ulids().Draw(t, "id"))
 		placed, _ := id.Time()
-		// Near the id's own time half of the time, else anywhere up to the last that a ULID can tell.
+		// Near the id's own time half of the time, else anywhere up to the last that a ULID can
+		// tell.
 		at := time.Unix(rapid.Int64Range(0, int64(ulid.MaxTime()/1000)-1).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
 		if rapid.Bool().Draw(t, "near") {
 			at = placed.Add(time.Duration(rapid.Int64Range(-2_000_001, 2_000_001).Draw(t, "near by")))
@@ -242,7 +243,8 @@ func TestParseEmail(t *testing.T) {
 	}
 }
 
-// The form by which customers are found is its own form, so that an address finds its customer however it is spelled.
+// The form by which customers are found is its own form, so that an address finds its customer
+// however it is spelled.
 func TestParseEmailIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[A-Za-zÄÖÜİẞ0-9.+-]{1,20}@[A-Za-zÄ.-]{1,20}`).Draw(t, "address")

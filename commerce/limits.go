@@ -2,14 +2,15 @@ package commerce
 
 // Limits of what callers can write.
 const (
-	// MaxLines is how many lines an order can have: with two records a line and a few more, it is what one
-	// transaction of DynamoDB holds.
+	// MaxLines is how many lines an order can have: with two records a line and a few more, it is
+	// what one transaction of DynamoDB holds.
 	MaxLines = 45
 	// MaxQuantity is how many pieces a line can have.
 	MaxQuantity = 1_000_000
 	// MaxLevel is how many pieces of a product can lie in a warehouse.
 	MaxLevel = 1_000_000_000
-	// MaxInventory is how many can lie in all warehouses together: clients read the number as a 32-bit integer.
+	// MaxInventory is how many can lie in all warehouses together: clients read the number as a
+	// 32-bit integer.
 	MaxInventory = 2_000_000_000
 	// MaxName is how many bytes names, categories, job titles and the lines of an address can have.
 	MaxName = 200
@@ -21,8 +22,8 @@ const (
 	MaxPhoneNumber = 40
 	// MaxIdempotencyKey is how many bytes an idempotency key can have.
 	MaxIdempotencyKey = 128
-	// maxDigits is how many digits an amount can have, those behind the point included. It is what a float64 keeps
-	// exactly, which is the only number that many clients have.
+	// maxDigits is how many digits an amount can have, those behind the point included. It is what
+	// a float64 keeps exactly, which is the only number that many clients have.
 	maxDigits = 15
 )
 
@@ -58,8 +59,8 @@ func ParseDelta(n int) (int, error) {
 
 // ParsePrice reads the price of a product.
 //
-// Errors: InvalidError where amount is no decimal number, is negative, has more digits behind the point than the currency,
-// or more than 15 in all.
+// Errors: InvalidError where amount is no decimal number, is negative, has more digits behind the
+// point than the currency, or more than 15 in all.
 func ParsePrice(amount string, c Currency) (Money, error) {
 	m, err := ParseMoney(amount, c)
 	if err != nil {

@@ -24,8 +24,9 @@ func ParseCurrency(s string) (Currency, error) {
 	return Currency(s), nil
 }
 
-// Digits is how many digits stand behind the point in amounts of this currency: 2 for USD, 0 for JPY. They are those of
-// ISO 4217's table of minor units (https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html),
+// Digits is how many digits stand behind the point in amounts of this currency: 2 for USD, 0 for
+// JPY. They are those of ISO 4217's table of minor units
+// (https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html),
 // which for some currencies differ from what people use; 2 for codes that it does not have.
 func (c Currency) Digits() int {
 	switch c {
@@ -61,12 +62,14 @@ func ParseMoney(amount string, c Currency) (Money, error) {
 	return Money{Amount: trimmed(d, c), Currency: c}, nil
 }
 
-// trimmed is an amount with as many digits behind the point as its currency has, or as many as it takes.
+// trimmed is an amount with as many digits behind the point as its currency has, or as many as it
+// takes.
 func trimmed(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
 
-// parsePlain reads an amount of the usual form, 29.99, with so many digits behind the point or fewer. It is false for all others.
+// parsePlain reads an amount of the usual form, 29.99, with so many digits behind the point or
+// fewer. It is false for all others.
 func parsePlain(amount string, digits int) (decimal.Decimal, bool) {
 	const most = 14 // with the four digits that some currencies have behind the point, an int64 holds it
 	if len(amount) == 0 || len(amount) > most {
@@ -130,13 +133,14 @@ func exact(d decimal.Decimal, s string) bool {
 	return ok && have.Cmp(said) == 0
 }
 
-// Decimal returns the amount with as many digits behind the point as its currency has, or more where it was
-// stored with more: DynamoDB gives 0.10 back as 0.1.
+// Decimal returns the amount with as many digits behind the point as its currency has, or more
+// where it was stored with more: DynamoDB gives 0.10 back as 0.1.
 func (m Money) Decimal() string {
 	return m.padded().String()
 }
 
-// AppendDecimal appends what Decimal returns to b: digits, with a point and a minus sign where there is one.
+// AppendDecimal appends what Decimal returns to b: digits, with a point and a minus sign where
+// there is one.
 func (m Money) AppendDecimal(b []byte) []byte {
 	b, _ = m.padded().AppendText(b) // it never fails
 	return b

@@ -12,10 +12,11 @@ type Order struct {
 	Status     Status
 	// Total is the sum of the items' subtotals.
 	Total Money
-	// ItemCount is how many items (lines) the order has; nil where the record that was read does not tell.
+	// ItemCount is how many items (lines) the order has; nil where the record that was read does
+	// not tell.
 	ItemCount *int
-	// Items are the order's items by SKU, where EmbedsItems; an order of more than MaxEmbeddedItems, and one that other
-	// software wrote, has them only as records of their own.
+	// Items are the order's items by SKU, where EmbedsItems; an order of more than
+	// MaxEmbeddedItems, and one that other software wrote, has them only as records of their own.
 	Items       []LineItem
 	EmbedsItems bool
 	// ShippingAddress is nil where none was given.
@@ -28,8 +29,8 @@ type Order struct {
 	Version int
 }
 
-// LineItem is one line of an order: a product, how many, at which price. (DynamoDB calls its records items,
-// too; in this code the order's is always a LineItem.)
+// LineItem is one line of an order: a product, how many, at which price. (DynamoDB calls its
+// records items, too; in this code the order's is always a LineItem.)
 type LineItem struct {
 	OrderID OrderID
 	// CustomerID is who placed the order; empty where the record that was read does not tell.

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Merged adds up the lines of one product; the products stand in the order in which they came first.
+// Merged adds up the lines of one product; the products stand in the order in which they came
+// first.
 //
 // Errors: InvalidInput where a sum is more than MaxQuantity.
 func Merged(lines []OrderLine) ([]OrderLine, error) {
@@ -27,8 +28,9 @@ func Merged(lines []OrderLine) ([]OrderLine, error) {
 	return merged, nil
 }
 
-// Place makes a pending order of lines of different products. products are those that exist, in stock or not. Fields that a
-// refusal names are those of the first line of that product in the command.
+// Place makes a pending order of lines of different products. products are those that exist, in
+// stock or not. Fields that a refusal names are those of the first line of that product in the
+// command.
 //
 // Errors: Refusals of NotFound, InsufficientStock and InvalidInput.
 func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
@@ -61,8 +63,8 @@ func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products ma
 	return o.withItems(items, Path("items"))
 }
 
-// withItems returns the order with these items, and with the total and count that follow. All of them stand in Items, also
-// where there are too many to be embedded.
+// withItems returns the order with these items, and with the total and count that follow. All of
+// them stand in Items, also where there are too many to be embedded.
 //
 // Errors: InvalidInput, at path, where the total is too large.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
@@ -99,9 +101,9 @@ func (o Order) Moved(to Status) (Order, error) {
 	return o, nil
 }
 
-// WithItem returns a pending order, given with all its items, with so many pieces of a product: none takes it off. product is
-// what a product that is new in the order is sold as, nil where there is no such product. by is how many pieces more than before
-// are reserved.
+// WithItem returns a pending order, given with all its items, with so many pieces of a product:
+// none takes it off. product is what a product that is new in the order is sold as, nil where there
+// is no such product. by is how many pieces more than before are reserved.
 //
 // Errors: InvalidInput, NotFound, TooManyLines, InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, by int, err error) {

@@ -193,7 +193,8 @@ func TestWithItemRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is set and taken off, an order's total is the sum of its lines, and what it has reserved more is what it says.
+// Whatever is set and taken off, an order's total is the sum of its lines, and what it has reserved
+// more is what it says.
 func TestChangesOfItemsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		products := map[commerce.SKU]*commerce.Product{}

@@ -46,10 +46,11 @@ func ParseRole(name string) (Role, bool) {
 
 // Principal is who makes a request. The zero value is nobody.
 type Principal struct {
-	// ID identifies the principal: its rate limit and its idempotency keys belong to this ID. Tokens of another issuer, subject
-	// or customer have another ID. It holds no '#'.
+	// ID identifies the principal: its rate limit and its idempotency keys belong to this ID.
+	// Tokens of another issuer, subject or customer have another ID. It holds no '#'.
 	ID string
-	// Name is the actor in the events of orders: the subject of the token. Principals with different IDs can share a name.
+	// Name is the actor in the events of orders: the subject of the token. Principals with
+	// different IDs can share a name.
 	Name string
 	// Role is what the principal may do.
 	Role Role

@@ -22,7 +22,8 @@ const (
 	CodeTooManyLines         RefusalCode = "TOO_MANY_LINES"
 )
 
-// Refusal is why the rules refuse a change. Nothing was written. It is safe to show: its text says what to change.
+// Refusal is why the rules refuse a change. Nothing was written. It is safe to show: its text says
+// what to change.
 type Refusal interface {
 	error
 	Code() RefusalCode
@@ -46,7 +47,8 @@ func (r Refusals) Error() string {
 type Reason struct {
 	// Message is a sentence that says what to change.
 	Message string
-	// Field is the path of the value that is wrong in the request, from "input" on; nil where it is no single one.
+	// Field is the path of the value that is wrong in the request, from "input" on; nil where it is
+	// no single one.
 	Field []string
 }
 
@@ -137,7 +139,8 @@ func Unknown[ID ~string](what string, id ID, path ...string) NotFound {
 	return NotFound{because(path, "There is no %s %s.", what, id)}
 }
 
-// Refuse refuses a value; what is wrong completes a sentence that begins with the value's name, as an InvalidError's does.
+// Refuse refuses a value; what is wrong completes a sentence that begins with the value's name, as
+// an InvalidError's does.
 func Refuse(path []string, format string, args ...any) InvalidInput {
 	return InvalidInput{because(path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
@@ -161,7 +164,8 @@ func NoTransition(from, to Status) InvalidTransition {
 	return InvalidTransition{because(Path("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
-// TooFew refuses to take more pieces than there are. where is empty for the stock that can be sold, else " in warehouse w".
+// TooFew refuses to take more pieces than there are. where is empty for the stock that can be sold,
+// else " in warehouse w".
 func TooFew(path []string, sku SKU, wanted, available int, where string) InsufficientStock {
 	available = max(0, available)
 	return InsufficientStock{because(path, "Pieces of product %s: %d wanted, %d available%s.", sku, wanted, available, where), sku, available}

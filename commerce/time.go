@@ -16,7 +16,8 @@ func (r TimeRange) Check() error {
 	return nil
 }
 
-// Date is a calendar day as RFC 3339 writes it, 2026-02-01; dates compare as strings. The empty Date is none.
+// Date is a calendar day as RFC 3339 writes it, 2026-02-01; dates compare as strings. The empty
+// Date is none.
 type Date string
 
 // ParseDate returns s as a date.

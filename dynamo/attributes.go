@@ -57,29 +57,32 @@ func texts(values []string) types.AttributeValue {
 	return list(l...)
 }
 
-// timestampLayout is the form of times in the table: ISO 8601 in UTC with milliseconds, so that they sort as text.
+// timestampLayout is the form of times in the table: ISO 8601 in UTC with milliseconds, so that
+// they sort as text.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// reader takes a record apart, as the SDK gives it or as it stands in an answer. Its methods give zero values for attributes that are
-// absent or of another type, and the ones with "must" remember the first such attribute, for err.
+// reader takes a record apart, as the SDK gives it or as it stands in an answer. Its methods give
+// zero values for attributes that are absent or of another type, and the ones with "must" remember
+// the first such attribute, for err.
 //
-// What it gives of an answer shares the answer's bytes, all of them, which is right for the time of a request. What is kept for longer is made
-// of attributes.
+// What it gives of an answer shares the answer's bytes, all of them, which is right for the time of
+// a request. What is kept for longer is made of attributes.
 type reader struct {
 	record  record
 	item    item
 	problem string
-	// misread, where it is set, is called with each attribute that is there and cannot be read, and what is wrong with it. It is for
-	// records that are given as attributes.
+	// misread, where it is set, is called with each attribute that is there and cannot be read, and
+	// what is wrong with it. It is for records that are given as attributes.
 	misread func(attribute, what string)
 }
 
 // absent tells whether there is no record.
 func (r *reader) absent() bool { return r.record == nil && r.item.doc == nil }
 
-// attributes are the record as the SDK gives it, with nothing else in memory because of it; nil where there is none.
+// attributes are the record as the SDK gives it, with nothing else in memory because of it; nil
+// where there is none.
 func (r *reader) attributes() record {
 	if r.item.doc == nil {
 		return r.record
@@ -104,7 +107,8 @@ func (r *reader) fail(name, what string) {
 	}
 }
 
-// doubt notes that an attribute that the record may lack is there and cannot be read. It reads as an absent one.
+// doubt notes that an attribute that the record may lack is there and cannot be read. It reads as
+// an absent one.
 func (r *reader) doubt(name, what string) {
 	if r.misread != nil {
 		r.misread(name, what)
@@ -136,8 +140,8 @@ func (r record) primaryKey() string {
 // primaryKey is the record's key for messages.
 func (r *reader) primaryKey() string { return r.text(attrPK) + " " + r.text(attrSK) }
 
-// of gives the text of an attribute that is a string or a number, and which of them it is; kindNone for one of another type, or none. present
-// tells whether there is one at all.
+// of gives the text of an attribute that is a string or a number, and which of them it is; kindNone
+// for one of another type, or none. present tells whether there is one at all.
 func (r *reader) of(name string) (text string, is kind, present bool) {
 	if r.item.doc != nil {
 		at, ok := r.item.find(name)
@@ -291,7 +295,8 @@ func (r *reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// updatedOr returns the time of the last update, which other software may not write; without it, otherwise.
+// updatedOr returns the time of the last update, which other software may not write; without it,
+// otherwise.
 func (r *reader) updatedOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
 	text, is, present := r.of(name)
@@ -364,7 +369,8 @@ func (r *reader) within(name string) (reader, bool) {
 	return inside, true
 }
 
-// maps are a list in the record, which is to hold maps; present is false where there is no list of that name.
+// maps are a list in the record, which is to hold maps; present is false where there is no list of
+// that name.
 func (r *reader) maps(name string) (all mapList, present bool) {
 	if r.item.doc != nil {
 		at, ok := r.item.find(name)
@@ -392,7 +398,8 @@ type mapList struct {
 	length int
 }
 
-// next gives the first element and takes it off the list; false where it is no map, or there is none.
+// next gives the first element and takes it off the list; false where it is no map, or there is
+// none.
 func (l *mapList) next() (reader, bool) {
 	if l.length == 0 {
 		return reader{}, false

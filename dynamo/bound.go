@@ -9,12 +9,15 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the greatest size of each kind of record.
+// Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the
+// greatest size of each kind of record.
 //
-// They hold for records that were written through this program: commerce's limits make those no larger, and no order of theirs has
-// more than commerce.MaxLines lines. Records of other software may lack what saves requests, a count or embedded items, and that is
-// counted; but they may also be larger, and then they cost more read units, and more requests where a page is larger than a megabyte.
-// What DynamoDB throttles or leaves unprocessed, and what conflicts with others' changes, is asked for again; that is not counted.
+// They hold for records that were written through this program: commerce's limits make those no
+// larger, and no order of theirs has more than commerce.MaxLines lines. Records of other software
+// may lack what saves requests, a count or embedded items, and that is counted; but they may also
+// be larger, and then they cost more read units, and more requests where a page is larger than a
+// megabyte. What DynamoDB throttles or leaves unprocessed, and what conflicts with others' changes,
+// is asked for again; that is not counted.
 type Bounds struct {
 	shards int
 	// sizes are how large a record of each entity can be, in bytes.
@@ -24,7 +27,8 @@ type Bounds struct {
 // NewBounds returns the bounds of a table of so many shards.
 func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes: largestSizes()} }
 
-// ReadBound is the most that something can take: requests, round trips one after another, and read units.
+// ReadBound is the most that something can take: requests, round trips one after another, and read
+// units.
 type ReadBound struct {
 	Requests, RoundTrips int
 	ReadUnits            float64
@@ -33,7 +37,8 @@ type ReadBound struct {
 // ChangeBound is the most that a mutation can take.
 type ChangeBound struct {
 	ReadBound
-	// Items is the part of it that reads items of an order, under the pattern that ItemsPattern names; the rest is the write pattern's.
+	// Items is the part of it that reads items of an order, under the pattern that ItemsPattern
+	// names; the rest is the write pattern's.
 	Items        ReadBound
 	ItemsPattern string
 }
@@ -87,7 +92,8 @@ func (b Bounds) Collection(p AccessPattern, consistent bool) ReadBound {
 	return ReadBound{1, 1, p.consistently(consistent) * readUnits(min(bytes, pageBytes))}
 }
 
-// Count bounds counting the records of a list: in one Query where the list has a greatest number, else in as many as count makes.
+// Count bounds counting the records of a list: in one Query where the list has a greatest number,
+// else in as many as count makes.
 func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
 	if p.Most > 0 {
 		return ReadBound{1, 1, p.consistently(consistent) * readUnits(p.Most*b.largest(p.records()))}
@@ -95,8 +101,9 @@ func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
 	return ReadBound{maxCountedPages, maxCountedPages, maxCountedPages * p.consistently(consistent) * readUnits(pageBytes)}
 }
 
-// Change bounds a mutation without its payload, where nobody else is in the way: what it reads before, the transaction, and where that
-// fails because of what was not read, what stands there instead and a second attempt, or the memory of the request.
+// Change bounds a mutation without its payload, where nobody else is in the way: what it reads
+// before, the transaction, and where that fails because of what was not read, what stands there
+// instead and a second attempt, or the memory of the request.
 func (b Bounds) Change(p WritePattern) ChangeBound {
 	bound := ChangeBound{ItemsPattern: patternOrderItems.ID}
 	read := func(each int, entities ...Entity) {
@@ -116,7 +123,8 @@ func (b Bounds) Change(p WritePattern) ChangeBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	// A record whose condition does not hold comes back with the refusal, unless there is none: then it is looked for.
+	// A record whose condition does not hold comes back with the refusal, unless there is none:
+	// then it is looked for.
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.Each...)
@@ -165,9 +173,9 @@ func (b Bounds) largest(of []Entity) int {
 	return size
 }
 
-// queries bounds Queries that read so many rows of so many bytes. One that ends at a megabyte has read all but a row of it, so that
-// there are no more of those than such megabytes; and none where a page at a time fits, as for all records that this program
-// writes.
+// queries bounds Queries that read so many rows of so many bytes. One that ends at a megabyte has
+// read all but a row of it, so that there are no more of those than such megabytes; and none where
+// a page at a time fits, as for all records that this program writes.
 func (b Bounds) queries(p AccessPattern, most merge, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
@@ -186,8 +194,8 @@ func (b Bounds) queries(p AccessPattern, most merge, size int, consistent bool) 
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// merge is what reading a page of several partitions takes, where no Query ends at a megabyte; longest is how many rows one Query
-// reads.
+// merge is what reading a page of several partitions takes, where no Query ends at a megabyte;
+// longest is how many rows one Query reads.
 type merge struct{ rounds, requests, rows, longest int }
 
 // then is what one merge after another takes.
@@ -200,19 +208,22 @@ func (m merge) then(next merge) merge {
 // partitions, L the page's limit, W how many rows are wanted (L or L + 1), and k what the first
 // round reads of each.
 //
-// Rows. Beyond the first row of each stream, reading ahead never makes more than allowance, 7L/4, be in hand. What regrowth
-// reads beyond that is at most a quarter of what the same stream has given out before, and it happens only when the stream has nothing
-// in hand. So beside the first rows there are never more than 7L/4 + G/4 in hand, G being given out; and G is less than W when
-// something is read. All that is read has been given out or is in hand: at most G + 7L/4 + G/4 + P, which is no more than 3L + P.
+// Rows. Beyond the first row of each stream, reading ahead never makes more than allowance, 7L/4,
+// be in hand. What regrowth reads beyond that is at most a quarter of what the same stream has
+// given out before, and it happens only when the stream has nothing in hand. So beside the first
+// rows there are never more than 7L/4 + G/4 in hand, G being given out; and G is less than W when
+// something is read. All that is read has been given out or is in hand: at most G + 7L/4 + G/4 + P,
+// which is no more than 3L + P.
 //
-// Rounds. Rows are given out until a stream has none left and more to read: that one is blocking. Every round but the first so reads
-// a blocking stream. The first time it has given out k rows or more, the next time k and its regrowth, and so on, unless it
-// had all that the page still lacked, and then it does not block again. All streams together have given out less than W, so
-// there are no more rounds than the most such steps that W - 1 rows pay for.
+// Rounds. Rows are given out until a stream has none left and more to read: that one is blocking.
+// Every round but the first so reads a blocking stream. The first time it has given out k rows or
+// more, the next time k and its regrowth, and so on, unless it had all that the page still lacked,
+// and then it does not block again. All streams together have given out less than W, so there are
+// no more rounds than the most such steps that W - 1 rows pay for.
 //
-// Requests. The first round makes P. The streams that a later round reads have all their rows before the page's end as far as
-// it can be seen; there are less than W such rows, and k of each stream or more. Besides, every request gives a row, or the end of
-// its stream.
+// Requests. The first round makes P. The streams that a later round reads have all their rows
+// before the page's end as far as it can be seen; there are less than W such rows, and k of each
+// stream or more. Besides, every request gives a row, or the end of its stream.
 func merged(partitions int, page Page) merge {
 	want := page.want()
 	if partitions == 1 {
@@ -236,7 +247,8 @@ func merged(partitions int, page Page) merge {
 	}
 }
 
-// largestSizes are how many bytes the largest records have that this program writes, by the entities' names.
+// largestSizes are how many bytes the largest records have that this program writes, by the
+// entities' names.
 func largestSizes() map[string]int {
 	text := func(bytes int) string { return strings.Repeat("x", bytes) }
 	id := text(commerce.MaxIDLength)
@@ -278,7 +290,8 @@ func largestSizes() map[string]int {
 	}
 	// Composing an address (ParseEmail) can make three bytes of one.
 	sizes[entityEmailClaim.Name] += 2 * len(customer.Email)
-	// What is remembered of a request is its answer, of which an order's is the largest, beside its key, the caller and a hash.
+	// What is remembered of a request is its answer, of which an order's is the largest, beside its
+	// key, the caller and a hash.
 	sizes[entityIdempotency.Name] = sizes[entityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
 	return sizes
 }

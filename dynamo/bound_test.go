@@ -14,7 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// No record that a mutation writes is larger than the bounds take it for, and none that they know is missing here.
+// No record that a mutation writes is larger than the bounds take it for, and none that they know
+// is missing here.
 func TestTheLargestRecordsAreKnown(t *testing.T) {
 	ctx, db := context.Background(), storetest.Engines()[0].Client(t)
 	table := storetest.TableName()

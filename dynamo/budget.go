@@ -12,7 +12,8 @@ import (
 // ErrOverBudget means that a read was not made because its ReadBudget is used up.
 var ErrOverBudget = errors.New("more requests for reading than the budget allows")
 
-// ReadBudget is how many requests that read are still to be made for somebody. It is safe for concurrent use.
+// ReadBudget is how many requests that read are still to be made for somebody. It is safe for
+// concurrent use.
 type ReadBudget struct{ left atomic.Int64 }
 
 type budgetKey struct{}
@@ -27,7 +28,8 @@ func NewReadBudget(requests int) *ReadBudget {
 // Left is how many requests may still be made, below 0 where more were wanted than there were.
 func (b *ReadBudget) Left() int { return int(b.left.Load()) }
 
-// On returns a context whose reads are on the budget. Writes are not counted. A nil budget has no end.
+// On returns a context whose reads are on the budget. Writes are not counted. A nil budget has no
+// end.
 func (b *ReadBudget) On(ctx context.Context) context.Context {
 	if b == nil {
 		return ctx
@@ -45,8 +47,9 @@ func spend(ctx context.Context) error {
 	return nil
 }
 
-// budgeted holds a client to the budgets of its requests' contexts. Every request passes here, or has been paid for before it took the short
-// way, however it came about: what a document can ask for at most is not known before, as it depends on the records.
+// budgeted holds a client to the budgets of its requests' contexts. Every request passes here, or
+// has been paid for before it took the short way, however it came about: what a document can ask
+// for at most is not known before, as it depends on the records.
 func budgeted(db *dynamodb.Client) *dynamodb.Client {
 	hold := middleware.InitializeMiddlewareFunc("ReadBudget", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in.Parameters.(type) {

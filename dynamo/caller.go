@@ -16,8 +16,9 @@ func (c *change) conceal(id commerce.CustomerID, k keys) {
 	}
 }
 
-// ownsOrder tells whether an order exists for the caller. Where that is the own ones only, the customer's copy is read first, whose key has
-// the customer's id: what it takes to find that there is none is the same for somebody else's order as for nobody's.
+// ownsOrder tells whether an order exists for the caller. Where that is the own ones only, the
+// customer's copy is read first, whose key has the customer's id: what it takes to find that there
+// is none is the same for somebody else's order as for nobody's.
 //
 // Errors: those of failed.
 func (c *change) ownsOrder(ctx context.Context, id commerce.OrderID) (bool, error) {

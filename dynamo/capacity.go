@@ -7,23 +7,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Read and write units are counted by DynamoDB's documented rules where the engine reports none. Source:
+// Read and write units are counted by DynamoDB's documented rules where the engine reports none.
+// Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 
-// readUnitSize is how many bytes a read unit covers; an eventually consistent read costs half a unit for each.
+// readUnitSize is how many bytes a read unit covers; an eventually consistent read costs half a
+// unit for each.
 const readUnitSize = 4096
 
-// readUnits is what an eventually consistent read of so many bytes at once costs. Reading nothing costs as
-// much as reading a little.
+// readUnits is what an eventually consistent read of so many bytes at once costs. Reading nothing
+// costs as much as reading a little.
 func readUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/readUnitSize)) / 2
 }
 
-// queryUnits is what a Query costs that read these records: the sum of their sizes is rounded, not each.
+// queryUnits is what a Query costs that read these records: the sum of their sizes is rounded, not
+// each.
 func queryUnits(records []reader) float64 { return readUnits(sizeOfAll(records)) }
 
-// batchUnits is what a BatchGetItem costs that found these records of so many keys: each is rounded by itself.
+// batchUnits is what a BatchGetItem costs that found these records of so many keys: each is rounded
+// by itself.
 func batchUnits(records []reader, keys int) float64 {
 	units := readUnits(0) * float64(keys-len(records))
 	for _, r := range records {
@@ -41,8 +45,8 @@ func sizeOfAll(records []reader) int {
 	return bytes
 }
 
-// writeUnitSize is how many bytes a write unit covers. In a transaction each record costs twice as much, as it is
-// prepared and committed; its entry in an index, which follows later, does not.
+// writeUnitSize is how many bytes a write unit covers. In a transaction each record costs twice as
+// much, as it is prepared and committed; its entry in an index, which follows later, does not.
 const writeUnitSize = 1024
 
 // kilobytes is what a plain write of so many bytes costs: at least 1.
@@ -50,9 +54,11 @@ func kilobytes(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeUnitSize))
 }
 
-// writeUnits is what it costs, in a transaction, to make after of before, either of which may be nil: the larger of the two counts.
-// An index entry costs one write where it comes, goes or changes, and two where its key changes. Source, beside those
-// above: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes and
+// writeUnits is what it costs, in a transaction, to make after of before, either of which may be
+// nil: the larger of the two counts. An index entry costs one write where it comes, goes or
+// changes, and two where its key changes. Source, beside those above:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
+// and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func writeUnits(before, after record) float64 {
 	was, is := sizeOf(before), sizeOf(after)
@@ -72,10 +78,12 @@ func writeUnits(before, after record) float64 {
 	return units
 }
 
-// adjustUnits is what it costs, in a transaction, to change a number of a record that is in the index; nil is a small one.
+// adjustUnits is what it costs, in a transaction, to change a number of a record that is in the
+// index; nil is a small one.
 func adjustUnits(r record) float64 { return 3 * kilobytes(sizeOf(r)) }
 
-// checkUnits is what it costs, in a transaction, to check a condition on a record; nil is a small one.
+// checkUnits is what it costs, in a transaction, to check a condition on a record; nil is a small
+// one.
 func checkUnits(r record) float64 { return 2 * kilobytes(sizeOf(r)) }
 
 // sizeOf is a record's size in bytes: names and values.

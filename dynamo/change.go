@@ -16,32 +16,37 @@ import (
 
 // Caller is who asks for a change.
 type Caller struct {
-	// ID identifies the caller. Callers with different IDs share no idempotency keys. It holds no '#', and is not empty where there
-	// is an IdempotencyKey.
+	// ID identifies the caller. Callers with different IDs share no idempotency keys. It holds no
+	// '#', and is not empty where there is an IdempotencyKey.
 	ID string
 	// Name is the actor in the events of orders.
 	Name string
-	// IdempotencyKey is the caller's own name for this one request; empty for none. It holds no '#'.
+	// IdempotencyKey is the caller's own name for this one request; empty for none. It holds no
+	// '#'.
 	IdempotencyKey string
-	// Customer is the only customer who exists for the caller, and the only one whose orders do; empty where all exist.
+	// Customer is the only customer who exists for the caller, and the only one whose orders do;
+	// empty where all exist.
 	Customer commerce.CustomerID
 }
 
 // maxActions is how many actions one TransactWriteItems can have.
 const maxActions = 100
 
-// maxPlans is how often a change is planned anew because others changed what it was planned on. Every time one of them has
-// succeeded.
+// maxPlans is how often a change is planned anew because others changed what it was planned on.
+// Every time one of them has succeeded.
 const maxPlans = 100
 
-// longestPause is the attempt whose pause is the longest: 200 ms at most. One of those who were in the way has succeeded, so there is
-// nothing to wait for but a turn, and who waits longer is the last of many.
+// longestPause is the attempt whose pause is the longest: 200 ms at most. One of those who were in
+// the way has succeeded, so there is nothing to wait for but a turn, and who waits longer is the
+// last of many.
 const longestPause = 4
 
-// change is a mutation under way: what it knows of the table, and the transaction that it makes of that.
+// change is a mutation under way: what it knows of the table, and the transaction that it makes of
+// that.
 //
-// A change reads, decides and then writes on the condition that what it decided on is still so. Where it is not, DynamoDB tells
-// what stands there now, and the change is planned again with that, without a second read.
+// A change reads, decides and then writes on the condition that what it decided on is still so.
+// Where it is not, DynamoDB tells what stands there now, and the change is planned again with that,
+// without a second read.
 type change struct {
 	// store reads consistently.
 	store   *Store
@@ -72,11 +77,12 @@ type form[V any] struct {
 	decode func(reader) (V, error)
 }
 
-// mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result once they are written. A plan
-// without writes changes nothing.
+// mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result
+// once they are written. A plan without writes changes nothing.
 //
-// Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable where others are in the way until
-// the context ends. After ErrUnavailable the change may have been made.
+// Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable
+// where others are in the way until the context ends. After ErrUnavailable the change may have been
+// made.
 func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var none V
 	c := &change{store: s.Consistent(), pattern: p, caller: caller, known: map[keys]record{}}
@@ -85,8 +91,8 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 		return none, err
 	}
 	for attempt := 0; attempt < maxPlans; attempt++ {
-		// Planning again with what DynamoDB has just told needs no pause. Who loses again and again waits, and then reads anew: what
-		// was told before the pause is no longer so.
+		// Planning again with what DynamoDB has just told needs no pause. Who loses again and again
+		// waits, and then reads anew: what was told before the pause is no longer so.
 		if attempt > 1 {
 			if err := backOff(ctx, min(attempt-1, longestPause)); err != nil {
 				return none, failed("TransactWriteItems", p.Mutation, err)
@@ -104,7 +110,8 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, ErrCorrupt, errors.New(c.err.Error()))
 		}
 		if commerce.IsRefusal(err) || errors.Is(err, ErrCorrupt) {
-			// The same request may be what has changed the records: then its answer is the first one.
+			// The same request may be what has changed the records: then its answer is the first
+			// one.
 			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
 				return first, err
 			}
@@ -135,8 +142,8 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 	return none, fmt.Errorf("%s: %w: %w", p.Mutation, ErrUnavailable, errStale)
 }
 
-// lookAgain reads all that is known anew. Nothing is forgotten: what a plan was told of a record that it does not read for itself, it
-// would have to be told again and again.
+// lookAgain reads all that is known anew. Nothing is forgotten: what a plan was told of a record
+// that it does not read for itself, it would have to be told again and again.
 //
 // Errors: those of failed.
 func (c *change) lookAgain(ctx context.Context) error {
@@ -198,9 +205,9 @@ func (c *change) missing(k keys) bool {
 // exactAttempts is how often an edit is tried on the condition that counters beside it stand still.
 const exactAttempts = 3
 
-// exactly adds counters to the attributes that must not have changed since they were read, so that the result shows them as they
-// are when the change is made. An edit of a record whose counters never stand still is made all the same: its result shows them as
-// they were a moment before.
+// exactly adds counters to the attributes that must not have changed since they were read, so that
+// the result shows them as they are when the change is made. An edit of a record whose counters
+// never stand still is made all the same: its result shows them as they were a moment before.
 func (c *change) exactly(attributes []string, counters ...string) []string {
 	if c.attempt >= exactAttempts {
 		return attributes
@@ -208,8 +215,8 @@ func (c *change) exactly(attributes []string, counters ...string) []string {
 	return append(attributes, counters...)
 }
 
-// former makes the keys of what a record was. Other software may have written what can be in no key: then the record was in no
-// list of ours, and that is no error.
+// former makes the keys of what a record was. Other software may have written what can be in no
+// key: then the record was in no list of ours, and that is no error.
 func (c *change) former() *keyBuilder { return &keyBuilder{shards: c.shards} }
 
 // primary is k without the keys of the index.
@@ -234,7 +241,8 @@ func (c *change) put(r record, when condition) {
 	}})
 }
 
-// update makes after of before, which are what this program writes of a record: attributes of other software stay.
+// update makes after of before, which are what this program writes of a record: attributes of other
+// software stay.
 func (c *change) update(before, after record, when condition) {
 	var e expression
 	k := keyOf(after)
@@ -242,8 +250,8 @@ func (c *change) update(before, after record, when condition) {
 	if stands == nil {
 		stands = before
 	}
-	// Index keys are ours: they become the model's, whatever other software made of them. They stay where they are made of what cannot
-	// be read.
+	// Index keys are ours: they become the model's, whatever other software made of them. They stay
+	// where they are made of what cannot be read.
 	before = maps.Clone(before)
 	stay := after[attrIndexPK] == nil && c.store.indexedByUnreadable(stands)
 	for _, name := range []string{attrIndexPK, attrIndexSK} {
@@ -254,9 +262,9 @@ func (c *change) update(before, after record, when condition) {
 	c.set(k, e.setting(before, after), &e, writeUnits(stands, maps.Clone(stands).with(after)), when)
 }
 
-// unchanged returns the attributes of a record that a change leaves as they are, as they stand in the table. Its copies get them so: other
-// software may have written more than this program reads, or a value that it cannot read. before and after are what this program
-// writes of the record.
+// unchanged returns the attributes of a record that a change leaves as they are, as they stand in
+// the table. Its copies get them so: other software may have written more than this program reads,
+// or a value that it cannot read. before and after are what this program writes of the record.
 func (c *change) unchanged(stands, before, after record) record {
 	kept := record{}
 	for name, v := range after {
@@ -384,8 +392,9 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// learn takes note of what the records are like whose conditions did not hold, and tells whether there are any. One that DynamoDB
-// does not give is not there, unless the engine keeps it to itself: it is read.
+// learn takes note of what the records are like whose conditions did not hold, and tells whether
+// there are any. One that DynamoDB does not give is not there, unless the engine keeps it to
+// itself: it is read.
 //
 // Errors: those of failed.
 func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) (bool, error) {

@@ -90,7 +90,8 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 	return customer, records[0], expect("customer", expected, customer.Version)
 }
 
-// rewriteCustomer adds the record of a changed customer. It adds nothing, and returns false, where the record would stay the same.
+// rewriteCustomer adds the record of a changed customer. It adds nothing, and returns false, where
+// the record would stay the same.
 func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) bool {
 	if sameRecord(customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)) {
 		return false
@@ -100,14 +101,16 @@ func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer
 	return true
 }
 
-// repEdge is the edge to the account rep of a changed customer. stands is the customer's record as it stands in the table.
+// repEdge is the edge to the account rep of a changed customer. stands is the customer's record as
+// it stands in the table.
 func (c *change) repEdge(stands record, before, after *commerce.Customer) record {
 	return customerRepRecord(&c.keyBuilder, *after).with(c.unchanged(stands, customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)))
 }
 
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
 //
-// Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of
+// mutate.
 func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
 	return mutate(ctx, s, &writeUpdateCustomer, caller, cmd, s.customerForm(), func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		before, stands, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)

@@ -91,7 +91,8 @@ func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.
 		was, is := employeeRecords(c.former(), *before), employeeRecords(&c.keyBuilder, after)
 		c.update(was[0], is[0], still(stands[0], attrVersion))
 		kept := c.unchanged(stands[0], employeeAttributes(*before), employeeAttributes(after))
-		// The edges by name and title are always there, the one by warehouse is the last where there is one.
+		// The edges by name and title are always there, the one by warehouse is the last where
+		// there is one.
 		for i := 1; i < len(is); i++ {
 			if i < len(was) {
 				c.mirror(was[i], is[i].with(kept), nil)

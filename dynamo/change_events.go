@@ -6,11 +6,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// maxClockSkew is how far ahead of the clock a time in the table can be for the next one to be placed after it. A time further ahead was
-// written by a clock that was wrong. Placing changes after it would date them wrongly, too.
+// maxClockSkew is how far ahead of the clock a time in the table can be for the next change to be
+// dated after it. A time further ahead was written by a clock that was wrong. To date changes after
+// it would make them wrong, too.
 const maxClockSkew = 24 * time.Hour
 
-// after is a moment after all of times: now, or the next millisecond where the clock is behind those that wrote them.
+// after returns a moment after all of times: now, or the next millisecond where the clock is behind
+// the ones that wrote them.
 func (s *Store) after(times ...time.Time) time.Time {
 	now := s.now()
 	at := now
@@ -25,8 +27,9 @@ func (s *Store) after(times ...time.Time) time.Time {
 	return at
 }
 
-// position is the place of an event in the order of its customer's events, which is its ID. It is empty for an event that has no
-// such place: its ID is not a ULID, as other software writes it, or is dated further ahead than maxClockSkew.
+// position is the place of an event in the order of its customer's events. That is the event's ID.
+// It is empty for an event without a place: its ID is not a ULID, as other software writes it, or
+// is dated more than maxClockSkew ahead.
 func (s *Store) position(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(s.now().Add(maxClockSkew)) {
 		return ""
@@ -34,12 +37,15 @@ func (s *Store) position(id commerce.EventID) commerce.EventID {
 	return id
 }
 
-// happened adds an event of an order to the transaction: to the order's timeline, and as its customer's last one.
+// happened adds an event of an order to the transaction: to the order's timeline, and as its
+// customer's last one.
 //
-// The record of the last event is what gives all events of a customer one order. Whoever writes an event writes that record too, so
-// two changes of one customer's orders cannot be committed at once, and each is committed only behind what it wrote: the ids of
-// a customer's events rise in the order of their commits. Nobody reads for that. A change that comes too late, because the clock is
-// behind another server's or somebody was faster in the same millisecond, is told of the last event and planned again behind it.
+// The record of the last event is what gives all events of a customer one order. Whoever writes an
+// event writes that record too, so two changes of one customer's orders cannot be committed at
+// once, and each is committed only behind what it wrote: the ids of a customer's events rise in the
+// order of their commits. Nobody reads for that. A change that comes too late, because the clock is
+// behind another server's or somebody was faster in the same millisecond, is told of the last event
+// and planned again behind it.
 func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) error {
 	id, err := c.store.newULID(at)
 	if err != nil {
@@ -52,8 +58,9 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 	return nil
 }
 
-// behind is the condition that the last event in the table has a lower ID than last, or that there is none. An event without a
-// position must not hold the customer's orders for ever. It is replaced as it was read, and the IDs rise anew.
+// behind is the condition that the last event in the table has a lower ID than last, or that there
+// is none. An event without a position must not block the customer's orders for ever. It is
+// replaced if it is as it was read, and the IDs rise from there.
 func (c *change) behind(last record) condition {
 	if have, ok := c.stands(keyOf(last)); ok && c.store.position(lastEventID(have)) == "" {
 		return still(have, "eventId")
@@ -61,10 +68,11 @@ func (c *change) behind(last record) condition {
 	return either(absent, is("eventId", "<", last["eventId"]))
 }
 
-// lastEventID is the ID that the record of a last event has.
+// lastEventID is the ID in the record of a last event.
 func lastEventID(r record) commerce.EventID { return commerce.EventID(textOf(r, "eventId")) }
 
-// lastEventTime is when the last event of a customer's orders happened, as far as a transaction has told; the zero time where none has.
+// lastEventTime is when the last event of a customer's orders happened, as far as a transaction has
+// told; the zero time where none has.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
 	last, _ := c.stands(lastEventKey(c.former(), id))
 	at, _ := lastEventID(last).Time()

@@ -22,9 +22,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// witness lets transactions pass and notes the events of those that are committed, in the order of their commits. It does so in one
-// of two ways: one after the other, so that nobody's note comes before an earlier one's; or all at once, and then it cancels
-// those that have a record in common with another one under way, as DynamoDB does and the test engines do not.
+// witness lets transactions pass and notes the events of those that are committed, in the order of
+// their commits. It does so in one of two ways: one after the other, so that nobody's note comes
+// before an earlier one's; or all at once, and then it cancels those that have a record in common
+// with another one under way, as DynamoDB does and the test engines do not.
 type witness struct {
 	next     faults.HTTP
 	conflict bool
@@ -190,8 +191,8 @@ func addressed(store *dynamo.Store, id commerce.OrderID, n int) error {
 	return err
 }
 
-// Servers whose clocks disagree change orders of two customers at once: whatever they do, the events of each customer are committed in
-// the order of their ids.
+// Servers whose clocks disagree change orders of two customers at once: whatever they do, the
+// events of each customer are committed in the order of their ids.
 func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 	const changes = 4
 	world := shoptest.World{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
@@ -237,7 +238,8 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 	})
 }
 
-// Many change one order each, all of one customer, where DynamoDB cancels what is under way at once: everybody succeeds.
+// Many change one order each, all of one customer, where DynamoDB cancels what is under way at
+// once: everybody succeeds.
 func TestManyChangesOfOneCustomersOrders(t *testing.T) {
 	const changers, changes = 16, 10
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
@@ -301,7 +303,8 @@ func TestALastEventOfNoTime(t *testing.T) {
 	})
 }
 
-// What a repair appends to a timeline is the customer's last event, behind what a server with a clock ahead has written.
+// What a repair appends to a timeline is the customer's last event, behind what a server with a
+// clock ahead has written.
 func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

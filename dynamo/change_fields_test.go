@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// testFields sets each optional field of an update by itself, to the value that the record has and then to another one. unchanged returns
-// a command that changes nothing, and update executes it.
+// testFields sets each optional field of an update by itself, to the value that the record has and
+// then to another one. unchanged returns a command that changes nothing, and update executes it.
 func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, error)) {
 	t.Helper()
 	executed := func(command C) reflect.Value {

@@ -17,7 +17,8 @@ func (s *Store) orderForm() form[*commerce.Order] {
 
 // PlaceOrder places an order of today's prices and reserves its stock (WP4).
 //
-// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines; and those of mutate.
+// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines; and those
+// of mutate.
 func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewOrder) (*commerce.Order, error) {
 	lines, err := commerce.Merged(cmd.Lines)
 	if err != nil {
@@ -100,8 +101,8 @@ func expect(what string, expected *int, current int) error {
 	return nil
 }
 
-// order reads the order that a command names; the record is as it stands in the table. An order of another version than expected comes
-// along with the refusal.
+// order reads the order that a command names; the record is as it stands in the table. An order of
+// another version than expected comes along with the refusal.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
 func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, along ...keys) (*commerce.Order, record, error) {
@@ -133,7 +134,8 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 
 // allItems gives all items of an order, also of one that does not carry them.
 //
-// Errors: commerce.TooManyLines where there are more than a transaction could hold, ErrCorrupt, those of failed.
+// Errors: commerce.TooManyLines where there are more than a transaction could hold, ErrCorrupt,
+// those of failed.
 func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.LineItem, error) {
 	if o.EmbedsItems {
 		return o.Items, nil
@@ -152,8 +154,8 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
-// rewrite adds both records of a changed order, and the event that tells of it. stands is the order's record as it stands in
-// the table.
+// rewrite adds both records of a changed order, and the event that tells of it. stands is the
+// order's record as it stands in the table.
 func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.store.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when condition
@@ -200,11 +202,11 @@ func moveTo(to commerce.Status) (*WritePattern, commerce.EventType) {
 	}
 }
 
-// MoveOrder moves an order to another status (WP5 to WP8). Shipping takes its items from a warehouse, cancelling returns what it
-// reserved.
+// MoveOrder moves an order to another status (WP5 to WP8). Shipping takes its items from a
+// warehouse, cancelling returns what it reserved.
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition, Refusals of InsufficientStock; and
-// those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition, Refusals
+// of InsufficientStock; and those of mutate.
 func (s *Store) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
 	pattern, event := moveTo(cmd.To)
 	if pattern == nil {
@@ -249,8 +251,8 @@ func (s *Store) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Order
 	})
 }
 
-// piecesOf is how many pieces of each product items are, in their order. Other software may have written a product twice, and a
-// record has one place in a transaction.
+// piecesOf is how many pieces of each product items are, in their order. Other software may have
+// written a product twice, and a record has one place in a transaction.
 //
 // Errors: ErrCorrupt where an item is of less than one piece.
 func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
@@ -271,7 +273,8 @@ func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 	return pieces, nil
 }
 
-// ship takes items from a warehouse. What they have reserved goes with them, so that as much stays available as before.
+// ship takes items from a warehouse. What they have reserved goes with them, so that as much stays
+// available as before.
 //
 // Errors: commerce.NotFound, commerce.Refusals of InsufficientStock, those of failed.
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
@@ -326,10 +329,11 @@ func (c *change) count(sku commerce.SKU, counter string, delta int) {
 	}
 }
 
-// SetOrderItem sets how many pieces of a product a pending order has (WP9), or takes the product off it (WP10).
+// SetOrderItem sets how many pieces of a product a pending order has (WP9), or takes the product
+// off it (WP10).
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput, InsufficientStock, TooManyLines; and those
-// of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput,
+// InsufficientStock, TooManyLines; and those of mutate.
 func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &writeSetOrderItem
 	if cmd.Quantity == 0 {
@@ -378,7 +382,8 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
-			// From now on the items' own records are all there is, and other software may not have written them.
+			// From now on the items' own records are all there is, and other software may not have
+			// written them.
 			for _, item := range after.Items {
 				c.line(before, after, item.SKU)
 			}
@@ -419,7 +424,8 @@ func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 
 // UpdateShippingAddress changes where an order goes that has not been shipped (WP11).
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput; and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput; and those of
+// mutate.
 func (s *Store) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
 	return mutate(ctx, s, &writeUpdateShippingAddress, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)

@@ -103,8 +103,8 @@ func levelForm() form[*commerce.InventoryLevel] {
 
 // SetInventoryLevel says how many pieces of a product lie in a warehouse (WP15).
 //
-// Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there is none), InsufficientStock;
-// and those of mutate.
+// Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there
+// is none), InsufficientStock; and those of mutate.
 func (s *Store) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, s, &writeSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
@@ -174,7 +174,8 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 		return leveled{}, refusals
 	}
 	l := leveled{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
-	// What else stands in the product is none of its stock's: unreadable, it is no reason to count nothing.
+	// What else stands in the product is none of its stock's: unreadable, it is no reason to count
+	// nothing.
 	product := reader{record: records[1]}
 	for counter, place := range map[string]*int{attrTotalInventory: &l.total, attrAvailable: &l.available} {
 		if isCounted(product.record, counter) {
@@ -194,8 +195,8 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 	return l, nil
 }
 
-// relevel adds the records of a changed level to the transaction: the level, and the product's counters. field is the one
-// that says how much.
+// relevel adds the records of a changed level to the transaction: the level, and the product's
+// counters. field is the one that says how much.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput where there would be too many.
 func (c *change) relevel(before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
@@ -222,7 +223,8 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	if by == 0 {
 		return &after, nil
 	}
-	// What nobody has counted is not counted from nothing: a check's repair does, from all the levels.
+	// What nobody has counted is not counted from nothing: a check's repair does, from all the
+	// levels.
 	k, counters := productKey(b, before.SKU), map[string]int{}
 	conditions := []condition{present}
 	for _, counter := range []string{attrTotalInventory, attrAvailable} {

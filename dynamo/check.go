@@ -24,15 +24,18 @@ type CheckOptions struct {
 	Parallel int
 	// Repair puts right what is found.
 	Repair bool
-	// IndexLag is how long the index may lag behind the table, a second where it is 0; it usually is some milliseconds. Sums over
-	// it wait that long. NoIndexLag is for engines whose index does not lag.
+	// IndexLag is how long the index may lag behind the table, a second where it is 0; it usually
+	// is some milliseconds. Sums over it wait that long. NoIndexLag is for engines whose index does
+	// not lag.
 	IndexLag time.Duration
-	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it is 0. When there are more
-	// they are verified first, so that a table that is wrong from end to end does not fill the memory. As many again are remembered
-	// of those that cannot be verified before the table is read to its end.
+	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it
+	// is 0. When there are more they are verified first, so that a table that is wrong from end to
+	// end does not fill the memory. As many again are remembered of those that cannot be verified
+	// before the table is read to its end.
 	Suspects int
-	// Found, where it is set, is told each drift, Unsettled each record of which the check could not tell, and Progress how far
-	// the check is. They are called one at a time, and the check waits for them.
+	// Found, where it is set, is told each drift, Unsettled each record of which the check could
+	// not tell, and Progress how far the check is. They are called one at a time, and the check
+	// waits for them.
 	Found     func(Drift)
 	Unsettled func(Unsettled)
 	Progress  func(CheckProgress)
@@ -60,7 +63,8 @@ type Drift struct {
 	StandIn bool
 }
 
-// Unsettled is a record of which a check could not tell whether it, and what follows from it, agrees with others.
+// Unsettled is a record of which a check could not tell whether it, and what follows from it,
+// agrees with others.
 type Unsettled struct {
 	// PK and SK are the record's key.
 	PK, SK string
@@ -72,24 +76,28 @@ type Unsettled struct {
 type CheckProgress struct {
 	// Records is how many records were read, Found how many drifts were found.
 	Records, Found int
-	// Settling is how many suspicious units have to be verified, 0 while the table is still being read.
+	// Settling is how many suspicious units have to be verified, 0 while the table is still being
+	// read.
 	Settling int
 }
 
 // CheckSummary is what came of a check.
 type CheckSummary struct {
-	// Records is how many records the table has, Foreign how many of them are of kinds that the model does not know.
+	// Records is how many records the table has, Foreign how many of them are of kinds that the
+	// model does not know.
 	Records, Foreign int
 	// Orders, Customers, Products, Employees and Warehouses are how many of each were verified.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found is how many drifts there are of each class, Repaired how many of them have been put right.
+	// Found is how many drifts there are of each class, Repaired how many of them have been put
+	// right.
 	Found, Repaired map[string]int
 	// ByHand is how many of those that are left no repair is made for.
 	ByHand int
-	// Unsettled is how many units changed so often, or depend on a record that cannot be read, that nothing can be said
-	// about them.
+	// Unsettled is how many units changed so often, or depend on a record that cannot be read, that
+	// nothing can be said about them.
 	Unsettled int
-	// Requests is how many reads were made, ReadUnits what DynamoDB says that they took; 0 where it says nothing.
+	// Requests is how many reads were made, ReadUnits what DynamoDB says that they took; 0 where it
+	// says nothing.
 	Requests  int
 	ReadUnits float64
 }
@@ -106,8 +114,9 @@ func (s CheckSummary) Left() int {
 // unitKind is what a unit is of.
 type unitKind int
 
-// The kinds, in the order in which suspicious units are verified: what orders need before customers, what customers claim before
-// claims, and the stock when all orders are right. Warehouses come last, as all others may refer to them.
+// The kinds, in the order in which suspicious units are verified: what orders need before
+// customers, what customers claim before claims, and the stock when all orders are right.
+// Warehouses come last, as all others may refer to them.
 const (
 	unitOrder unitKind = iota
 	unitCustomer
@@ -124,8 +133,8 @@ type unitKey struct {
 	id   string
 }
 
-// unit is a record with all that follows from it, which is verified and repaired as a whole. Other units do not need to be read for
-// that.
+// unit is a record with all that follows from it, which is verified and repaired as a whole. Other
+// units do not need to be read for that.
 type unit interface {
 	// add takes a record of the unit's item collection.
 	add(e *Entity, rec record)
@@ -133,7 +142,8 @@ type unit interface {
 	read(ctx context.Context, c *check) error
 	// judge tells what is wrong with what was read.
 	judge(c *check) *verdict
-	// settled tells the check what follows from the unit for others. v is what was wrong, and last what still is.
+	// settled tells the check what follows from the unit for others. v is what was wrong, and last
+	// what still is.
 	settled(c *check, v, last *verdict)
 	// key is the key of the record that names the unit.
 	key(s *Store) keys
@@ -167,7 +177,8 @@ type suspicion struct {
 	needed bool
 	// recount requires that the stock of a product is counted from its levels and orders.
 	recount bool
-	// byCopy and byEvent are orders of a customer with which the customer's last event is to be compared.
+	// byCopy and byEvent are orders of a customer with which the customer's last event is to be
+	// compared.
 	byCopy, byEvent lateOrders
 	// address is an e-mail address whose claim names a customer.
 	address string
@@ -176,8 +187,8 @@ type suspicion struct {
 // maxSuspects is how many suspicious units are remembered where nothing is said.
 const maxSuspects = 10_000
 
-// check is one check of a table. Its memory is a page a segment, the suspects, and what the stock takes: some hundred bytes for each
-// product, and for each misleading order.
+// check is one check of a table. Its memory is a page a segment, the suspects, and what the stock
+// takes: some hundred bytes for each product, and for each misleading order.
 type check struct {
 	s     *Store
 	reads *checkReader
@@ -196,37 +207,42 @@ type check struct {
 	toSettle int
 	reported recently
 
-	// held is what pending and confirmed orders hold of each product, as they were when they were read.
+	// held is what pending and confirmed orders hold of each product, as they were when they were
+	// read.
 	held map[commerce.SKU]int
 	// misleading are orders that are left with inconsistencies because of which their own record
 	// does not tell what they hold, or the index does not list them, with the customers who may
 	// have copies.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
-	// uncertain are products of which an order that cannot be read may hold something, with that order.
+	// uncertain are products of which an order that cannot be read may hold something, with that
+	// order.
 	uncertain map[commerce.SKU]commerce.OrderID
 	// unread are the customers whom orders name that cannot be read.
 	unread map[commerce.CustomerID]bool
-	// givenUp is an order of which nothing was read that tells what it holds; empty if there is none.
+	// givenUp is an order of which nothing was read that tells what it holds; empty if there is
+	// none.
 	givenUp commerce.OrderID
-	// stock is what the products' records said, to be compared with held when all orders have been read.
+	// stock is what the products' records said, to be compared with held when all orders have been
+	// read.
 	stock map[commerce.SKU]stockSeen
 	// warehouses are those that were read, referred those that levels and employees refer to.
 	warehouses map[commerce.WarehouseID]bool
 	referred   map[commerce.WarehouseID]bool
-	// ordersToCome is how many orders a customer's partition lacks that were not put there; it is less than zero where it has too
-	// many.
+	// ordersToCome is how many orders a customer's partition lacks that were not put there; it is
+	// less than zero where it has too many.
 	ordersToCome map[commerce.CustomerID]int
 }
 
 // stockSeen is what a product's records said when they were read.
 type stockSeen struct{ inventory, available int }
 
-// CheckRecords reads the whole table and verifies that records that say the same thing agree: see DriftClasses. With
-// opts.Repair it puts right what can be. It may run while the table is in use: what is found was found in two readings, and a repair is made
-// only as long as the records are as they were read.
+// CheckRecords reads the whole table and verifies that records that say the same thing agree: see
+// DriftClasses. With opts.Repair it puts right what can be. It may run while the table is in use:
+// what is found was found in two readings, and a repair is made only as long as the records are as
+// they were read.
 //
-// Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's. The summary
-// is that of what was done until then.
+// Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable,
+// ErrAccessDenied, the context's. The summary is that of what was done until then.
 func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
 	if err := s.watch.err(); err != nil && opts.Repair {
 		return CheckSummary{}, err
@@ -309,8 +325,8 @@ func (s suspicion) and(other suspicion) suspicion {
 	return s
 }
 
-// suspectStock suspects the products whose available stock is not what the orders left, as they were read one after the
-// other.
+// suspectStock suspects the products whose available stock is not what the orders left, as they
+// were read one after the other.
 func (c *check) suspectStock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -428,7 +444,8 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 // settleAttempts is how often a unit is read to find out what is wrong with it, and repaired.
 const settleAttempts = 4
 
-// settle verifies a unit, reports what is wrong with it, and repairs it where that is asked for. r recounts the stock of products.
+// settle verifies a unit, reports what is wrong with it, and repairs it where that is asked for. r
+// recounts the stock of products.
 func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) error {
 	u := c.newUnit(k, s, r)
 	attempts := attempts{left: settleAttempts, before: s.findings}
@@ -500,8 +517,9 @@ type attempts struct {
 	doubt string
 }
 
-// confirmed reads a unit until two readings in a row find the same, as a mutation is atomic and several reads are not. One that finds
-// nothing is enough. It tells false where there was no such reading.
+// confirmed reads a unit until two readings in a row find the same, as a mutation is atomic and
+// several reads are not. One that finds nothing is enough. It tells false where there was no such
+// reading.
 func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict, ok bool, err error) {
 	for a.left > 0 {
 		a.left--
@@ -521,8 +539,8 @@ func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict,
 	return nil, false, nil
 }
 
-// mended repairs what is wrong with a unit, and reads it again. Where the repair was refused it tells why, and what is wrong is
-// what was.
+// mended repairs what is wrong with a unit, and reads it again. Where the repair was refused it
+// tells why, and what is wrong is what was.
 func (c *check) mended(ctx context.Context, u unit, v *verdict) (after *verdict, refused string, err error) {
 	err = c.repair(ctx, v)
 	if refused := (*refusedError)(nil); errors.As(err, &refused) {
@@ -556,7 +574,8 @@ func newFindings(before, after *verdict) bool {
 	return false
 }
 
-// report tells of drifts that are certain. Those that the last reading does not have were put right.
+// report tells of drifts that are certain. Those that the last reading does not have were put
+// right.
 func (c *check) report(found, last *verdict) {
 	if found == nil {
 		return
@@ -630,7 +649,8 @@ func (c *check) uncertainLocked(u *orderUnit) {
 	}
 }
 
-// toCome is how many orders a customer's partition lacks, as far as that was found and not put right.
+// toCome is how many orders a customer's partition lacks, as far as that was found and not put
+// right.
 func (c *check) toCome(id commerce.CustomerID) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

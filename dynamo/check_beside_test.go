@@ -166,8 +166,8 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	})
 }
 
-// A table has so many suspicious records that some are verified before it is read to its end. A record
-// that would be deleted then may belong to one that is read later.
+// A table has so many suspicious records that some are verified before it is read to its end. A
+// record that would be deleted then may belong to one that is read later.
 func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
@@ -194,8 +194,9 @@ func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 	})
 }
 
-// apart returns a number of segments in which two partitions are in different ones, these segments, and how many
-// pages the segment of the first partition has. At least three of them come after the partition.
+// apart returns a number of segments in which two partitions are in different ones, these segments,
+// and how many pages the segment of the first partition has. At least three of them come after the
+// partition.
 func apart(t testing.TB, db *dynamodb.Client, table, first, second string) (segments, ofFirst, ofSecond int32, pages int) {
 	t.Helper()
 	for segments = 2; segments < 32; segments++ {

@@ -38,8 +38,8 @@ const (
 )
 
 const (
-	// standInEmailDomain is what follows a customer's id in the e-mail address of a stand-in; RFC 2606 keeps it from being
-	// anybody's.
+	// standInEmailDomain is what follows a customer's id in the e-mail address of a stand-in; RFC
+	// 2606 keeps it from being anybody's.
 	standInEmailDomain = "@unknown.invalid"
 	// checkActor is who did what a repair did, in the timeline.
 	checkActor = "ordergraph check"

@@ -12,7 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// difference is an attribute that is not what it should be. want is nil for one that should not be there.
+// difference is an attribute that is not what it should be. want is nil for one that should not be
+// there.
 type difference struct {
 	name       string
 	have, want types.AttributeValue
@@ -62,8 +63,8 @@ func valueText(v types.AttributeValue) string {
 	return text
 }
 
-// differences are the attributes in which a record is not the one that is wanted, by name. Attributes that the model does not
-// know are nobody's business.
+// differences are the attributes in which a record is not the one that is wanted, by name.
+// Attributes that the model does not know are nobody's business.
 func (s *Store) differences(e *Entity, have, want record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -82,7 +83,8 @@ func (s *Store) differences(e *Entity, have, want record) []difference {
 	return found
 }
 
-// ownAttributes are those that mean something by being there. Records of that kind that should not have them must not.
+// ownAttributes are those that mean something by being there. Records of that kind that should not
+// have them must not.
 func ownAttributes(e *Entity) []string {
 	names := []string{attrIndexPK, attrIndexSK}
 	switch e.Name {
@@ -94,8 +96,8 @@ func ownAttributes(e *Entity) []string {
 	return names
 }
 
-// mayBeAbsent tells whether a record without one of the attributes that it should have says the same, or belongs to other software that leaves it
-// out.
+// mayBeAbsent tells whether a record without one of the attributes that it should have says the
+// same, or belongs to other software that leaves it out.
 func (s *Store) mayBeAbsent(e *Entity, name string, want record) bool {
 	switch name {
 	case "entity", attrVersion, "updatedAt", "itemCount", "items":
@@ -139,7 +141,8 @@ func isNothing(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is agree with what is peculiar to single attributes of whole, the record that is wanted.
+// sameAttribute is agree with what is peculiar to single attributes of whole, the record that is
+// wanted.
 func (s *Store) sameAttribute(name string, have, want types.AttributeValue, whole record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -190,8 +193,8 @@ func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// agree tells whether two values mean the same: numbers and sets however they are spelled, and in maps only what want
-// has.
+// agree tells whether two values mean the same: numbers and sets however they are spelled, and in
+// maps only what want has.
 func agree(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -221,8 +224,8 @@ func agree(have, want types.AttributeValue) bool {
 	return false
 }
 
-// overlaid returns want with the members that only have has, in maps and in the lines of an order's list. Other software may have
-// added them.
+// overlaid returns want with the members that only have has, in maps and in the lines of an order's
+// list. Other software may have added them.
 func overlaid(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail address, the last order event, and how
-// many orders stand in the customer's partition.
+// customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail
+// address, the last order event, and how many orders stand in the customer's partition.
 type customerUnit struct {
 	selfContained
 	id         commerce.CustomerID
@@ -21,18 +21,19 @@ type customerUnit struct {
 	// owner is the record of the customer whom the claim names, where that is another.
 	owner  record
 	copies int
-	// updated are the orders whose copies were updated last. byCopy and byEvent are orders with which the last event is compared, and later is
-	// the last event that they have.
+	// updated are the orders whose copies were updated last. byCopy and byEvent are orders with
+	// which the last event is compared, and later is the last event that they have.
 	updated, byCopy, byEvent lateOrders
 	later                    *commerce.Event
 	// copiedBytes is the size of the copies, as far as they were gathered.
 	copiedBytes int
-	// uncountable reports that the server cannot count the orders when a client asks for their number.
+	// uncountable reports that the server cannot count the orders when a client asks for their
+	// number.
 	uncountable bool
 	// needed tells that an order refers to the customer.
 	needed bool
-	// address is an e-mail address whose claim names the customer; empty where none is known. A customer
-	// of whom nothing else is left gets it.
+	// address is an e-mail address whose claim names the customer; empty where none is known. A
+	// customer of whom nothing else is left gets it.
 	address string
 }
 
@@ -130,7 +131,8 @@ func (u *customerUnit) claimKey(s *Store) keys {
 	return emailClaimKey(&keyBuilder{shards: s.shards}, email)
 }
 
-// truth is the customer as the record says, or the edge where the record is missing or cannot be read.
+// truth is the customer as the record says, or the edge where the record is missing or cannot be
+// read.
 func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from record) {
 	if customer, err := u.decode(v, &entityCustomer, u.main); err == nil {
 		return customer, u.main
@@ -193,7 +195,8 @@ func (u *customerUnit) judge(c *check) *verdict {
 		n := max(0, u.copies+c.toCome(u.id))
 		customer.OrderCount = &n
 		if u.uncounted() {
-			// Placing an order does not touch such a customer's record, but it writes the last event.
+			// Placing an order does not touch such a customer's record, but it writes the last
+			// event.
 			v.relied = append(v.relied, relied{lastEventKey(b, u.id), u.before})
 		}
 	} else {
@@ -294,7 +297,8 @@ func hasValidEmail(customer record) bool {
 	return err == nil
 }
 
-// hasEmail tells whether a customer's record has that address, which is in the form of commerce.ParseEmail.
+// hasEmail tells whether a customer's record has that address, which is in the form of
+// commerce.ParseEmail.
 func hasEmail(customer record, email string) bool {
 	parsed, err := commerce.ParseEmail(textOf(customer, "email"))
 	return err == nil && parsed == email
@@ -342,7 +346,8 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// customerKeys are the keys of the record and the edge of the customer whom the claim names; empty where it names none.
+// customerKeys are the keys of the record and the edge of the customer whom the claim names; empty
+// where it names none.
 func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
 	b := &keyBuilder{shards: s.shards}
 	id := commerce.CustomerID(textOf(u.claim, "customerId"))
@@ -353,7 +358,8 @@ func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
 	return main, customerRepKey(b, id)
 }
 
-// judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's unit finds.
+// judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
+// unit finds.
 func (u *claimUnit) judge(c *check) *verdict {
 	v := &verdict{s: c.s}
 	if u.claim == nil {

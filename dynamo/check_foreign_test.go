@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// foreignRecords are records of other software: attributes of its own; no entity, version, counts, embedded items or currency; and
-// other spellings of numbers, times and lists.
+// foreignRecords are records of other software: attributes of its own; no entity, version, counts,
+// embedded items or currency; and other spellings of numbers, times and lists.
 func foreignRecords() []item {
 	mark := func(rec item) item {
 		rec["__edb_e__"], rec["__edb_v__"] = text("any"), text("1")
@@ -79,7 +79,8 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 	})
 }
 
-// What other software left out and a list needs is named and added, and what it has of its own is kept.
+// What other software left out and a list needs is named and added, and what it has of its own is
+// kept.
 func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
@@ -143,7 +144,8 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 	})
 }
 
-// A timeline whose events have IDs that sort above every ULID goes on: a repair appends to it, and so do changes.
+// A timeline whose events have IDs that sort above every ULID can be continued, by a repair and by
+// mutations.
 func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"zzz", "f47ac10b-58cc-4372-a567-0e02b2c3d479"} {

@@ -10,8 +10,9 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// gathering makes units of the records of a segment, and suspects those that look wrong. What it reads is eventually
-// consistent and of different moments; that is cheap, and a suspicion is no more than that.
+// gathering makes units of the records of a segment, and suspects those that look wrong. What it
+// reads is eventually consistent and of different moments; that is cheap, and a suspicion is no
+// more than that.
 type gathering struct {
 	check *check
 
@@ -74,7 +75,8 @@ func (g *gathering) close() {
 	g.open, g.partition = nil, ""
 }
 
-// begin begins the unit of an item collection. Idempotency records belong to none: they follow from nothing and expire.
+// begin begins the unit of an item collection. Idempotency records belong to none: they follow from
+// nothing and expire.
 func (g *gathering) begin(e *Entity, partition string) {
 	g.partition = partition
 	id := keyValue(e.PK, partition)
@@ -95,8 +97,8 @@ func (g *gathering) begin(e *Entity, partition string) {
 	}
 }
 
-// lookUp reads what the units of the page need and other partitions have, a hundred records a request: orders' copies,
-// copies' orders, customers' claims and claims' customers.
+// lookUp reads what the units of the page need and other partitions have, a hundred records a
+// request: orders' copies, copies' orders, customers' claims and claims' customers.
 func (g *gathering) lookUp(ctx context.Context) error {
 	c := g.check
 	var ks []keys
@@ -156,7 +158,8 @@ func (g *gathering) judge() {
 	}
 }
 
-// count counts a unit that was gathered, and keeps what is needed of it when the table has been read.
+// count counts a unit that was gathered, and keeps what is needed of it when the table has been
+// read.
 func (c *check) count(u unit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

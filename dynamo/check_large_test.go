@@ -17,7 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// largeBook makes a book of so many orders of customers who have five each, with stock for all of them.
+// largeBook makes a book of so many orders of customers who have five each, with stock for all of
+// them.
 func largeBook(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}}}
 	for i := range 20 {
@@ -63,8 +64,8 @@ func largeBook(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 	return book
 }
 
-// Thirteen kinds of damage at once among ten thousand records: each is named, all are repaired, and nothing else is
-// touched.
+// Thirteen kinds of damage at once among ten thousand records: each is named, all are repaired, and
+// nothing else is touched.
 func TestDamagesAmongTenThousandRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some ten seconds")
@@ -162,8 +163,8 @@ func TestDamagesAmongTenThousandRecords(t *testing.T) {
 	}
 }
 
-// A table in which next to everything is wrong: it was written for another number of shards. Few suspects are remembered, so
-// most are verified while the table is still being read.
+// A table in which next to everything is wrong: it was written for another number of shards. Few
+// suspects are remembered, so most are verified while the table is still being read.
 func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := largeBook(t, rand.New(rand.NewPCG(1, 2)), 40)

@@ -8,7 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// lateOrders are orders of a customer that changed at one moment, later than the last event tells, as far as they were read.
+// lateOrders are orders of a customer that changed at one moment, later than the last event tells,
+// as far as they were read.
 type lateOrders struct {
 	ids []commerce.OrderID
 	at  time.Time
@@ -32,15 +33,15 @@ func (o lateOrders) later(other lateOrders) lateOrders {
 	return o
 }
 
-// lateByCopy is the customer's order that was updated last, where the last event is older than that. Every change that writes an event
-// updates the copy of its order.
+// lateByCopy is the customer's order that was updated last, where the last event is older than
+// that. Every change that writes an event updates the copy of its order.
 func (u *customerUnit) lateByCopy(s *Store) (lateOrders, bool) {
 	last, ok := s.position(lastEventID(u.lastEvent)).Time()
 	return u.updated, ok && u.updated.at.After(last)
 }
 
-// lateByEvent is the order, where one of its two records is older than its last event. An import that puts an older order over it puts
-// the customer's older last event there, too.
+// lateByEvent is the order, where one of its two records is older than its last event. An import
+// that puts an older order over it puts the customer's older last event there, too.
 func (u *orderUnit) lateByEvent() (lateOrders, bool) {
 	if u.truth == nil || u.lastOwn.IsZero() {
 		return lateOrders{}, false
@@ -49,14 +50,14 @@ func (u *orderUnit) lateByEvent() (lateOrders, bool) {
 	return lateOrders{[]commerce.OrderID{u.id}, u.lastOwn}, own.Before(u.lastOwn) || theirs.Before(u.lastOwn)
 }
 
-// updatedAt is when a record was updated; the zero time where it does not tell.
+// updatedAt is when a record was updated; the zero time where it does not say.
 func updatedAt(rec record) time.Time {
 	at := reader{record: rec}
 	return at.updatedOr(time.Time{})
 }
 
-// readLater reads the last event of the orders that are late, and then the customer's last event again: all that was committed before
-// is in it.
+// readLater reads the last events of the orders to compare with, and then the customer's last event
+// again. A sound record includes everything that was committed before it was read.
 func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 	u.later = nil
 	if u.lastEvent == nil {
@@ -80,7 +81,8 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 	return err
 }
 
-// lastOwnEvent is the last event of an order of a customer that has a position, and whether there is one.
+// lastOwnEvent returns the last event with a position of a customer's order, and whether there is
+// one.
 //
 // Errors: those of failed.
 func (r *checkReader) lastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
@@ -110,7 +112,7 @@ func (u *customerUnit) isOutdated(s *Store) bool {
 	return u.later != nil && last != "" && u.later.ID > last
 }
 
-// replacement leads a record to another one of its key.
+// replacement is the fix that makes have the record want, which has the same key.
 func replacement(have, want record) fix {
 	w := fix{key: keyOf(have), have: have, set: record{}}
 	for name, v := range want {

@@ -17,14 +17,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// outdated is a table in which the customer's last event is older than events of the customer's orders.
+// outdated is a table in which a customer's last event is older than events of the orders.
 type outdated struct {
 	rawTable
 	w             *witness
 	first, second commerce.OrderID
 }
 
-// newOutdated puts records back as they were before the last two changes.
+// newOutdated restores records to what they were before the last two changes.
 func newOutdated(t *testing.T, db *dynamodb.Client, back ...[2]string) outdated {
 	t.Helper()
 	watched, w := watch(db, false)
@@ -99,7 +99,7 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 	})
 }
 
-// A change that is committed between the check's reading and its repair stays the last event.
+// A change that is committed between the check's reads and its repair stays the last event.
 func TestARepairOfALastEventBesideAChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdated(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
@@ -134,7 +134,7 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 	})
 }
 
-// What other software does to orders, and events that other customers' orders have, make no last event look outdated.
+// Changes by other software do not make a last event look outdated.
 func TestLastEventsThatAreNotOutdated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdated(t, db)

@@ -29,8 +29,8 @@ type others struct {
 	next dynamodb.HTTPClient
 
 	mu sync.Mutex
-	// before is called before each request of a name, "Query", with the number of earlier ones. It may answer in
-	// DynamoDB's place.
+	// before is called before each request of a name, "Query", with the number of earlier ones. It
+	// may answer in DynamoDB's place.
 	before func(operation string, earlier int, body string) *http.Response
 	seen   map[string]int
 }
@@ -56,7 +56,8 @@ func (o *others) Do(r *http.Request) (*http.Response, error) {
 	return o.next.Do(r)
 }
 
-// among returns the table as a store sees it that is not alone: before is called before each of its requests.
+// among returns the table as a store sees it that is not alone: before is called before each of its
+// requests.
 func (r rawTable) among(before func(operation string, earlier int, body string) *http.Response) rawTable {
 	r.t.Helper()
 	next := r.db.Options().HTTPClient
@@ -91,7 +92,8 @@ func (r rawTable) bump(order, customer, note string) {
 	}
 }
 
-// A record that changes between the verification and the repair keeps the change, and is repaired all the same.
+// A record that changes between the verification and the repair keeps the change, and is repaired
+// all the same.
 func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
@@ -184,7 +186,8 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 	})
 }
 
-// A mutation between two reads of one reading makes them disagree. That is no drift, however often it happens.
+// A mutation between two reads of one reading makes them disagree. That is no drift, however often
+// it happens.
 func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
@@ -204,7 +207,8 @@ func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 	})
 }
 
-// A suspicion is cheap, what is found is certain: after the scan and its look-ups everything is read consistently.
+// A suspicion is cheap, what is found is certain: after the scan and its look-ups everything is
+// read consistently.
 func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
 	r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})

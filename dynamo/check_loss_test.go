@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// readTheOrderFirst makes the segment with the customer wait until the segment with the order has been
-// read, and returns the number of segments. Few records are on a page.
+// readTheOrderFirst makes the segment with the customer wait until the segment with the order has
+// been read, and returns the number of segments. Few records are on a page.
 func (r *rawTable) readTheOrderFirst(order, customer string) int {
 	r.t.Helper()
 	for i := range 200 {
@@ -49,8 +49,9 @@ func (r *rawTable) readTheOrderFirst(order, customer string) int {
 	return int(segments)
 }
 
-// A list on an order is all that is left of its items, and is longer than a transaction. The total does
-// not say that the list is right. Half of a repair would make the other half of the list look wrong.
+// A list on an order is all that is left of its items, and is longer than a transaction. The total
+// does not say that the list is right. Half of a repair would make the other half of the list look
+// wrong.
 func TestALongListIsNotRepairedByHalves(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
@@ -252,7 +253,8 @@ func TestARepairOfLargeRecords(t *testing.T) {
 	})
 }
 
-// More orders have lost their own records than are remembered. Stock that they hold is not set on a guess.
+// More orders have lost their own records than are remembered. Stock that they hold is not set on a
+// guess.
 func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})

@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// live makes mutations of a shop, one after the other, until it has made so many. What is refused is refused: stock runs
-// out, and orders cannot move everywhere.
+// live makes mutations of a shop, one after the other, until it has made so many. What is refused
+// is refused: stock runs out, and orders cannot move everywhere.
 func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	caller := dynamo.Caller{Name: fmt.Sprintf("live%d", seed)}

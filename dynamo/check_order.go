@@ -24,12 +24,12 @@ type orderUnit struct {
 	// hints are customers who may have a copy besides the one whom the order names.
 	hints map[commerce.CustomerID]bool
 
-	// truth is what judge came to: the order with its customer, and lines with all items where they are known; nil where
-	// there is no order or it cannot be read.
+	// truth is what judge came to: the order with its customer, and lines with all items where they
+	// are known; nil where there is no order or it cannot be read.
 	truth *commerce.Order
 	lines []commerce.LineItem
 	known bool
-	// lastOwn is when the last event happened that has a position.
+	// lastOwn is when the last event with a position happened.
 	lastOwn time.Time
 	// again reports that what the order holds may have been summed before.
 	again bool
@@ -77,7 +77,8 @@ func (u *orderUnit) addCopies(found map[keys]record) {
 	}
 }
 
-// candidates are the customers in whose partitions a copy may be, the one whom the order names first.
+// candidates are the customers in whose partitions a copy may be, the one whom the order names
+// first.
 func (u *orderUnit) candidates() []commerce.CustomerID {
 	ids := []commerce.CustomerID{u.named()}
 	ids = append(ids, slices.Sorted(maps.Keys(u.hints))...)
@@ -104,7 +105,8 @@ func (u *orderUnit) copyKey(s *Store, id commerce.CustomerID) keys {
 	return k
 }
 
-// orderHeader is what one of the records of an order says, without the items, and the items that it carries.
+// orderHeader is what one of the records of an order says, without the items, and the items that it
+// carries.
 type orderHeader struct {
 	record record
 	order  *commerce.Order
@@ -148,19 +150,16 @@ func textOf(rec record, name string) string {
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// customer tells whose the order is. An order's customer never changes, so where the customer whom the order names has
-// no copy and no item names that customer either, another who has a copy is the right one. A copy
-// that is older than the order's own record, or names the same customer as that, is none: it was
-// left behind.
+// customer tells whose the order is. An order's customer never changes, so where the customer whom
+// the order names has no copy and no item names that customer either, another who has a copy is the
+// right one. A copy that is older than the order's own record, or names the same customer as that,
+// is none: it was left behind.
 func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 	named := u.named()
 	if u.copies[named] != nil {
 		return named
 	}
-	onItems := map[commerce.CustomerID]bool{}
-	for _, item := range u.items {
-		onItems[commerce.CustomerID(textOf(item, attrCustomerID))] = true
-	}
+	onItems := u.onItems()
 	if named != "" && onItems[named] {
 		return named
 	}
@@ -296,9 +295,9 @@ func keep(want, have record, names ...string) {
 	}
 }
 
-// believedLines are all items of an order. The items' records are believed, except where the total adds up with the list on
-// the order and not with them, or where there are none. It tells false, after it found what cannot be read, where
-// nothing tells what the items are.
+// believedLines are all items of an order. The items' records are believed, except where the total
+// adds up with the list on the order and not with them, or where there are none. It tells false,
+// after it found what cannot be read, where nothing tells what the items are.
 func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[keys]error{}
@@ -364,8 +363,9 @@ func sumOf(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 	return total, nil
 }
 
-// judgeTimeline finds what is wrong with the events, and whether they lead to the order's status. An event without a position may have
-// happened at any time, so it is enough that one of them leads there.
+// judgeTimeline finds events that are wrong, and timelines that do not lead to the order's status.
+// An event without a position may have happened at any time, so one that leads to the status is
+// enough.
 func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	b := &keyBuilder{shards: v.s.shards}
 	var last, lastTo *commerce.Event
@@ -416,7 +416,8 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	u.dateWithEvent(v, o)
 }
 
-// judgeUpdatedAt finds an order that was updated before its last event, and dates both of its records.
+// judgeUpdatedAt finds an order that was updated before its last event, and dates both of its
+// records.
 func (u *orderUnit) judgeUpdatedAt(v *verdict, o commerce.Order) {
 	updated := updatedAt(v.believed)
 	if updated.IsZero() || !updated.Before(u.lastOwn) {
@@ -447,8 +448,8 @@ func (u *orderUnit) headerRecords(s *Store, o commerce.Order) []headerRecord {
 	}
 }
 
-// fixOf returns the fix of a record, a new one where there is none yet; nil where there is no record
-// and none is written.
+// fixOf returns the fix of a record, a new one where there is none yet; nil where there is no
+// record and none is written.
 func (v *verdict) fixOf(r headerRecord) *fix {
 	i := slices.IndexFunc(v.fixes, func(w fix) bool { return w.event == nil && w.key == r.key })
 	switch {
@@ -461,8 +462,9 @@ func (v *verdict) fixOf(r headerRecord) *fix {
 	return &v.fixes[i]
 }
 
-// dateWithEvent makes both records of the order tell of the event that is appended, as every change does that writes one: who comes back
-// to a customer's orders reads the timelines of those that were changed since.
+// dateWithEvent makes both records of the order tell of the event that is appended, as every change
+// does that writes one: who comes back to a customer's orders reads the timelines of those that
+// were changed since.
 func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 	for _, r := range u.headerRecords(v.s, o) {
 		dated, versioned := !v.left(r.e, r.key, "updatedAt"), !v.left(r.e, r.key, attrVersion)
@@ -480,12 +482,24 @@ func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 	}
 }
 
-// rooted reports whether the order's own record was read, and the copy of the customer whom it names.
-// The copy may stand in any partition otherwise.
-func (u *orderUnit) rooted() bool { return u.copies[u.named()] != nil }
+// rooted reports whether the order's own record was read, and the copy of the customer whom it
+// names or an item that names the same customer. Otherwise the copy may be in any partition.
+func (u *orderUnit) rooted() bool {
+	named := u.named()
+	return named != "" && (u.copies[named] != nil || u.onItems()[named])
+}
 
-// settled tells the check what else follows from the order: what it holds of the stock, and whose number of orders may have
-// changed.
+// onItems returns the customers whom the order's items name.
+func (u *orderUnit) onItems() map[commerce.CustomerID]bool {
+	customers := map[commerce.CustomerID]bool{}
+	for _, item := range u.items {
+		customers[commerce.CustomerID(textOf(item, attrCustomerID))] = true
+	}
+	return customers
+}
+
+// settled tells the check what else follows from the order: what it holds of the stock, and whose
+// number of orders may have changed.
 func (u *orderUnit) settled(c *check, v, last *verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,8 +53,9 @@ func related(book commerce.Book, pk string) []string {
 	return all
 }
 
-// Whatever is lost, changed or doubled anywhere: one repair leaves nothing but what is to be done by hand, and touches nothing
-// that the damage has nothing to do with. What it cannot read it leaves as it is.
+// Whatever is lost, changed or doubled anywhere: one repair leaves nothing but what is to be done
+// by hand, and touches nothing that the damage has nothing to do with. What it cannot read it
+// leaves as it is.
 func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some ten seconds")
@@ -143,7 +144,8 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 			repaired := r.all()
 			for k, rec := range damaged {
 				for name, value := range rec {
-					// The model has no attribute of that type. A customer's last event is replaced with every event that is written.
+					// The model has no attribute of that type. A customer's last event is replaced
+					// with every event that is written.
 					if _, unreadable := value.(*types.AttributeValueMemberBOOL); unreadable && !strings.HasSuffix(k, " LAST_EVENT") && !reflect.DeepEqual(repaired[k][name], value) {
 						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, show(repaired[k]))
 					}

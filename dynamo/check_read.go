@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// checkReader reads for a check. It tries again for longer than a server could, and counts what the reading costs.
+// checkReader reads for a check. It tries again for longer than a server could, and counts what the
+// reading costs.
 type checkReader struct {
 	s *Store
 
@@ -29,7 +30,8 @@ func (r *checkReader) count(capacity ...types.ConsumedCapacity) {
 	}
 }
 
-// cost is how many requests were made and how many read units DynamoDB says that they took; 0 units where it says nothing.
+// cost is how many requests were made and how many read units DynamoDB says that they took; 0 units
+// where it says nothing.
 func (r *checkReader) cost() (requests int, units float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

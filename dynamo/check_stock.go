@@ -23,8 +23,8 @@ type productUnit struct {
 	// there is none.
 	uncertain commerce.OrderID
 
-	// truth is the product, nil where there is none or it cannot be read; inventory is the levels' sum where they can be
-	// read.
+	// truth is the product, nil where there is none or it cannot be read; inventory is the levels'
+	// sum where they can be read.
 	truth      *commerce.Product
 	inventory  *int
 	warehouses []commerce.WarehouseID

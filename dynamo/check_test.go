@@ -152,7 +152,8 @@ func classes(drifts []dynamo.Drift) map[string]int {
 	return n
 }
 
-// lastEvent is an event of the table as the last one of a customer, with changes; nil removes an attribute.
+// lastEvent is an event of the table as the last one of a customer, with changes; nil removes an
+// attribute.
 func lastEvent(r rawTable, customer, orderPK, eventSK string, changes item) item {
 	rec := r.get(orderPK, eventSK)
 	rec["pk"], rec["sk"], rec["entity"], rec["customerId"] = text("CUSTOMER#"+customer), text("LAST_EVENT"), text("lastEvent"), text(customer)
@@ -244,8 +245,9 @@ const (
 
 func shopOrder(n int) string { return ulidAt(start.Add(time.Duration(n)*time.Hour), n) }
 
-// shop is a book with one or more of everything: c1 has an account rep, c2 has none; order 0 is pending, 1 confirmed, 2
-// shipped, 3 cancelled; bigOrder is delivered, and carries none of its 30 items.
+// shop is a book with one or more of everything: c1 has an account rep, c2 has none; order 0 is
+// pending, 1 confirmed, 2 shipped, 3 cancelled; bigOrder is delivered, and carries none of its 30
+// items.
 func shop(t testing.TB) commerce.Book { return shopOf(t, 30) }
 
 // shopOf is a shop of so many products, with all of them in bigOrder.
@@ -305,7 +307,8 @@ type damage struct {
 	do   func(r rawTable)
 	// found are the classes, with how many of each, in one line: "order-total 1".
 	found string
-	// changes tells whether the repaired shop is another one than before: what was lost is not all restored.
+	// changes tells whether the repaired shop is another one than before: what was lost is not all
+	// restored.
 	changes bool
 	// byHand is how many drifts no repair is made for.
 	byHand int
@@ -543,7 +546,8 @@ func foundText(drifts []dynamo.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// Every damage is named, by its class and no other; a repair mends it and nothing else, and after it the table is clean.
+// Every damage is named, by its class and no other; a repair mends it and nothing else, and after
+// it the table is clean.
 func TestDamagesAreNamedAndRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, d := range damages() {
@@ -610,8 +614,8 @@ func TestTheSampleBookIsClean(t *testing.T) {
 	})
 }
 
-// What orders hold is what they should hold, also where their records are damaged and left so: a check says of the stock
-// what a repair makes of it.
+// What orders hold is what they should hold, also where their records are damaged and left so: a
+// check says of the stock what a repair makes of it.
 func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
@@ -642,8 +646,8 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 	})
 }
 
-// An amount without a currency is in the shop's: an item that says so by saying nothing is right in one shop and wrong in
-// another.
+// An amount without a currency is in the shop's: an item that says so by saying nothing is right in
+// one shop and wrong in another.
 func TestACurrencyThatIsLeftOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {

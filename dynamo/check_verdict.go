@@ -39,19 +39,20 @@ type verdict struct {
 	s        *Store
 	findings []finding
 	fixes    []fix
-	// basis is the key of the record that was believed, and believed that record as it was read; nil where there is none.
-	// The fixes are made only as long as that is so.
+	// basis is the key of the record that was believed, and believed that record as it was read;
+	// nil where there is none. The fixes are made only as long as that is so.
 	basis    keys
 	believed record
 	// relied are other records on which the fixes depend, as they were read.
 	relied []relied
 	// source is the key of the record whose values the other records of the unit should have.
 	source keys
-	// read are the records of the unit without what cannot be read of them, and unread is what cannot, as Store.unreadable has it.
+	// read are the records of the unit without what cannot be read of them, and unread is what
+	// cannot, as Store.unreadable has it.
 	read   map[keys]record
 	unread map[keys]map[string]string
-	// atOnce requires that the fixes are made in one transaction or not at all: half of them would mislead
-	// the next reading.
+	// atOnce requires that the fixes are made in one transaction or not at all: half of them would
+	// mislead the next reading.
 	atOnce bool
 	// refused is why the fixes were not made.
 	refused string
@@ -75,8 +76,8 @@ type fix struct {
 	remove []string
 	// deletes tells that have is deleted.
 	deletes bool
-	// event is the event to write where there is no record, as the last one of customer, too; its id is made at that time, behind
-	// this one.
+	// event is the event to write where there is no record, as the last one of customer, too; its
+	// id is made at that time, behind this one.
 	event    *commerce.Event
 	customer commerce.CustomerID
 	// dated tells that updatedAt becomes the time of the event that is written with it.
@@ -135,7 +136,8 @@ func (v *verdict) find(class string, key keys, detail string, by remedy) {
 	v.findings = append(v.findings, finding{class: class, key: keys{PK: key.PK, SK: key.SK}, detail: detail, by: by})
 }
 
-// legible returns a record without the attributes that are there and cannot be read. It finds these.
+// legible returns a record without the attributes that are there and cannot be read. It finds
+// these.
 func (v *verdict) legible(e *Entity, rec record) record {
 	if rec == nil {
 		return nil
@@ -162,8 +164,8 @@ func (v *verdict) legible(e *Entity, rec record) record {
 	return read
 }
 
-// left reports whether a repair leaves an attribute of a record as it is, because it cannot be read, or what it should be cannot. That
-// holds for the keys of the index, too.
+// left reports whether a repair leaves an attribute of a record as it is, because it cannot be
+// read, or what it should be cannot. That holds for the keys of the index, too.
 func (v *verdict) left(e *Entity, k keys, name string) bool {
 	for _, unread := range []map[string]string{v.unread[primary(k)], v.unreadSource()} {
 		for attribute := range unread {
@@ -206,21 +208,22 @@ func reasonOf(err error) string {
 	return text
 }
 
-// absent finds a record that should be there. from is the record that it is made of, whose unknown attributes it inherits;
-// nil for none.
+// absent finds a record that should be there. from is the record that it is made of, whose unknown
+// attributes it inherits; nil for none.
 func (v *verdict) absent(class string, want, from record, detail string) {
 	v.find(class, keyOf(want), detail, byRepair)
 	v.create(want, from)
 }
 
-// unknown finds a record that should be there, and of which nothing but the id is known. standIn is written in its place.
+// unknown finds a record that should be there, and of which nothing but the id is known. standIn is
+// written in its place.
 func (v *verdict) unknown(class string, standIn record, detail string) {
 	v.find(class, keyOf(standIn), detail, byStandIn)
 	v.create(standIn, nil)
 }
 
-// create writes a record that follows from a finding of another. What cannot be read of the source goes along as it stands, where the
-// record is made of it, and is left out elsewhere.
+// create writes a record that follows from a finding of another. What cannot be read of the source
+// goes along as it stands, where the record is made of it, and is left out elsewhere.
 func (v *verdict) create(want, from record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -250,7 +253,8 @@ func isBare(e *Entity, rec record) bool {
 	return true
 }
 
-// orphan finds a record that should not be there. One that holds what cannot be read is not deleted, and is found for that.
+// orphan finds a record that should not be there. One that holds what cannot be read is not
+// deleted, and is found for that.
 func (v *verdict) orphan(class string, have record, detail string) {
 	k := keyOf(have)
 	if v.legible(entityOf(k), have); v.unread[k] != nil {
@@ -260,8 +264,8 @@ func (v *verdict) orphan(class string, have record, detail string) {
 	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have, deletes: true})
 }
 
-// compare finds what is wrong with a record that is there, a finding for each class. class is that of attributes that are in
-// no class of their own.
+// compare finds what is wrong with a record that is there, a finding for each class. class is that
+// of attributes that are in no class of their own.
 func (v *verdict) compare(e *Entity, have, want record, class string) {
 	v.legible(e, have)
 	w := fix{key: keyOf(have), have: have, set: record{}}
@@ -325,7 +329,8 @@ func repeatsKey(e *Entity, name string) bool {
 
 func isIndexKey(name string) bool { return name == attrIndexPK || name == attrIndexSK }
 
-// indexedBy reports whether the index keys of a record are made of an attribute. What its primary key repeats is known in any case.
+// indexedBy reports whether the index keys of a record are made of an attribute. What its primary
+// key repeats is known in any case.
 func indexedBy(e *Entity, name string) bool {
 	if repeatsKey(e, name) {
 		return false
@@ -336,7 +341,8 @@ func indexedBy(e *Entity, name string) bool {
 	return slices.Contains(e.IndexPK.Names(), name) || slices.Contains(e.IndexSK.Names(), name)
 }
 
-// withKey returns a copy of a record that says what its key says. named are the values in the key, by attribute.
+// withKey returns a copy of a record that says what its key says. named are the values in the key,
+// by attribute.
 func withKey(rec record, named map[string]string) record {
 	if rec == nil {
 		return nil

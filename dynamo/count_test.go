@@ -17,7 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// countedInPages ends every Query that counts after so many records, as DynamoDB does after a megabyte.
+// countedInPages ends every Query that counts after so many records, as DynamoDB does after a
+// megabyte.
 func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return watched(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
@@ -27,8 +28,8 @@ func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// uncounted is a table with a customer whose record keeps no count of the orders, as other software writes it. The customer's copy of
-// each order has so many bytes more than it needs.
+// uncounted is a table with a customer whose record keeps no count of the orders, as other software
+// writes it. The customer's copy of each order has so many bytes more than it needs.
 func uncounted(t *testing.T, db *dynamodb.Client, orders, bytes int) rawTable {
 	r := newRawTable(t, db, commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Ann", Email: "ann@example.com", CreatedAt: start, UpdatedAt: start}}}, dynamo.Options{})
 	r.set("CUSTOMER#c1", "#METADATA", item{"orderCount": nil})

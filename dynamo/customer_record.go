@@ -10,8 +10,8 @@ func emailClaimKey(b *keyBuilder, email string) keys {
 	return keys{PK: b.key(entityEmailClaim.PK, email), SK: b.key(entityEmailClaim.SK)}
 }
 
-// customerRecords are all records of a customer: the customer, the claim of the e-mail address, and the edge to the
-// account rep where there is one.
+// customerRecords are all records of a customer: the customer, the claim of the e-mail address, and
+// the edge to the account rep where there is one.
 func customerRecords(b *keyBuilder, c commerce.Customer) []record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.err == nil {
@@ -40,8 +40,8 @@ func emailClaimRecord(b *keyBuilder, email string, id commerce.CustomerID) recor
 	return emailClaimKey(b, email).attributes().with(record{"entity": str(entityEmailClaim.Name), "customerId": str(string(id))})
 }
 
-// customerRepRecord is the edge by which a customer stands in the account rep's list. It has no orderCount, or it would have to be
-// written again with every order.
+// customerRepRecord is the edge by which a customer stands in the account rep's list. It has no
+// orderCount, or it would have to be written again with every order.
 func customerRepRecord(b *keyBuilder, c commerce.Customer) record {
 	k := customerRepKey(b, c.ID)
 	k.IndexPK = b.key(entityCustomerRep.IndexPK, string(c.AccountRepID))

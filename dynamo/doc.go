@@ -23,7 +23,8 @@
 //     repairs it as a whole.
 //   - A drift is a record that disagrees with another or with the model. It is of a class, which says what repairs it.
 //
-// model.go holds every key template, access pattern and write pattern; the rest of the package is built from it.
+// model.go holds every key template, access pattern and write pattern; the rest of the package is
+// built from it.
 //
 // Caveats:
 //

@@ -6,8 +6,8 @@ func employeeKey(b *keyBuilder, id commerce.EmployeeID) keys {
 	return keys{PK: b.key(entityEmployee.PK, string(id)), SK: b.key(entityEmployee.SK)}
 }
 
-// employeeRecords are all records of an employee: the employee, and an edge each for the lists by name, by job title and
-// by warehouse. The edges carry everything, so that a list is one Query.
+// employeeRecords are all records of an employee: the employee, and an edge each for the lists by
+// name, by job title and by warehouse. The edges carry everything, so that a list is one Query.
 func employeeRecords(b *keyBuilder, e commerce.Employee) []record {
 	id := string(e.ID)
 	attributes := employeeAttributes(e)

@@ -7,7 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// entityOf is the entity of the record at a key; nil for a record of other software, whose keys no templates made.
+// entityOf is the entity of the record at a key; nil for a record of other software, whose keys no
+// templates made.
 func entityOf(k keys) *Entity {
 	for i := range allEntities {
 		e := &allEntities[i]
@@ -21,7 +22,8 @@ func entityOf(k keys) *Entity {
 	return nil
 }
 
-// allEntities are the model's, made once: bulk work asks for them with every record. Nobody writes to them.
+// allEntities are the model's, made once: bulk work asks for them with every record. Nobody writes
+// to them.
 var allEntities = Entities()
 
 // listed is the entity whose list an index key belongs to, false where no list reads it. A record
@@ -50,12 +52,13 @@ func listed(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// reindexed returns a record with the index keys that it has in this store's table, which may have another number of
-// shards than the one that it comes from. A record with a value that can be in no key, a product without a category, say, is in
-// no list and gets none. A record of other software keeps its own.
+// reindexed returns a record with the index keys that it has in this store's table, which may have
+// another number of shards than the one that it comes from. A record with a value that can be in no
+// key, a product without a category, say, is in no list and gets none. A record of other software
+// keeps its own.
 //
-// Errors: ErrCorrupt for a record that cannot be read, or whose key says something else than its attributes; another error for
-// one of other software in a place where a list would meet it.
+// Errors: ErrCorrupt for a record that cannot be read, or whose key says something else than its
+// attributes; another error for one of other software in a place where a list would meet it.
 func (s *Store) reindexed(r record) (record, error) {
 	at, key := reader{record: r}, keyOf(r)
 	e := entityOf(key)
@@ -85,9 +88,9 @@ func (s *Store) reindexed(r record) (record, error) {
 	return nil, fmt.Errorf("%w: record %s: its attributes belong under another key than that of this %s", ErrCorrupt, r.primaryKey(), e.Name)
 }
 
-// encodedAgain decodes a record and returns all records that the model makes of what it says, the record itself among
-// them where its key and its attributes agree. Values that can be in no key are no error: another record of those may need
-// them, not this one.
+// encodedAgain decodes a record and returns all records that the model makes of what it says, the
+// record itself among them where its key and its attributes agree. Values that can be in no key are
+// no error: another record of those may need them, not this one.
 //
 // Errors: ErrCorrupt.
 func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
@@ -98,7 +101,8 @@ func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
 	return encode(&keyBuilder{shards: s.shards}), nil
 }
 
-// decoded decodes a record of an entity. It returns what makes the model's records of what the record says.
+// decoded decodes a record of an entity. It returns what makes the model's records of what the
+// record says.
 //
 // Errors: ErrCorrupt.
 func (s *Store) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, err error) {
@@ -140,8 +144,9 @@ func (s *Store) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, 
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.primaryKey(), e.Name)
 }
 
-// unreadable returns the attributes of a record that are there and cannot be read, with what is wrong with each; nil where there are
-// none. Such a value says something to the software that wrote it: it is not the same as none.
+// unreadable returns the attributes of a record that are there and cannot be read, with what is
+// wrong with each; nil where there are none. Such a value says something to the software that wrote
+// it: it is not the same as none.
 func (s *Store) unreadable(e *Entity, rec record) map[string]string {
 	var problems map[string]string
 	r := reader{record: rec, misread: func(attribute, what string) {
@@ -163,7 +168,8 @@ func (s *Store) unreadable(e *Entity, rec record) map[string]string {
 	return problems
 }
 
-// indexedByUnreadable reports whether the index keys of a record are made of an attribute that cannot be read.
+// indexedByUnreadable reports whether the index keys of a record are made of an attribute that
+// cannot be read.
 func (s *Store) indexedByUnreadable(rec record) bool {
 	e := entityOf(keyOf(rec))
 	for name := range s.unreadable(e, rec) {

@@ -66,7 +66,8 @@ func wholeBook() commerce.Book {
 	}
 }
 
-// recordsOf are all records that Load writes into a table of so many shards, and the customer's last event, which changes write.
+// recordsOf are all records that Load writes into a table of so many shards, and the customer's
+// last event, which changes write.
 func recordsOf(t *testing.T, book commerce.Book, shards int) []record {
 	t.Helper()
 	b := &keyBuilder{shards: shards}

@@ -21,7 +21,8 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
-	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than a request counts.
+	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than
+	// a request counts.
 	ErrTooManyToCount = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")
 	// ErrTableExists: there is a table of that name already.
 	ErrTableExists = errors.New("the table exists already")
@@ -33,8 +34,8 @@ var (
 	ErrOtherStream = errors.New("the table's stream does not tell what records were and are")
 )
 
-// ShardsError tells that a table was written with another number of shards than the store reads, so that lists would look
-// empty. It is an ErrTableMismatch.
+// ShardsError tells that a table was written with another number of shards than the store reads, so
+// that lists would look empty. It is an ErrTableMismatch.
 type ShardsError struct {
 	// Shards is the number that the store reads.
 	Shards int
@@ -66,7 +67,8 @@ var (
 
 // failed translates an error of the SDK, and says which request failed.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrTableExists, ErrAccessDenied, the context's error, or the SDK's as it is.
+// Errors: ErrUnavailable, ErrNoTable, ErrTableExists, ErrAccessDenied, the context's error, or the
+// SDK's as it is.
 func failed(operation, subject string, err error) error {
 	if kind := kindOf(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
@@ -110,7 +112,8 @@ func kindOf(err error) error {
 	if sent := (interface{ ConnectionError() bool })(nil); errors.As(err, &sent) && sent.ConnectionError() {
 		return ErrUnavailable
 	}
-	// Whatever stands between us and DynamoDB may answer in its place, a gateway with a page of its own, say.
+	// Whatever stands between us and DynamoDB may answer in its place, a gateway with a page of its
+	// own, say.
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return ErrUnavailable
 	}

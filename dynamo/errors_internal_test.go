@@ -10,8 +10,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A transaction that was cancelled for reasons that pass is one of a DynamoDB that is unavailable; one with a reason of its own is
-// not.
+// A transaction that was cancelled for reasons that pass is one of a DynamoDB that is unavailable;
+// one with a reason of its own is not.
 func TestCancelledTransactions(t *testing.T) {
 	for _, c := range []struct {
 		codes       []string
@@ -34,7 +34,8 @@ func TestCancelledTransactions(t *testing.T) {
 	}
 }
 
-// A connection that ends before the answer comes says nothing about whether the request was served: DynamoDB is unavailable.
+// A connection that ends before the answer comes says nothing about whether the request was served:
+// DynamoDB is unavailable.
 func TestLostConnections(t *testing.T) {
 	for _, lost := range []error{io.ErrUnexpectedEOF, io.EOF, errors.New("http: server closed idle connection")} {
 		if err := failed("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {

@@ -33,26 +33,28 @@ type ExportPage struct {
 	// Index is the segment's, and Next how far the segment has been read with this page.
 	Index int
 	Next  Segment
-	// Lines are the records, a line each, of which there are Records. LeftOut were read beside them.
+	// Lines are the records, a line each, of which there are Records. LeftOut were read beside
+	// them.
 	Lines            []byte
 	Records, LeftOut int
 }
 
-// Export reads the whole table in as many parts at once as there are segments, each on from where it is, and gives emit one
-// page after another. It holds no more than a page, about a megabyte of records, for each segment.
+// Export reads the whole table in as many parts at once as there are segments, each on from where
+// it is, and gives emit one page after another. It holds no more than a page, about a megabyte of
+// records, for each segment.
 //
-// A line is a record in DynamoDB's JSON, {"Item":{"pk":{"S":"..."},...}}, with its names sorted. Idempotency records are left
-// out: they are of the moment. Everything that was written before Export was called is in it; of what is written meanwhile, a
-// part may be.
+// A line is a record in DynamoDB's JSON, {"Item":{"pk":{"S":"..."},...}}, with its names sorted.
+// Idempotency records are left out: they are of the moment. Everything that was written before
+// Export was called is in it; of what is written meanwhile, a part may be.
 //
-// Errors: emit's, ErrCorrupt for a value of an unknown type, ErrTableMismatch, ErrUnavailable, ErrNoTable, ErrAccessDenied, the
-// context's.
+// Errors: emit's, ErrCorrupt for a value of an unknown type, ErrTableMismatch, ErrUnavailable,
+// ErrNoTable, ErrAccessDenied, the context's.
 func (s *Store) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: %d segments: a table is read in 1 to %d", len(segments), MaxSegments)
 	}
-	// emit is called by one at a time, and not again when it has failed: who writes pages to a file counts on what is
-	// behind the last whole one.
+	// emit is called by one at a time, and not again when it has failed: who writes pages to a file
+	// counts on what is behind the last whole one.
 	var one sync.Mutex
 	var refused error
 	give := func(page ExportPage) error {
@@ -78,8 +80,8 @@ func (s *Store) Export(ctx context.Context, segments []Segment, emit func(Export
 	})
 }
 
-// exportPage is one Scan. It reads consistently, for twice the price: an export that lacks what was written a second before
-// it would be no backup.
+// exportPage is one Scan. It reads consistently, for twice the price: an export that lacks what was
+// written a second before it would be no backup.
 func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segment) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
@@ -129,8 +131,8 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 	return Segment{After: &next}, nil
 }
 
-// TableID names the table so that another one of the same name is told apart: one that was made anew, or in another account.
-// An engine that knows tables by their names alone gives the name.
+// TableID names the table so that another one of the same name is told apart: one that was made
+// anew, or in another account. An engine that knows tables by their names alone gives the name.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) TableID(ctx context.Context) (string, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// expression collects the names and values of the expressions of one write. Every name goes by a placeholder: name, status
-// and total are words of DynamoDB's own.
+// expression collects the names and values of the expressions of one write. Every name goes by a
+// placeholder: name, status and total are words of DynamoDB's own.
 type expression struct {
 	names  map[string]string
 	values record
@@ -85,7 +85,8 @@ func isCounted(r record, attribute string) bool {
 	return ok
 }
 
-// still is the condition that the record still has the attributes that it had, each with its value or not at all.
+// still is the condition that the record still has the attributes that it had, each with its value
+// or not at all.
 func still(before record, attributes ...string) condition {
 	return func(e *expression) string {
 		texts := []string{present(e)}
@@ -100,8 +101,8 @@ func still(before record, attributes ...string) condition {
 	}
 }
 
-// setting is the update expression that makes after of before: attributes that differ are set, those that after lacks are
-// removed. Keys are not touched. It is empty where nothing differs.
+// setting is the update expression that makes after of before: attributes that differ are set,
+// those that after lacks are removed. Keys are not touched. It is empty where nothing differs.
 func (e *expression) setting(before, after record) string {
 	var sets, removes []string
 	for _, a := range attributeNames(after) {

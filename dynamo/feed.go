@@ -11,13 +11,15 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// OrderChange is a change of an order, as those who follow it are told. What it points to is shared by all who are told, and nobody
-// writes to it.
+// OrderChange is a change of an order, as those who follow it are told. What it points to is shared
+// by all who are told, and nobody writes to it.
 type OrderChange struct {
 	OrderID commerce.OrderID
-	// Event is the change's entry in the order's timeline; nil where other software changed the order and wrote none.
+	// Event is the change's entry in the order's timeline; nil where other software changed the
+	// order and wrote none.
 	Event *commerce.Event
-	// Position is the ID of the event where one can resume after it; empty for changes by other software.
+	// Position is the ID of the event where a subscription can be resumed after it. It is empty for
+	// changes by other software.
 	Position commerce.EventID
 	// Order is the order right after the change, where it came along; where it is nil, read it.
 	Order *commerce.Order
@@ -25,7 +27,8 @@ type OrderChange struct {
 	Customer commerce.CustomerID
 }
 
-// withOrder returns the change with the order as it was right after it; nil where that is not known.
+// withOrder returns the change with the order as it was right after it; nil where that is not
+// known.
 func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
 	if c.Order = order; order != nil {
 		c.Customer = order.CustomerID
@@ -45,10 +48,12 @@ var (
 const (
 	// defaultBuffer is how many changes wait for a follower.
 	defaultBuffer = 256
-	// maxCatchingUp is how many followers read timelines at once: after a gap in the stream all of them do.
+	// maxCatchingUp is how many followers read timelines at once: after a gap in the stream all of
+	// them do.
 	maxCatchingUp = 16
-	// maxBacklog is how many events that were read from timelines wait for all followers together, some 50 MB. Beyond it each follower
-	// has fewEvents at a time, and reads again when it has taken them.
+	// maxBacklog is how many events that were read from timelines wait for all followers together,
+	// some 50 MB. Beyond it each follower has fewEvents at a time, and reads again when it has
+	// taken them.
 	maxBacklog = 100_000
 	fewEvents  = 32
 )
@@ -61,24 +66,28 @@ type FeedOptions struct {
 	Buffer int
 }
 
-// Feed tells what changes in the table, whoever changes it. It reads each shard of the table's stream once, however many follow it, and
-// nothing while nobody does. It is safe for concurrent use.
+// Feed tells what changes in the table, whoever changes it. It reads each shard of the table's
+// stream once, however many follow it, and nothing while nobody does. It is safe for concurrent
+// use.
 //
 // # Each once, in order
 //
-// The IDs of a customer's events rise in the order in which they were committed, which the record of the customer's last event sees to.
-// Its changes in the stream are these events, one by one. They are told to those who follow the customer, and to those who follow the
-// event's order. A follower is first put on the list of those who are told, and then reads which event is the last one: all up to that
-// one were committed before, and are read from the timelines where the follower asks for them; all behind it were committed after, and
-// come with the stream. Where the stream has a gap the same is done again. Who follows a status has no timeline to fall back on, and
-// may be told what happened in the last moments before it came, as far as the stream had not told it yet.
+// The IDs of a customer's events rise in the order in which they were committed, which the record
+// of the customer's last event sees to. Its changes in the stream are these events, one by one.
+// They are told to those who follow the customer, and to those who follow the event's order. A
+// follower is first put on the list of those who are told, and then reads which event is the last
+// one: all up to that one were committed before, and are read from the timelines where the follower
+// asks for them; all behind it were committed after, and come with the stream. Where the stream has
+// a gap the same is done again. Who follows a status has no timeline to fall back on, and may be
+// told what happened in the last moments before it came, as far as the stream had not told it yet.
 //
-// Changes by other software have no place in that order. They are told once, to those who listen, and no reading of timelines finds
-// them again.
+// Changes by other software have no place in that order. They are told once, to those who listen,
+// and no reading of timelines finds them again.
 //
 // # Memory
 //
-// A follower who waits has no goroutine here and some 500 bytes. What waits for one who is slow is bounded.
+// A follower who waits has no goroutine here and some 500 bytes. What waits for one who is slow is
+// bounded.
 type Feed struct {
 	store  *Store
 	source FeedSource
@@ -91,7 +100,8 @@ type Feed struct {
 	// runs are the goroutines that read.
 	runs sync.WaitGroup
 
-	// mu may be held while a Following's own lock is taken, and not the other way round. Nothing is read while it is held.
+	// mu may be held while a Following's own lock is taken, and not the other way round. Nothing is
+	// read while it is held.
 	mu        sync.Mutex
 	closed    bool
 	run       *feedRun
@@ -129,9 +139,11 @@ func (s *Store) OpenFeed(source FeedSource, opts FeedOptions) *Feed {
 	return f
 }
 
-// Order follows one order, behind an event of its timeline where after is not empty. It need not exist yet.
+// Order follows one order, behind an event of its timeline where after is not empty. It need not
+// exist yet.
 //
-// Errors: commerce.InvalidError where after is not an event of the order that has a position, ErrUnavailable where the table has no stream, those of failed.
+// Errors: commerce.InvalidError where after is not an event of the order that has a position,
+// ErrUnavailable where the table has no stream, those of failed.
 func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Following, error) {
 	partition, err := entityOrderEvent.PK.Key(string(id))
 	if err != nil {
@@ -140,10 +152,11 @@ func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.Ev
 	return f.follow(ctx, topic{topicOrder, string(id)}, &orderHistory{feed: f, partition: partition}, after)
 }
 
-// CustomerOrders follows the orders of one customer, behind an event of one of them where after is not empty.
+// CustomerOrders follows the orders of one customer, behind an event of one of them where after is
+// not empty.
 //
-// Errors: as Order's; after may be an event of any of the customer's orders. So much may have happened behind it that
-// commerce.InvalidError asks to read the orders instead.
+// Errors: as Order's; after may be an event of any of the customer's orders. So much may have
+// happened behind it that commerce.InvalidError asks to read the orders instead.
 func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Following, error) {
 	partition, err := entityLastEvent.PK.Key(string(id))
 	if err != nil {
@@ -205,7 +218,8 @@ func (f *Feed) attach(w *Following) (*feedRun, error) {
 	return f.run, nil
 }
 
-// detach takes a follower off the list, and ends the reading where it was the last. The caller holds mu.
+// detach takes a follower off the list, and ends the reading where it was the last. The caller
+// holds mu.
 func (f *Feed) detach(w *Following) {
 	list := f.followers[w.topic]
 	if w.place >= len(list) || list[w.place] != w {
@@ -236,7 +250,8 @@ func (f *Feed) Close() {
 	f.runs.Wait()
 }
 
-// endAll ends those who follow something of that kind, everybody where it is nil. The caller holds mu.
+// endAll ends those who follow something of that kind, everybody where it is nil. The caller holds
+// mu.
 func (f *Feed) endAll(err error, of func(topic) bool) {
 	for t, list := range f.followers {
 		if of == nil || of(t) {

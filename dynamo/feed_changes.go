@@ -11,16 +11,19 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// changes are changes of records that the source told at once: each as it was before and as it is after, nil for none.
+// changes are changes of records that the source told at once: each as it was before and as it is
+// after, nil for none.
 type changes struct {
 	feed          *Feed
 	before, after []map[string]types.AttributeValue
-	// images are the records of orders among them by the order's id, once somebody asks for one, and orders what they tell by its time.
+	// images are the records of orders among them by the order's id, once somebody asks for one,
+	// and orders what they tell by its time.
 	images map[string][]record
 	orders map[string]map[int64]*commerce.Order
 }
 
-// tell makes changes of orders of them, and tells those who follow. Nothing is decoded that nobody follows. The feed's lock is held.
+// tell makes changes of orders of them, and tells those who follow. Nothing is decoded that nobody
+// follows. The feed's lock is held.
 //
 //   - The record of a customer's last event is told to those who follow the customer, and those who follow the event's order. It is
 //     written with every event of the customer's orders, so what the stream tells of it are these events, in the order in which they
@@ -50,7 +53,7 @@ func (c *changes) tell() {
 	}
 }
 
-// event tells of a new entry in an order's timeline.
+// event delivers a new entry of an order's timeline.
 func (c *changes) event(order string, after record) {
 	of := topic{topicOrder, order}
 	followed, status := c.feed.followed(of), c.feed.statusFollowed()
@@ -78,14 +81,14 @@ func (c *changes) event(order string, after record) {
 	}
 }
 
-// isOwnEvent reports whether an entry of a timeline was written by this program. Other software gives it no entity, or an ID that is not
-// a ULID.
+// isOwnEvent reports whether an entry of a timeline was written by this program. Other software
+// writes no entity, or an ID that is not a ULID.
 func isOwnEvent(r record) bool {
 	_, ok := eventIDOf(r).Time()
 	return ok && textOf(r, "entity") == entityOrderEvent.Name
 }
 
-// lastEvent tells of an event of any of a customer's orders.
+// lastEvent delivers an event of one of a customer's orders.
 func (c *changes) lastEvent(customer string, before, after record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, textOf(after, "orderId")}}
 	if after == nil || !slices.ContainsFunc(topics, c.feed.followed) {
@@ -146,7 +149,8 @@ func (c *changes) header(id string, before, after record) {
 	}
 }
 
-// image is the order as the change of that time left it, nil where that did not come along. Changes of one order have different times.
+// image is the order as the change of that time left it, nil where that did not come along. Changes
+// of one order have different times.
 func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]record{}, map[string]map[int64]*commerce.Order{}
@@ -175,7 +179,8 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 
 // readEvent reads an entry of a timeline.
 //
-// Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on behind it.
+// Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on
+// behind it.
 func readEvent(r record) (*commerce.Event, error) {
 	event, err := decodeEvent(reader{record: r})
 	if err != nil {

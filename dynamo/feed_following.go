@@ -25,7 +25,8 @@ type Following struct {
 	queue []OrderChange
 	// backlog are changes that were read from the timelines; they come first.
 	backlog []OrderChange
-	// last is the event that was given last, or the last one there was at the beginning. There is nothing to be told up to it.
+	// last is the event that was given last, or the last one there was at the beginning. There is
+	// nothing to be told up to it.
 	last commerce.EventID
 	// until is the event up to which the timelines are being read, empty where they are not.
 	until commerce.EventID
@@ -91,10 +92,12 @@ func (w *Following) toldBy(events []*commerce.Event, until commerce.EventID, mor
 	}
 }
 
-// Next waits for the next change. What was told before the follower was cut for being slow still comes.
+// Next waits for the next change. What was told before the follower was cut for being slow still
+// comes.
 //
-// Errors: ErrTooSlow where the follower has fallen so far behind that it was cut, ErrUnavailable where the feed broke off (both can be
-// resumed behind the last event), ErrNotFollowing where it was closed, those of the context.
+// Errors: ErrTooSlow where the follower has fallen so far behind that it was cut, ErrUnavailable
+// where the feed broke off (both can be resumed behind the last event), ErrNotFollowing where it
+// was closed, those of the context.
 func (w *Following) Next(ctx context.Context) (OrderChange, error) {
 	for {
 		change, found, err := w.next()
@@ -152,7 +155,7 @@ func (w *Following) next() (OrderChange, bool, error) {
 	return OrderChange{}, false, w.err
 }
 
-// knows reports whether a change has been told, or was part of what there was at the beginning.
+// knows reports whether a change was delivered, or happened before the subscription began.
 func (w *Following) knows(change OrderChange) bool {
 	return change.Position != "" && w.history != nil && change.Position <= w.last
 }
@@ -165,7 +168,8 @@ func (w *Following) mustCatchUp() bool {
 
 // catchUp reads on in the timelines.
 //
-// Errors: ErrTooSlow where too much was missed, and those of failed, which end it; those of the context do not.
+// Errors: ErrTooSlow where too much was missed, and those of failed, which end it; those of the
+// context do not.
 func (w *Following) catchUp(ctx context.Context) error {
 	if err := w.feed.waitToRead(ctx); err != nil {
 		return ctx.Err()
@@ -199,7 +203,8 @@ func (w *Following) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missing are the next events behind from up to until, which is read first where that is to be found out. It returns how far it read.
+// missing returns the next events after from, up to until, and how far it read. Where behind is
+// set, it reads first which event is the last one.
 func (w *Following) missing(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := w.history.last(ctx)
@@ -215,7 +220,8 @@ func (w *Following) missing(ctx context.Context, behind bool, from, until commer
 	return events, until, more, err
 }
 
-// tell puts a change into the queue; false tells that the follower is cut for being slow. The feed's lock is held.
+// tell puts a change into the queue; false tells that the follower is cut for being slow. The
+// feed's lock is held.
 func (w *Following) tell(change OrderChange) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// at returns a store of f's table whose clock differs by d, and whose writes nobody refuses for that.
+// at returns a store of f's table whose clock differs by d, and which writes all the same.
 func (f *followed) at(d time.Duration) *dynamo.Store {
 	f.t.Helper()
 	store, err := dynamo.New(storetest.Undated(f.db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(d) }})
@@ -25,14 +25,14 @@ func (f *followed) at(d time.Duration) *dynamo.Store {
 
 func (f *followed) raw() rawTable { return rawTable{t: f.t, db: f.db, name: f.table, store: f.store} }
 
-// timelineEntry is an entry of a timeline that changes nothing.
+// timelineEntry is an entry of a timeline as other software writes it.
 func timelineEntry(order commerce.OrderID, id string) item {
 	rec := key("ORDER#"+string(order), "EVENT#"+id)
 	rec["eventId"], rec["orderId"], rec["type"], rec["createdAt"] = text(id), text(string(order)), text("item_set"), text("2026-01-01T00:00:00.000Z")
 	return rec
 }
 
-// positions reads as many changes as there are positions, which they must have.
+// positions reads as many changes as there are positions, and checks theirs.
 func (f *followed) positions(w *dynamo.Following, want ...commerce.EventID) {
 	f.t.Helper()
 	var got []commerce.EventID
@@ -44,7 +44,7 @@ func (f *followed) positions(w *dynamo.Following, want ...commerce.EventID) {
 	}
 }
 
-// refuses checks that nothing can be resumed after an event.
+// refuses checks that no subscription can be resumed after an event.
 func (f *followed) refuses(order commerce.OrderID, after commerce.EventID) {
 	f.t.Helper()
 	_, ofOrder := f.feed.Order(f.ctx, order, after)
@@ -56,8 +56,8 @@ func (f *followed) refuses(order commerce.OrderID, after commerce.EventID) {
 	}
 }
 
-// resumes checks that a follower who resumes after any of these events is told the events behind it, once and in order, and then those
-// that happen.
+// resumes checks that a subscription resumed after each of these events delivers the events after
+// it, once and in order.
 func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 	f.t.Helper()
 	for i, after := range events {
@@ -69,13 +69,14 @@ func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 	}
 }
 
-// Whatever other software puts into a timeline, the changes of this program are told, each once and in order, live and behind an event.
+// Entries that other software writes in a timeline do not keep changes of this program from
+// subscribers. Each is delivered once and in order, live and after a resume.
 func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 	now := time.Now()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			id string
-			// own is an entry that looks as if this program had written it.
+			// own makes it look as if this program had written it.
 			own bool
 		}{
 			"a name":            {id: "evt-1"},
@@ -134,7 +135,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 	})
 }
 
-// An event of a clock that is ahead by less than a day has its place, and what happens next comes behind it.
+// An event dated up to a day ahead has a position. The next change is placed after it.
 func TestAfterAnEventOfAClockAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})
@@ -157,7 +158,7 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 	})
 }
 
-// An event of a clock that is ahead by more is told once and has no place: it is in nobody's way, and is not told again.
+// An event dated further ahead is delivered once. It has no position, and holds nothing up.
 func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
@@ -195,7 +196,7 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 	})
 }
 
-// A server whose clock is behind would write events below those that are there. It writes nothing.
+// A server whose clock is wrong would write events out of order. It writes nothing.
 func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
@@ -217,7 +218,8 @@ func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 	})
 }
 
-// The record of a customer's last event can be one of before, as an import makes it. Nothing is lost for that.
+// An outdated record of the last event, as an import can write it, makes no subscription miss
+// anything.
 func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})

@@ -12,17 +12,19 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// history is what happened to what somebody follows, as the table tells it. All is read consistently, and only events with a position
-// count.
+// history is what happened to an order, or to a customer's orders, as the table has it. It is read
+// consistently. Only events with a position count.
 type history interface {
-	// last is the ID of the last event, empty where there is none. Every event that is committed later has a higher ID.
+	// last returns the ID of the last event, empty where there is none. Every event that is
+	// committed later has a higher ID.
 	last(ctx context.Context) (commerce.EventID, error)
-	// events are the first events from one to the last one, both included, and whether there are more; those of more than one order at
-	// once. until is the last one, or one after it that turned out to be the last.
+	// events returns the first events from one to the last one, both included, and whether there
+	// are more; those of more than one order at once. until is how far it read: to last, or to a
+	// later event that turned out to be the last.
 	//
 	// Errors: commerce.InvalidError where there are too many, those of failed.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// unknown says of an id that nothing can be resumed after it.
+	// unknown is the error for an ID that nothing can be resumed after.
 	unknown() error
 }
 
@@ -30,7 +32,8 @@ type history interface {
 const (
 	// eventPage is how many events of an order are read at once.
 	eventPage = 100
-	// maxMissedEvents and maxMissedOrders are how many events, of how many orders, a customer's follower can have missed.
+	// maxMissedEvents and maxMissedOrders are how many events, of how many orders, a customer's
+	// follower can have missed.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
@@ -41,8 +44,9 @@ type orderHistory struct {
 	partition string
 }
 
-// last is the last event of the timeline. One that is dated ahead of the clock counts only up to the last event of the order's customer
-// (AP1, AP33): other software can have put it into the timeline, and then the next event does not come after it.
+// last is the last event of the timeline. One that is dated ahead of the clock counts only up to
+// the last event of the order's customer (AP1, AP33). Further ahead it was written by other
+// software, and the next event does not come after it.
 func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	store, now := h.feed.store, h.feed.now()
 	id, err := h.upTo(ctx, idAt(store.now().Add(maxClockSkew)))
@@ -65,7 +69,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	return h.upTo(ctx, max(last, now))
 }
 
-// upTo is the last event of the timeline up to an ID, empty where there is none.
+// upTo returns the last event of the timeline up to an ID, empty where there is none.
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, b := &patternEventsBehind, bounds{to: justAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
@@ -93,7 +97,8 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 		if err != nil {
 			return nil, "", false, err
 		}
-		// The first may be the one that the caller has, and a page of none that can be read would lead nowhere.
+		// The first may be the one that the caller has, and a page of none that can be read would
+		// lead nowhere.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -105,12 +110,13 @@ func (h *orderHistory) unknown() error {
 	return commerce.For("after", commerce.Invalid("is not the id of an event of this order that can be resumed after: give the id of the last update that came, or follow the order without `after` and then read it"))
 }
 
-// customerHistory is what happened to the orders of a customer: the record of the last event (AP33), and the timelines of those of the
-// customer's orders (AP2) that changed (AP32).
+// customerHistory is what happened to the orders of a customer: the record of the last event
+// (AP33), and the timelines of those of the customer's orders (AP2) that changed (AP32).
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// since is the first id that an event behind the beginning can have, where no last event was told then.
+	// since is the first id that an event behind the beginning can have, where no last event was
+	// told then.
 	since commerce.EventID
 }
 
@@ -135,8 +141,8 @@ func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 	return h.feed.store.position(commerce.EventID(r.text("eventId"))), err
 }
 
-// beginning is the first id behind all that has happened to the orders, as they tell: a clock does not, as those of the servers that
-// write next may be behind it.
+// beginning is the first id behind all that has happened to the orders, as they tell: a clock does
+// not, as those of the servers that write next may be behind it.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
 	behind, now := time.UnixMilli(0), h.feed.store.now()
 	err := h.orders(ctx, func(at reader) error {
@@ -156,8 +162,8 @@ func (h *customerHistory) unknown() error {
 	return commerce.For("after", commerce.Invalid("is not the id of an event of this customer's orders that can be resumed after: give the id of the last update that came, or follow the orders without `after` and then read them"))
 }
 
-// events reads all of them. The record of the last event may be missing, as it is for orders that were loaded, or be outdated, as an
-// import can make it. So events after it are read, too.
+// events reads all of them. The record of the last event may be missing, as it is where orders were
+// loaded, or outdated, as an import can make it. So later events are read, too.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.since)
 	events, err := h.upTo(ctx, from, max(last, h.feed.now()))
@@ -253,8 +259,9 @@ func tooMuchMissed() error {
 	return commerce.For("after", commerce.Invalid("is of too long ago: more than %d events or %d orders lie behind it; read the orders and follow them without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timeline is a page of an order's events from one to another, both included, and from where to read on, empty where that was all. Events
-// that cannot be read are left out, and so are those that other software wrote.
+// timeline is a page of an order's events from one to another, both included, and from where to
+// read on, empty where that was all. It leaves out events that cannot be read, and those by other
+// software.
 func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
 	b := bounds{from: string(from), to: justAfter(string(to))}
 	if b.empty() {
@@ -288,7 +295,7 @@ func (f *Feed) now() commerce.EventID {
 	return idAt(f.store.now().Add(2 * (maxClockDifference + time.Second)))
 }
 
-// idAt is the first ID that an event of a moment can have.
+// idAt is the lowest ID that an event of a moment can have.
 func idAt(at time.Time) commerce.EventID {
 	id, _ := commerce.FirstULID(at)
 	return commerce.EventID(id)

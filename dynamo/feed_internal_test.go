@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
-// lagging is a source that is behind the table until it is let on, and has gaps when the test wants them.
+// lagging is a source that is behind the table until it is let on, and has gaps when the test wants
+// them.
 type lagging struct {
 	by      Observable
 	waiting []func()
@@ -54,7 +55,8 @@ type follower struct {
 	from int
 }
 
-// histories are random interleavings of writers, followers who come, go, read and do not, a stream that lags behind, and gaps in it.
+// histories are random interleavings of writers, followers who come, go, read and do not, a stream
+// that lags behind, and gaps in it.
 type histories struct {
 	t     *rapid.T
 	ctx   context.Context
@@ -264,7 +266,8 @@ func TestEachFollowerIsToldEachEventOnceInOrder(t *testing.T) {
 	})
 }
 
-// 5,000 who wait take a bounded amount of memory, no goroutine of their own, and nothing is left when they go.
+// 5,000 who wait take a bounded amount of memory, no goroutine of their own, and nothing is left
+// when they go.
 func TestFollowersWhoWait(t *testing.T) {
 	const followers, most = 5_000, 1_000 // bytes each; some 500 were measured
 	engine := embedded.New()
@@ -354,7 +357,8 @@ func TestAPanicWhileChangesAreTold(t *testing.T) {
 	}
 }
 
-// What waits for all followers together is bounded: where there is no room, they have little at a time, and miss nothing.
+// What waits for all followers together is bounded: where there is no room, they have little at a
+// time, and miss nothing.
 func TestWhatWaitsForAllFollowersIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistories(t, 5)

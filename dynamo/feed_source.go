@@ -11,8 +11,9 @@ import (
 
 // FeedSource is where a feed learns which records change: Observed or Streamed.
 type FeedSource interface {
-	// watch tells to what changes in the store's table until ctx ends, and returns when it reads nothing any more. to.ready says that
-	// all that is committed from now on will be told, unless a gap is.
+	// watch tells to what changes in the store's table until ctx ends, and returns when it reads
+	// nothing any more. to.ready says that all that is committed from now on will be told, unless a
+	// gap is.
 	//
 	// Errors: why it could not begin, or had to break off; nil where ctx has ended.
 	watch(ctx context.Context, s *Store, to *feedRun) error
@@ -20,9 +21,10 @@ type FeedSource interface {
 
 // Observable is a table that tells its changes in the process: the embedded store.
 type Observable interface {
-	// Observe calls observe for every change of the table's records until stop is called: with the records as they were before and as
-	// they are after, nil for none, those of a transaction at once. The calls come one after the other, in the order of the commits,
-	// before the writer gets its answer; so they must be quick and not call back.
+	// Observe calls observe for every change of the table's records until stop is called: with the
+	// records as they were before and as they are after, nil for none, those of a transaction at
+	// once. The calls come one after the other, in the order of the commits, before the writer gets
+	// its answer; so they must be quick and not call back.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
@@ -102,8 +104,9 @@ func (r *feedRun) finish(err error) {
 	r.begin(err)
 }
 
-// changed tells followers of changes of records, in the order of the commits as far as one partition key goes. What panics was missed: it
-// must end neither the server nor the write that it tells of.
+// changed tells followers of changes of records, in the order of the commits as far as one
+// partition key goes. What panics was missed: it must end neither the server nor the write that it
+// tells of.
 func (r *feedRun) changed(before, after []map[string]types.AttributeValue) {
 	if err := r.tell(before, after); err != nil {
 		r.gap(err)
@@ -128,8 +131,8 @@ func panicked(err *error) {
 	}
 }
 
-// gap tells that changes may have been missed. From now on all are told again. Followers with a timeline read there what they
-// missed, the others are ended.
+// gap tells that changes may have been missed. From now on all are told again. Followers with a
+// timeline read there what they missed, the others are ended.
 func (r *feedRun) gap(why error) {
 	f := r.feed
 	f.mu.Lock()

@@ -362,7 +362,8 @@ func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 	})
 }
 
-// What happens while a follower reads what it missed of one order after the other is told once, and in order.
+// What happens while a follower reads what it missed of one order after the other is told once, and
+// in order.
 func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})
@@ -370,7 +371,8 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		first := f.timeline(orders[0])[0]
 		f.set(orders[0], 2)
 		f.set(orders[1], 2)
-		// Behind the first timeline that is read, both orders change, before the second one is read.
+		// Behind the first timeline that is read, both orders change, before the second one is
+		// read.
 		var once sync.Once
 		var reading sync.Mutex
 		next := db.Options().HTTPClient
@@ -465,7 +467,8 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 	})
 }
 
-// What a repair appends to a timeline is told like any other event, also to who comes back later: once, with its id.
+// What a repair appends to a timeline is told like any other event, also to who comes back later:
+// once, with its id.
 func TestARepairedTimelineIsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})
@@ -487,7 +490,8 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 	})
 }
 
-// A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the same.
+// A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the
+// same.
 func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})

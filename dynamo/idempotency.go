@@ -16,11 +16,13 @@ import (
 // idempotencyTTL is how long a request is known again.
 const idempotencyTTL = 24 * time.Hour
 
-// attrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's time-to-live attribute. DynamoDB takes days to
-// do so, so whoever reads such a record has to look at it.
+// attrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's
+// time-to-live attribute. DynamoDB takes days to do so, so whoever reads such a record has to look
+// at it.
 const attrExpiresAt = "expiresAt"
 
-// idempotency is the memory of one request: by the caller's key, what was asked for and what was answered.
+// idempotency is the memory of one request: by the caller's key, what was asked for and what was
+// answered.
 type idempotency struct {
 	key  keys
 	hash string
@@ -43,8 +45,8 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.err
 }
 
-// remember adds the memory of the change to the transaction that makes it, before all else: where several conditions fail, this
-// is the one that counts. A memory that has expired counts as none.
+// remember adds the memory of the change to the transaction that makes it, before all else: where
+// several conditions fail, this is the one that counts. A memory that has expired counts as none.
 func (c *change) remember(i *idempotency, result record) {
 	now := c.store.now()
 	writes := c.writes
@@ -57,8 +59,8 @@ func (c *change) remember(i *idempotency, result record) {
 	c.writes = append(c.writes, writes...)
 }
 
-// replay gives the first answer to a request that is known, reading its memory where nothing is known of it; false where the
-// request is new.
+// replay gives the first answer to a request that is known, reading its memory where nothing is
+// known of it; false where the request is new.
 //
 // Errors: commerce.IdempotencyKeyReused, ErrCorrupt, those of failed.
 func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (first V, found bool, err error) {
@@ -92,8 +94,9 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 	return first, true, err
 }
 
-// recall reads a memory in a transaction of its own: one that is just being committed, and whose other records were seen already,
-// is waited for. Reads by themselves are not kept apart from it as a whole.
+// recall reads a memory in a transaction of its own: one that is just being committed, and whose
+// other records were seen already, is waited for. Reads by themselves are not kept apart from it as
+// a whole.
 //
 // Errors: those of failed.
 func (c *change) recall(ctx context.Context, k keys) (record, error) {

@@ -19,11 +19,11 @@ import (
 
 // What an import holds at once.
 const (
-	// maxLine is how long a line can be. A record of DynamoDB's 400 KB takes up to 3.6 MB as JSON: an empty string in a list
-	// counts as one byte and is written in nine.
+	// maxLine is how long a line can be. A record of DynamoDB's 400 KB takes up to 3.6 MB as JSON:
+	// an empty string in a list counts as one byte and is written in nine.
 	maxLine = 4 << 20
-	// importBytes is how many bytes of lines are worked on at once, however many records these are; maxParallel of them at
-	// most. A longer line is worked on alone.
+	// importBytes is how many bytes of lines are worked on at once, however many records these are;
+	// maxParallel of them at most. A longer line is worked on alone.
 	importBytes = 8 << 20
 	// lookahead is how many lines may be done before an earlier one is.
 	lookahead = 1024
@@ -35,11 +35,12 @@ const namedLines = 20
 // Imported is what an import has done with all lines up to Offset. It does not count lines behind
 // Offset, which may be written as well.
 type Imported struct {
-	// Offset is where the first line begins that is not done, in bytes, and Lines how many lines are before it.
+	// Offset is where the first line begins that is not done, in bytes, and Lines how many lines
+	// are before it.
 	Offset int64 `json:"offset"`
 	Lines  int   `json:"lines"`
-	// Written were not there, Replaced were there and differed, Unchanged were there and were the same. LeftOut are
-	// idempotency records.
+	// Written were not there, Replaced were there and differed, Unchanged were there and were the
+	// same. LeftOut are idempotency records.
 	Written   int `json:"written"`
 	Replaced  int `json:"replaced"`
 	Unchanged int `json:"unchanged"`
@@ -66,12 +67,14 @@ func (done Imported) Records() int {
 
 // ImportOptions say how to import.
 type ImportOptions struct {
-	// Overwrite replaces records that are there and differ. Without it they are kept, and are conflicts.
+	// Overwrite replaces records that are there and differ. Without it they are kept, and are
+	// conflicts.
 	Overwrite bool
-	// DryRun reads what is there and writes nothing. Each line is compared with the table, not with the lines before it. It
-	// goes on behind lines that cannot be imported.
+	// DryRun reads what is there and writes nothing. Each line is compared with the table, not with
+	// the lines before it. It goes on behind lines that cannot be imported.
 	DryRun bool
-	// SkipUnreadable leaves lines out that cannot be imported. Without it the first one ends the import.
+	// SkipUnreadable leaves lines out that cannot be imported. Without it the first one ends the
+	// import.
 	SkipUnreadable bool
 	// From is what an earlier import of the same lines has done; the input begins at its Offset.
 	From Imported
@@ -90,10 +93,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Import writes the records of lines as Export makes them, many at once, and returns what it has done. It writes what is not
-// there and skips what is there and the same, so that importing twice equals importing once, and an import that ended early can
-// go on from what it returned. Of lines with one key, the first counts, or with Overwrite the last. Index keys become those
-// of this table, whatever its number of shards. It holds some tens of megabytes, however long r is.
+// Import writes the records of lines as Export makes them, many at once, and returns what it has
+// done. It writes what is not there and skips what is there and the same, so that importing twice
+// equals importing once, and an import that ended early can go on from what it returned. Of lines
+// with one key, the first counts, or with Overwrite the last. Index keys become those of this
+// table, whatever its number of shards. It holds some tens of megabytes, however long r is.
 //
 // The first line that cannot be imported ends it, unless such are left out, and so do a line longer
 // than any record's and the end of ctx. Import waits for the writes that have begun. A line that
@@ -101,8 +105,8 @@ func (e *LineError) Unwrap() error { return e.Err }
 // table. Importing again is safe: it skips what is there and the same. A read of r that is under
 // way when ctx ends may still go on when Import has returned.
 //
-// Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's; ErrUnavailable, ErrNoTable,
-// ErrAccessDenied, the context's.
+// Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's;
+// ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's.
 func (s *Store) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
 	i := &importer{
 		store: s, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
@@ -116,8 +120,9 @@ func (s *Store) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Im
 	return i.collect(stop)
 }
 
-// importer is an import under way. Lines go from read, which may wait for input for ever, through begin, which starts a goroutine
-// to write each, to collect, which waits for what came of them, in their order.
+// importer is an import under way. Lines go from read, which may wait for input for ever, through
+// begin, which starts a goroutine to write each, to collect, which waits for what came of them, in
+// their order.
 type importer struct {
 	store *Store
 	opts  ImportOptions
@@ -218,8 +223,8 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// begin starts to write lines until there are no more, one cannot be done, or reading ends. What it starts goes on under ctx,
-// which outlives reading.
+// begin starts to write lines until there are no more, one cannot be done, or reading ends. What it
+// starts goes on under ctx, which outlives reading.
 func (i *importer) begin(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -255,7 +260,8 @@ func (i *importer) begin(ctx, reading context.Context) {
 // skips tells whether it goes on behind a line that cannot be imported.
 func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
-// parseLine returns the record of a line as it is to be written, none where the line is blank or left out.
+// parseLine returns the record of a line as it is to be written, none where the line is blank or
+// left out.
 //
 // Errors: LineError.
 func (s *Store) parseLine(text []byte) (outcome, record, error) {
@@ -320,7 +326,8 @@ func checkKeys(r record, names ...string) error {
 	return at.err()
 }
 
-// start writes a record as soon as all earlier lines of its key are done, which have begun before it.
+// start writes a record as soon as all earlier lines of its key are done, which have begun before
+// it.
 func (i *importer) start(ctx context.Context, line *importLine, rec record, weight int64) {
 	key := keyOf(rec)
 	line.key = key
@@ -399,8 +406,8 @@ func (i *importer) meet(old, rec record) outcome {
 	}
 }
 
-// putIfAbsent writes a record where there is none. Otherwise it returns the one that is there, or an empty one: some
-// engines do not tell.
+// putIfAbsent writes a record where there is none. Otherwise it returns the one that is there, or
+// an empty one: some engines do not tell.
 func (s *Store) putIfAbsent(ctx context.Context, key keys, rec record) (old record, err error) {
 	err = s.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &s.table, Item: rec,
@@ -440,8 +447,8 @@ func (s *Store) current(ctx context.Context, key keys) (record, error) {
 	return out.Item, nil
 }
 
-// collect counts what came of the lines, in their order, until one has failed; then it stops the reading, and waits for what
-// is begun.
+// collect counts what came of the lines, in their order, until one has failed; then it stops the
+// reading, and waits for what is begun.
 func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 	done := i.opts.From
 	var failure error

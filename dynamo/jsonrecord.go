@@ -14,9 +14,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}: what Amazon's export to S3 writes.
-// The SDK converts between that and attributes, too (package attributevalue), but it writes maps in random order, and reads a
-// value of two types as either, of an unknown one as nothing, and a name that stands twice as its last.
+// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}: what
+// Amazon's export to S3 writes. The SDK converts between that and attributes, too (package
+// attributevalue), but it writes maps in random order, and reads a value of two types as either, of
+// an unknown one as nothing, and a name that stands twice as its last.
 
 // jsonItem is the name under which a line has its record.
 const jsonItem = "Item"
@@ -27,8 +28,8 @@ const maxDepth = 32
 // maxNameBytes is how long the name of an attribute can be in DynamoDB.
 const maxNameBytes = 1<<16 - 1
 
-// recordToJSON returns a record as a line. Attributes and the elements of sets, which have no order, are sorted, so equal
-// records are equal lines.
+// recordToJSON returns a record as a line. Attributes and the elements of sets, which have no
+// order, are sorted, so equal records are equal lines.
 //
 // Errors: ErrCorrupt for a value of a type that DynamoDB did not have when this was written.
 func recordToJSON(r record) ([]byte, error) {
@@ -100,8 +101,8 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// recordFromJSON is the inverse of recordToJSON. It also reads lines written by other software, in any
-// order and spelling. It refuses a line that could be read in two ways, or would be stored as
+// recordFromJSON is the inverse of recordToJSON. It also reads lines written by other software, in
+// any order and spelling. It refuses a line that could be read in two ways, or would be stored as
 // something else.
 //
 // Errors: one that says what is wrong with the line.

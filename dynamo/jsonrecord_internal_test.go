@@ -38,7 +38,8 @@ func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 	return rapid.OneOf(kinds...)
 }
 
-// Whatever a record holds, it comes back from its line; and records that hold the same are the same line.
+// Whatever a record holds, it comes back from its line; and records that hold the same are the same
+// line.
 func TestRecordsSurviveJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := record(rapid.MapOfN(rapid.StringN(1, -1, -1), anyValue(3), 0, 6).Draw(t, "record"))
@@ -63,7 +64,8 @@ func TestRecordsSurviveJSON(t *testing.T) {
 	})
 }
 
-// Any difference of two records is seen: those that are the same have the same line, but for the spelling of numbers.
+// Any difference of two records is seen: those that are the same have the same line, but for the
+// spelling of numbers.
 func TestSameIsWhatLinesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := record{"a": anyValue(2).Draw(t, "a")}

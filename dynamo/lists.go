@@ -73,7 +73,8 @@ func placedBounds(r commerce.TimeRange) (bounds, bool) {
 	return b, true
 }
 
-// placedIn is the part of a list of orders that was placed in a time, read under the pattern for ranges.
+// placedIn is the part of a list of orders that was placed in a time, read under the pattern for
+// ranges.
 func (l listing) placedIn(r commerce.TimeRange, pattern *AccessPattern) (listing, bool) {
 	if r == (commerce.TimeRange{}) {
 		return l, true
@@ -84,11 +85,11 @@ func (l listing) placedIn(r commerce.TimeRange, pattern *AccessPattern) (listing
 	return l, possible
 }
 
-// CustomerOrders lists a customer's orders, the newest first (AP2); those of a time only, where placed is not
-// empty (AP23).
+// CustomerOrders lists a customer's orders, the newest first (AP2); those of a time only, where
+// placed is not empty (AP23).
 //
-// Errors of all lists: commerce.InvalidError for a value that can be in no key, ErrCorrupt, ErrUnavailable, ErrNoTable,
-// ErrAccessDenied. A list that is empty is no error.
+// Errors of all lists: commerce.InvalidError for a value that can be in no key, ErrCorrupt,
+// ErrUnavailable, ErrNoTable, ErrAccessDenied. A list that is empty is no error.
 func (s *Store) CustomerOrders(ctx context.Context, id commerce.CustomerID, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
 	l, err := s.partition(&patternCustomerOrders, page, string(id))
 	if err != nil {
@@ -101,8 +102,8 @@ func (s *Store) CustomerOrders(ctx context.Context, id commerce.CustomerID, plac
 	return readPage(ctx, s, l, s.decodeOrder)
 }
 
-// OrdersByStatus lists the orders that are in a status now, the newest first (AP3); those of a time only, where
-// placed is not empty (AP8).
+// OrdersByStatus lists the orders that are in a status now, the newest first (AP3); those of a time
+// only, where placed is not empty (AP8).
 func (s *Store) OrdersByStatus(ctx context.Context, status commerce.Status, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
 	return s.ordersIn(ctx, &patternOrdersByStatus, &patternOrdersPlaced, []commerce.Status{status}, placed, page)
 }
@@ -157,7 +158,8 @@ func (s *Store) OrderItems(ctx context.Context, id commerce.OrderID, page Page) 
 	return listOf(ctx, s, &patternOrderItems, page, s.decodeOrderItem, string(id))
 }
 
-// ProductOrderItems lists the items of orders that contain a product, the newest order first (AP11).
+// ProductOrderItems lists the items of orders that contain a product, the newest order first
+// (AP11).
 func (s *Store) ProductOrderItems(ctx context.Context, sku commerce.SKU, page Page) (Slice[*commerce.LineItem], error) {
 	return listOf(ctx, s, &patternProductOrderItems, page, s.decodeOrderItem, string(sku))
 }
@@ -197,8 +199,8 @@ func (s *Store) Warehouses(ctx context.Context, page Page) (Slice[*commerce.Ware
 	return listOf(ctx, s, &patternWarehouses, page, decodeWarehouse)
 }
 
-// Employees lists employees in the order they were hired (AP18); those hired on some days only, where hired is not
-// empty.
+// Employees lists employees in the order they were hired (AP18); those hired on some days only,
+// where hired is not empty.
 func (s *Store) Employees(ctx context.Context, hired commerce.DateRange, page Page) (Slice[*commerce.Employee], error) {
 	l := s.sharded(&patternEmployees, page)
 	l.bounds = bounds{from: string(hired.From), to: string(hired.To)}
@@ -220,15 +222,16 @@ func (s *Store) WarehouseEmployees(ctx context.Context, id commerce.WarehouseID,
 	return listOf(ctx, s, &patternWarehouseEmployees, page, decodeEmployee, string(id))
 }
 
-// collectionLimit is how many records of an item collection are read at once: an order with 45 items and many events,
-// or a product in a hundred warehouses.
+// collectionLimit is how many records of an item collection are read at once: an order with 45
+// items and many events, or a product in a hundred warehouses.
 const collectionLimit = 200
 
 // WholeOrder is an order's item collection.
 type WholeOrder struct {
 	Order *commerce.Order
-	// Items and Events are all of the order's, by SKU and by time, where Complete; else the collection is too large to
-	// be read at once, or one of them cannot be read, and they have to be listed.
+	// Items and Events are all of the order's, by SKU and by time, where Complete; else the
+	// collection is too large to be read at once, or one of them cannot be read, and they have to
+	// be listed.
 	Items    []*commerce.LineItem
 	Events   []*commerce.Event
 	Complete bool
@@ -266,8 +269,8 @@ func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrde
 // WholeProduct is a product's item collection.
 type WholeProduct struct {
 	Product *commerce.Product
-	// Levels are all of the product's, by warehouse id, where Complete; else there are too many to be read at once, or one
-	// of them cannot be read, and they have to be listed.
+	// Levels are all of the product's, by warehouse id, where Complete; else there are too many to
+	// be read at once, or one of them cannot be read, and they have to be listed.
 	Levels   []*commerce.InventoryLevel
 	Complete bool
 }
@@ -304,8 +307,8 @@ func appendDecoded[V any](to []V, r reader, decode func(reader) (V, error)) ([]V
 	return append(to, v), err
 }
 
-// readCollection gives each record of an item collection to take, up to collectionLimit, and tells whether those
-// were all.
+// readCollection gives each record of an item collection to take, up to collectionLimit, and tells
+// whether those were all.
 func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string, take func(sk string, r reader) error) (bool, error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {

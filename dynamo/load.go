@@ -16,12 +16,12 @@ import (
 // writeBatchSize is how many records one BatchWriteItem can have.
 const writeBatchSize = 25
 
-// Load writes a book, replacing records of the same keys and leaving all others as they are. It is no transaction: where it
-// fails, a part may have been written, and loading the same book again mends that. It returns how many
-// records it wrote.
+// Load writes a book, replacing records of the same keys and leaving all others as they are. It is
+// no transaction: where it fails, a part may have been written, and loading the same book again
+// mends that. It returns how many records it wrote.
 //
-// Errors: commerce.InvalidError for a value that can be in no key, before anything is written; ErrUnavailable,
-// ErrNoTable, ErrAccessDenied.
+// Errors: commerce.InvalidError for a value that can be in no key, before anything is written;
+// ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Load(ctx context.Context, book commerce.Book) (int, error) {
 	records, err := s.recordsOf(book)
 	if err != nil {
@@ -59,15 +59,16 @@ func (s *Store) recordsOf(book commerce.Book) ([]record, error) {
 
 // Loaded is how far LoadAll is.
 type Loaded struct {
-	// Orders is how many orders are in the table of those that came first: with all of their records, and with all before them.
+	// Orders is how many orders are in the table of those that came first: with all of their
+	// records, and with all before them.
 	Orders int
 	// Records is how many records were written, those of later orders included.
 	Records int
 }
 
-// LoadAll writes books as they come, several at once, as Load does: it holds a few of them, however many there are. It tells progress, where
-// it is set, how far it is; one call at a time. What it returns is right where it fails, too. Throttles are waited for, for about a
-// minute each.
+// LoadAll writes books as they come, several at once, as Load does: it holds a few of them, however
+// many there are. It tells progress, where it is set, how far it is; one call at a time. What it
+// returns is right where it fails, too. Throttles are waited for, for about a minute each.
 //
 // Errors: those of Load; the context's.
 func (s *Store) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
@@ -102,7 +103,8 @@ type loading struct {
 	next func() (commerce.Book, bool)
 	// taken is how many books were taken, finished how many of the first of these are in the table.
 	taken, finished int
-	// waiting are the numbers of orders of books that are in the table, by their places, while one before them is not.
+	// waiting are the numbers of orders of books that are in the table, by their places, while one
+	// before them is not.
 	waiting  map[int]int
 	done     Loaded
 	progress func(Loaded)

@@ -64,8 +64,8 @@ func TestLoadingHoldsAFewBooks(t *testing.T) {
 	}
 }
 
-// Where a book in the middle fails, those before it count, and those behind it do not, though they are in the table. Going on from
-// there completes the book.
+// Where a book in the middle fails, those before it count, and those behind it do not, though they
+// are in the table. Going on from there completes the book.
 func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 	const parts, perPart, broken = 8, 25, 3
 	book := generated(t, parts*perPart)

@@ -10,13 +10,13 @@ import (
 // Result is what came of one of several look-ups that were made together.
 type Result[V any] struct {
 	Value V
-	// Err is commerce.ErrNotFound where there is no such record, ErrCorrupt where it cannot be read or its id can be no key,
-	// else nil.
+	// Err is commerce.ErrNotFound where there is no such record, ErrCorrupt where it cannot be read
+	// or its id can be no key, else nil.
 	Err error
 }
 
-// lookUp reads the records of ids in one BatchGetItem for a hundred of them, or a GetItem for one, and gives a result
-// for each id in their order.
+// lookUp reads the records of ids in one BatchGetItem for a hundred of them, or a GetItem for one,
+// and gives a result for each id in their order.
 func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, key func(*keyBuilder, K) keys, decode func(reader) (V, error)) ([]Result[V], error) {
 	results := make([]Result[V], len(ids))
 	ks := make([]keys, 0, len(ids))
@@ -25,7 +25,8 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 		b := &keyBuilder{shards: s.shards}
 		k := key(b, id)
 		if b.err != nil {
-			// Clients' ids were checked before: this one stands in a record, so it is no client's InvalidError.
+			// Clients' ids were checked before: this one stands in a record, so it is no client's
+			// InvalidError.
 			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %s", ErrCorrupt, id, b.err.Error())
 			continue
 		}
@@ -51,7 +52,8 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 
 // CustomersByID reads customers (AP6), with a result for each id.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied. The other look-ups of several records have the same.
+// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied. The other look-ups of several records have
+// the same.
 func (s *Store) CustomersByID(ctx context.Context, ids []commerce.CustomerID) ([]Result[*commerce.Customer], error) {
 	return lookUp(ctx, s, &patternCustomer, ids, customerKey, s.decodeCustomer)
 }
@@ -91,10 +93,11 @@ func (s *Store) EmployeesByID(ctx context.Context, ids []commerce.EmployeeID) ([
 	return lookUp(ctx, s, &patternEmployee, ids, employeeKey, decodeEmployee)
 }
 
-// CustomerIDByEmail reads whose an e-mail address is (AP26); email is in the form of commerce.ParseEmail.
+// CustomerIDByEmail reads whose an e-mail address is (AP26); email is in the form of
+// commerce.ParseEmail.
 //
-// Errors: commerce.ErrNotFound where it is nobody's, commerce.InvalidError where it can be in no key, and those of
-// CustomersByID.
+// Errors: commerce.ErrNotFound where it is nobody's, commerce.InvalidError where it can be in no
+// key, and those of CustomersByID.
 func (s *Store) CustomerIDByEmail(ctx context.Context, email string) (commerce.CustomerID, error) {
 	b := &keyBuilder{shards: s.shards}
 	k := emailClaimKey(b, email)

@@ -12,7 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The key attributes and the index. Their names are those of the tables that other software already wrote.
+// The key attributes and the index. Their names are those of the tables that other software already
+// wrote.
 const (
 	attrPK      = "pk"
 	attrSK      = "sk"
@@ -21,14 +22,14 @@ const (
 	indexName   = "GSI1"
 )
 
-// Template is how a key is built: literal text, and values in braces. CUSTOMER#{customerId} with the value c1
-// makes CUSTOMER#c1.
+// Template is how a key is built: literal text, and values in braces. CUSTOMER#{customerId} with
+// the value c1 makes CUSTOMER#c1.
 type Template string
 
 // Key puts values in the places of the braces, from left to right.
 //
-// Errors: commerce.InvalidError where a value is empty or holds '#', so that no value can forge another key; another
-// error where there are not as many values as braces.
+// Errors: commerce.InvalidError where a value is empty or holds '#', so that no value can forge
+// another key; another error where there are not as many values as braces.
 func (t Template) Key(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
@@ -56,7 +57,8 @@ func (t Template) Key(values ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Values is Key's inverse: the values from which key was built, false where it was not built from t.
+// Values is Key's inverse: the values from which key was built, false where it was not built from
+// t.
 func (t Template) Values(key string) ([]string, bool) {
 	var values []string
 	rest := string(t)
@@ -180,18 +182,21 @@ type AccessPattern struct {
 	What string
 	// GraphQL are the fields that it serves.
 	GraphQL []string
-	// Operation is DynamoDB's, GetItem or Query, and how many where it is not one. A GetItem of several keys at once
-	// goes as BatchGetItem.
+	// Operation is DynamoDB's, GetItem or Query, and how many where it is not one. A GetItem of
+	// several keys at once goes as BatchGetItem.
 	Operation string
 	// Index is the index that a Query reads, empty for the table.
 	Index string
-	// PK and SK are the keys that it reads; a Query's SK is what the sort keys begin with, empty for all of them.
+	// PK and SK are the keys that it reads; a Query's SK is what the sort keys begin with, empty
+	// for all of them.
 	PK, SK Template
 	// Direction is Ascending or Descending for a Query that lists.
 	Direction string
-	// With is the pattern whose request brings this one's answer along, where it needs none of its own.
+	// With is the pattern whose request brings this one's answer along, where it needs none of its
+	// own.
 	With string
-	// Fallback tells that the record above may carry the answer, so that this one is read only after it, and only where it does not.
+	// Fallback tells that the record above may carry the answer, so that this one is read only
+	// after it, and only where it does not.
 	Fallback bool
 	// Most is how many records the list can have; 0 for any number.
 	Most int
@@ -277,12 +282,14 @@ type WritePattern struct {
 	ID string
 	// Mutation is the GraphQL field that it serves.
 	Mutation string
-	// Writes are the records that it writes or checks; Each those it has one of for every line of the order, and Maybe those that
-	// only some requests need.
+	// Writes are the records that it writes or checks; Each those it has one of for every line of
+	// the order, and Maybe those that only some requests need.
 	Writes, Each, Maybe []Entity
-	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one of for every line of the order.
+	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one
+	// of for every line of the order.
 	Reads, ReadsEach []Entity
-	// Items tells that it needs the items of the order, which are read by themselves where the order does not carry them.
+	// Items tells that it needs the items of the order, which are read by themselves where the
+	// order does not carry them.
 	Items bool
 	// Late are the records that it reads to tell why it cannot be done.
 	Late []Entity
@@ -343,8 +350,8 @@ func WritePatterns() []WritePattern {
 // MaxShards is how many shards a table can have.
 const MaxShards = 64
 
-// shardSuffix is what stands behind the partition key of a sharded list: nothing for a table of one shard, which
-// is the form that other software writes.
+// shardSuffix is what stands behind the partition key of a sharded list: nothing for a table of one
+// shard, which is the form that other software writes.
 func shardSuffix(shard, shards int) string {
 	if shards <= 1 {
 		return ""
@@ -352,7 +359,8 @@ func shardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
-// shardOf spreads ids over shards. The function never changes, or records would be looked for where they are not.
+// shardOf spreads ids over shards. The function never changes, or records would be looked for where
+// they are not.
 func shardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -362,7 +370,8 @@ func shardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// keys are a record's key attributes; IndexPK and IndexSK are empty for one that is not in the index.
+// keys are a record's key attributes; IndexPK and IndexSK are empty for one that is not in the
+// index.
 type keys struct{ PK, SK, IndexPK, IndexSK string }
 
 // keyBuilder makes a record's keys and keeps the first error.
@@ -393,7 +402,8 @@ func (k keys) attributes() record {
 	return r
 }
 
-// tableKeySchema and indexKeySchema are the key attributes by which the table and its index are built and checked.
+// tableKeySchema and indexKeySchema are the key attributes by which the table and its index are
+// built and checked.
 func tableKeySchema() []types.KeySchemaElement { return keySchema(attrPK, attrSK) }
 
 func indexKeySchema() []types.KeySchemaElement { return keySchema(attrIndexPK, attrIndexSK) }

@@ -34,7 +34,8 @@ func PatternsMarkdown() string {
 	return markdown(rows)
 }
 
-// Records are the records that a write pattern writes or checks, in one line, by the entities' names.
+// Records are the records that a write pattern writes or checks, in one line, by the entities'
+// names.
 func (p WritePattern) Records() string {
 	var parts []string
 	for _, group := range []struct {
@@ -60,7 +61,8 @@ func (p AccessPattern) Request() string {
 	return strings.TrimSpace(operation + " " + p.Index + " " + how)
 }
 
-// Keys are the keys that are read, in one line: what is behind the = of each key attribute, and the direction.
+// Keys are the keys that are read, in one line: what is behind the = of each key attribute, and the
+// direction.
 func (p AccessPattern) Keys() string {
 	pk, sk := p.keyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)

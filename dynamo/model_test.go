@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
 
-// Every pattern reads by a key that some entity writes: its partition key is that entity's, and its sort key, or what a
-// Query's sort keys begin with, is the beginning of that entity's.
+// Every pattern reads by a key that some entity writes: its partition key is that entity's, and its
+// sort key, or what a Query's sort keys begin with, is the beginning of that entity's.
 func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
 	for _, p := range dynamo.AccessPatterns() {
 		t.Run(p.ID, func(t *testing.T) {

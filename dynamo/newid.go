@@ -7,7 +7,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// now is the time of what is written, to the millisecond, in UTC: as much as a ULID and the table's timestamps tell.
+// now is the time of what is written, to the millisecond, in UTC: as much as a ULID and the table's
+// timestamps tell.
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
 
 // newULID returns a new ULID of that moment.

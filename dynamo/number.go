@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// number is a number of DynamoDB's as what it is worth, however it is spelled: 5, 5.0 and 0.5E1 are the same. Two of the
-// same worth are equal. A decimal of the domain would not do: DynamoDB's have up to 38 digits.
+// number is a number of DynamoDB's as what it is worth, however it is spelled: 5, 5.0 and 0.5E1 are
+// the same. Two of the same worth are equal. A decimal of the domain would not do: DynamoDB's have
+// up to 38 digits.
 type number struct {
 	negative bool
 	// digits are the significant ones, without zeros at either end; empty for zero.
@@ -36,7 +37,8 @@ func parseNumber(text string) (number, bool) {
 	mantissa := rest
 	if e := strings.IndexAny(rest, "eE"); e >= 0 {
 		mantissa = rest[:e]
-		// A number so far out that its exponent does not fit would be out of the limits anyway, or a strange zero.
+		// A number so far out that its exponent does not fit would be out of the limits anyway, or
+		// a strange zero.
 		exponent, err := strconv.ParseInt(rest[e+1:], 10, 32)
 		if err != nil {
 			return number{}, false

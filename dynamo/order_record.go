@@ -34,8 +34,8 @@ func orderItemKey(b *keyBuilder, k OrderItemKey) keys {
 	return keys{PK: b.key(entityOrderItem.PK, string(k.Order)), SK: b.key(entityOrderItem.SK, string(k.SKU))}
 }
 
-// orderRecords are all records of an order: its own, the customer's copy, each item and each event. items are all of
-// the order's, also where the order is too large to carry them.
+// orderRecords are all records of an order: its own, the customer's copy, each item and each event.
+// items are all of the order's, also where the order is too large to carry them.
 func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -50,7 +50,8 @@ func orderRecords(b *keyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	return records
 }
 
-// orderHeaders are the two records of an order: its own, and the customer's copy. They differ in nothing but their keys.
+// orderHeaders are the two records of an order: its own, and the customer's copy. They differ in
+// nothing but their keys.
 func orderHeaders(b *keyBuilder, o commerce.Order) (own, theirs record) {
 	id := string(o.ID)
 	ownKeys := orderKey(b, o.ID)

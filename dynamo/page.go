@@ -5,21 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// Page says which part of a list is wanted. Positions are places in a list, as Slice gives them: what stands in the
-// sort key behind its constant beginning. They hold no shard, so they outlive a change of the number of shards.
+// Page says which part of a list is wanted. Positions are places in a list, as Slice gives them:
+// what stands in the sort key behind its constant beginning. They hold no shard, so they outlive a
+// change of the number of shards.
 type Page struct {
 	// Limit is how many records are wanted, at least 1.
 	Limit int
-	// FromEnd reads the last records of the list (or before Before) instead of the first; they come in the list's
-	// order all the same.
+	// FromEnd reads the last records of the list (or before Before) instead of the first; they come
+	// in the list's order all the same.
 	FromEnd bool
-	// After and Before are positions between which the page lies, both exclusive, empty for the list's ends.
+	// After and Before are positions between which the page lies, both exclusive, empty for the
+	// list's ends.
 	After, Before string
 	// More asks whether there are records beyond the page, which costs reading one more.
 	More bool
 }
 
-// want is how many records must be read to fill the page and, if asked, to know whether there are more.
+// want is how many records must be read to fill the page and, if asked, to know whether there are
+// more.
 func (p Page) want() int {
 	if p.More {
 		return p.Limit + 1
@@ -32,15 +35,16 @@ type Slice[T any] struct {
 	Items []T
 	// Positions are the items' places in the list, where reading them told; see Places.
 	Positions []string
-	// HasNext and HasPrevious tell whether more records stand behind and before the page. Towards the side that was not
-	// read it is true where the page was asked for from there; towards the side that was read it is known
-	// only where Page.More asked for it.
+	// HasNext and HasPrevious tell whether more records stand behind and before the page. Towards
+	// the side that was not read it is true where the page was asked for from there; towards the
+	// side that was read it is known only where Page.More asked for it.
 	HasNext, HasPrevious bool
 	// position tells an item's place where Positions are not there.
 	position func(T) string
 }
 
-// Places are the items' places in the list. For a page of a list that was at hand they are made here, as few ask for them.
+// Places are the items' places in the list. For a page of a list that was at hand they are made
+// here, as few ask for them.
 func (s Slice[T]) Places() []string {
 	if s.position == nil {
 		return s.Positions
@@ -67,8 +71,9 @@ func slice[T any](page Page, items []T, positions []string) Slice[T] {
 	return s
 }
 
-// PageOf takes a page out of a whole list that is at hand, in ascending order of the positions that position tells. It
-// gives what a Query for that page would. The page's items are a part of all, not a copy.
+// PageOf takes a page out of a whole list that is at hand, in ascending order of the positions that
+// position tells. It gives what a Query for that page would. The page's items are a part of all,
+// not a copy.
 func PageOf[T any](all []T, position func(T) string, page Page) Slice[T] {
 	part, s := cut[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
@@ -105,8 +110,8 @@ func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I])
 	return all[:size:size], Slice[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
-// bounds are the positions of a Query, from inclusive to exclusive, in ascending order whatever the list's; empty for
-// none.
+// bounds are the positions of a Query, from inclusive to exclusive, in ascending order whatever the
+// list's; empty for none.
 type bounds struct{ from, to string }
 
 // narrowed returns the bounds that a page leaves of b, in a list that runs up or down.
@@ -124,8 +129,9 @@ func (b bounds) narrowed(page Page, direction string) bounds {
 	return b
 }
 
-// empty reports whether no key lies in b. Such a range must not be read: DynamoDB refuses one whose lower
-// end is above its upper end, as those of neighbouring positions are, and one that ends before every key.
+// empty reports whether no key lies in b. Such a range must not be read: DynamoDB refuses one whose
+// lower end is above its upper end, as those of neighbouring positions are, and one that ends
+// before every key.
 func (b bounds) empty() bool {
 	last := highest
 	if b.to != "" {
@@ -140,8 +146,9 @@ const highest = string(utf8.MaxRune)
 // justAfter is the smallest text above s.
 func justAfter(s string) string { return s + "\x00" }
 
-// justBefore is a text below s with no key between the two, as long as no key has the last character that Unicode has.
-// BETWEEN includes its ends, so an exclusive end is its upper end. s is not empty.
+// justBefore is a text below s with no key between the two, as long as no key has the last
+// character that Unicode has. BETWEEN includes its ends, so an exclusive end is its upper end. s is
+// not empty.
 func justBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]

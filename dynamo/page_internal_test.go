@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// keyText is text as keys may hold it, few characters so that neighbours are common, and the awkward ones among them.
+// keyText is text as keys may hold it, few characters so that neighbours are common, and the
+// awkward ones among them.
 func keyText() *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', '!', '-', '.', '0', '9', 'A', 'Z', 'a', 'z', '~', 'é', '\uD7FF', '\uE000', '\U0010FFFE'}), 1, 4, -1)
 }
@@ -28,8 +29,8 @@ func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
 	})
 }
 
-// TestRangesThatAreRead checks that a page with any positions is read with a range that DynamoDB accepts,
-// unless no key lies between them.
+// TestRangesThatAreRead checks that a page with any positions is read with a range that DynamoDB
+// accepts, unless no key lies between them.
 func TestRangesThatAreRead(t *testing.T) {
 	position := rapid.OneOf(rapid.Just(""), keyText(), rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', 'a', '\U0010FFFE', '\U0010FFFF'}), 1, 3, -1))
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,7 +118,8 @@ func TestReadUnits(t *testing.T) {
 	}
 }
 
-// A record that is seen in two partitions, as it moved from one to the other, stands on the page once, in its newer version.
+// A record that is seen in two partitions, as it moved from one to the other, stands on the page
+// once, in its newer version.
 func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 	moving := func(version int, key string) row {
 		return row{position: "1", record: reader{record: record{attrPK: str(key), attrSK: str("s"), attrVersion: num(version)}}}

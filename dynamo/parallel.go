@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Parallel calls do for 0 to n-1, at most limit at once, and waits for all. The first error ends the others; a panic is an
-// error. One call needs no goroutine and gets none. In a Trace, the calls count as waiting for the same requests, and what
-// follows as waiting for all of them.
+// Parallel calls do for 0 to n-1, at most limit at once, and waits for all. The first error ends
+// the others; a panic is an error. One call needs no goroutine and gets none. In a Trace, the calls
+// count as waiting for the same requests, and what follows as waiting for all of them.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return recovering(ctx, 0, do)

@@ -74,10 +74,11 @@ func (l listing) read(readRound func([]*stream) error) ([]row, error) {
 // readLevel adds one level to the rows that the levels before it gave. Rows behind the end of a
 // full page are not read.
 //
-// It merges the partitions without reading a full page of each. The first round reads somewhat more than each one's
-// share of the page. Then rows are given out by position until a partition runs out of them; a further round reads those
-// partitions whose rows in hand end before the page is full. At most three pages and one row a partition are read in all;
-// merged tells in how many requests and rounds.
+// It merges the partitions without reading a full page of each. The first round reads somewhat more
+// than each one's share of the page. Then rows are given out by position until a partition runs out
+// of them; a further round reads those partitions whose rows in hand end before the page is full.
+// At most three pages and one row a partition are read in all; merged tells in how many requests
+// and rounds.
 func (l listing) readLevel(found []row, partitions []string, readRound func([]*stream) error) ([]row, error) {
 	want, page, forward := l.page.want(), l.page, l.forward()
 	if len(found) == want {
@@ -108,8 +109,9 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 	return rows, nil
 }
 
-// planRound sets how many rows to read of each stream, when left rows are still to be given out; false where there is
-// nothing to read. earlier are rows of earlier levels that were not yet given out.
+// planRound sets how many rows to read of each stream, when left rows are still to be given out;
+// false where there is nothing to read. earlier are rows of earlier levels that were not yet given
+// out.
 func planRound(streams []*stream, earlier []row, left, limit int, forward bool) bool {
 	if len(streams) == 1 {
 		streams[0].need = left
@@ -125,26 +127,30 @@ func planRound(streams []*stream, earlier []row, left, limit int, forward bool) 
 	for _, st := range short {
 		st.need = min(share, spare)
 		if len(st.rows) == 0 {
-			// Nothing goes on without a row of this stream. What it has given out is why it is worth more than one: so a stream
-			// that has the whole page grows, and is not asked again for every row while what was read of others fills the allowance.
+			// Nothing goes on without a row of this stream. What it has given out is why it is
+			// worth more than one: so a stream that has the whole page grows, and is not asked
+			// again for every row while what was read of others fills the allowance.
 			st.need = max(min(share, spare+1), min(left, regrowth(st.given)))
 		}
 	}
 	return true
 }
 
-// allowance is how many rows beyond the first of each stream may be in hand before nothing more is read ahead.
+// allowance is how many rows beyond the first of each stream may be in hand before nothing more is
+// read ahead.
 func allowance(limit int) int { return 7 * limit / 4 }
 
-// firstShare is how many rows to read of each of so many streams, when left rows are still to be given out: half more than the even
-// share.
+// firstShare is how many rows to read of each of so many streams, when left rows are still to be
+// given out: half more than the even share.
 func firstShare(left, streams int) int { return min(left, 3*left/(2*streams)+1) }
 
-// regrowth is how many rows to read at least of a stream that has given out so many and has none left.
+// regrowth is how many rows to read at least of a stream that has given out so many and has none
+// left.
 func regrowth(given int) int { return given/4 + 1 }
 
-// runningOut gives the streams that have more to read and no row in hand from behind the page's end, as far as it can be
-// seen; and how many rows are in hand beyond the first of each stream. It lets all streams need nothing.
+// runningOut gives the streams that have more to read and no row in hand from behind the page's
+// end, as far as it can be seen; and how many rows are in hand beyond the first of each stream. It
+// lets all streams need nothing.
 func runningOut(streams []*stream, earlier []row, left int, forward bool) (short []*stream, extra int) {
 	var inHand []string
 	for _, r := range earlier {
@@ -188,7 +194,8 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) err
 	})
 }
 
-// readStream reads the rows that a stream needs, and the megabytes that it takes: a Query ends at one.
+// readStream reads the rows that a stream needs, and the megabytes that it takes: a Query ends at
+// one.
 func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
 	forward := l.forward()
 	for st.need > 0 && !st.done {
@@ -245,8 +252,8 @@ func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
 	return rows
 }
 
-// appendRow adds a row to the page. A record that moves from one partition to another while they are read can be seen in
-// both, as an index lags behind its table: the newer version counts.
+// appendRow adds a row to the page. A record that moves from one partition to another while they
+// are read can be seen in both, as an index lags behind its table: the newer version counts.
 func appendRow(rows []row, r row) []row {
 	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.primaryKey() == r.record.primaryKey() {
 		seen, now := rows[n-1].record, r.record
@@ -330,7 +337,8 @@ func (s *Store) queried(p *AccessPattern, computed float64, by answer) float64 {
 	return s.reported(computed, 1, by)
 }
 
-// keyRange is the condition of a Query on its keys, and what its names stand for; empty where it does not name it.
+// keyRange is the condition of a Query on its keys, and what its names stand for; empty where it
+// does not name it.
 type keyRange struct{ text, partition, from, to string }
 
 // values are the condition's values, by their names.
@@ -345,9 +353,9 @@ func (c keyRange) values() map[string]types.AttributeValue {
 	return values
 }
 
-// keyCondition is the condition for the sort keys of a partition that begin with prefix and lie in b. It names the
-// continuation by condition, never by ExclusiveStartKey, which would need a key whose record may have moved to another
-// partition since.
+// keyCondition is the condition for the sort keys of a partition that begin with prefix and lie in
+// b. It names the continuation by condition, never by ExclusiveStartKey, which would need a key
+// whose record may have moved to another partition since.
 func keyCondition(p *AccessPattern, partition, prefix string, b bounds) keyRange {
 	pk, sk := p.keyAttributes()
 	c := keyRange{partition: partition}

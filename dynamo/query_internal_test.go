@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// However rows are spread over partitions, in long runs of one of them too, a merge gives the first rows in order, reads at
-// most three pages and one row a partition, and takes no more rounds and requests than its bound. The rounds are those of Store.read; only the Queries are simulated, so that there
-// can be enough of them to find the rare spread that is worst.
+// However rows are spread over partitions, in long runs of one of them too, a merge gives the first
+// rows in order, reads at most three pages and one row a partition, and takes no more rounds and
+// requests than its bound. The rounds are those of Store.read; only the Queries are simulated, so
+// that there can be enough of them to find the rare spread that is worst.
 func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40_000 {

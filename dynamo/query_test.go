@@ -155,8 +155,8 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 	})
 }
 
-// Orders that are placed while somebody walks neither repeat nor hide older ones, and a position works with another
-// number of shards than it came from.
+// Orders that are placed while somebody walks neither repeat nor hide older ones, and a position
+// works with another number of shards than it came from.
 func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	statuses := slices.Repeat(commerce.Statuses(), 4)

@@ -18,16 +18,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// refusedError tells that nothing was written, because a record is not what it was when it was read, or because DynamoDB does not
-// take what it would become.
+// refusedError tells that nothing was written, because a record is not what it was when it was
+// read, or because DynamoDB does not take what it would become.
 type refusedError struct{ reason string }
 
 func (e *refusedError) Error() string { return e.reason }
 
-// repair writes the fixes of a verdict, each transaction on condition that the record that was believed and all records that it
-// writes are as they were read. Where there are more fixes than one transaction takes, the believed record is written
-// with the last of them, so that the condition holds until then and a repair that ends half way is found again. An event and
-// what it dates are written at once.
+// repair writes the fixes of a verdict, each transaction on condition that the record that was
+// believed and all records that it writes are as they were read. Where there are more fixes than
+// one transaction takes, the believed record is written with the last of them, so that the
+// condition holds until then and a repair that ends half way is found again. An event and what it
+// dates are written at once.
 //
 // Errors: refusedError, and those of failed.
 func (c *check) repair(ctx context.Context, v *verdict) error {
@@ -42,8 +43,8 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action is the condition on the believed record, and one that on each other record that was relied on. A unit has no more than
-	// one event, which takes two.
+	// One action is the condition on the believed record, and one that on each other record that
+	// was relied on. A unit has no more than one event, which takes two.
 	most := maxActions - 2 - len(v.relied)
 	// With an event: the event and both records of its order, of which one is believed.
 	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
@@ -181,8 +182,8 @@ func (c *check) action(w fix) types.TransactWriteItem {
 	}}
 }
 
-// nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind its customer's last one, whose
-// place it takes, and when it happened.
+// nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind
+// its customer's last one, whose place it takes, and when it happened.
 //
 // Errors: refusedError where the customer's id can be in no key, and those of failed.
 func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) {
@@ -216,15 +217,15 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) 
 	return append(fixes, replacement(last, next)), at, nil
 }
 
-// maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of conditions
-// and the names of attributes are not counted here.
+// maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of
+// conditions and the names of attributes are not counted here.
 const maxRepairBytes = 3 << 20
 
 // size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
 func (w *fix) size() int { return sizeOf(w.have) + sizeOf(w.put) + sizeOf(w.set) }
 
-// maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300 operators
-// and 4 KiB of text.
+// maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
+// operators and 4 KiB of text.
 const maxConditions = 120
 
 // foreign is the placeholder of an attribute that may be of other software, and be called anything.

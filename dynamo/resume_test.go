@@ -13,7 +13,8 @@ import (
 )
 
 // Servers' clocks may differ from DynamoDB's by some seconds. An event of a server that is ahead is
-// delivered to a subscriber who resumes at one that is behind, also where the last event is outdated.
+// delivered to a subscriber who resumes at one that is behind, also where the last event is
+// outdated.
 func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})

@@ -14,24 +14,27 @@ import (
 
 // How often a request is made at most.
 const (
-	// maxWriteAttempts ends the attempts of a write whose context has no deadline: after about twenty seconds.
+	// maxWriteAttempts ends the attempts of a write whose context has no deadline: after about
+	// twenty seconds.
 	maxWriteAttempts = 50
-	// maxBulkAttempts ends those of bulk work, which nobody waits for and which drives a table to its limits: after about a
-	// minute.
+	// maxBulkAttempts ends those of bulk work, which nobody waits for and which drives a table to
+	// its limits: after about a minute.
 	maxBulkAttempts = 200
 )
 
-// persistently are the SDK's options for requests that are made up to so many times. It is the SDK that tries again, because it sends
-// the same bytes with the same ClientRequestToken: a transaction that was committed while its answer was lost is not done twice, as
-// long as DynamoDB keeps the token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is worth
-// another attempt: DynamoDB cancels a transaction that meets one, and rejects a single write.
+// persistently are the SDK's options for requests that are made up to so many times. It is the SDK
+// that tries again, because it sends the same bytes with the same ClientRequestToken: a transaction
+// that was committed while its answer was lost is not done twice, as long as DynamoDB keeps the
+// token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is
+// worth another attempt: DynamoDB cancels a transaction that meets one, and rejects a single write.
 //
 // A client that never tries again keeps to that: what fails in memory fails again.
 func persistently(attempts int) func(*dynamodb.Options) {
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return pause(attempt), nil })
-		// The SDK would give up when many requests are throttled at once; here the number of attempts and the deadline decide.
+		// The SDK would give up when many requests are throttled at once; here the number of
+		// attempts and the deadline decide.
 		o.RateLimiter = ratelimit.None
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
@@ -51,8 +54,8 @@ func persistently(attempts int) func(*dynamodb.Options) {
 	}
 }
 
-// pause is how long to wait after that many failed attempts: at random, up to 10 ms, 20 ms and so on to 640 ms, so that those
-// who were in each other's way do not meet again.
+// pause is how long to wait after that many failed attempts: at random, up to 10 ms, 20 ms and so
+// on to 640 ms, so that those who were in each other's way do not meet again.
 func pause(attempts int) time.Duration {
 	return rand.N(10*time.Millisecond<<min(max(0, attempts-1), 6)) + time.Millisecond
 }

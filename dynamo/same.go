@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// sameRecord tells whether two records hold the same, as DynamoDB sees it: a set has no order, and a number is what it is worth,
-// not how it is spelled.
+// sameRecord tells whether two records hold the same, as DynamoDB sees it: a set has no order, and
+// a number is what it is worth, not how it is spelled.
 func sameRecord(a, b record) bool { return maps.EqualFunc(a, b, sameValue) }
 
 func sameValue(a, b types.AttributeValue) bool {
@@ -55,7 +55,8 @@ func asIs(s string) string { return s }
 
 func asText(b []byte) string { return string(b) }
 
-// worth takes what is no number for zero: such a one is neither decoded from a file nor stored by DynamoDB.
+// worth takes what is no number for zero: such a one is neither decoded from a file nor stored by
+// DynamoDB.
 func worth(n string) number {
 	parsed, _ := parseNumber(n)
 	return parsed

@@ -9,12 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// scanPage is how many records one Scan reads at most: a page's records take some ten times their size in memory, and a full
-// megabyte of them saves little.
+// scanPage is how many records one Scan reads at most: a page's records take some ten times their
+// size in memory, and a full megabyte of them saves little.
 const scanPage = 1000
 
-// scan gives take every page of one of so many segments of the table, with its last page marked. Segments divide the
-// table by partition key, so the records of an item collection come one behind the other, by sort key.
+// scan gives take every page of one of so many segments of the table, with its last page marked.
+// Segments divide the table by partition key, so the records of an item collection come one behind
+// the other, by sort key.
 //
 // Errors: those of failed, and take's.
 func (r *checkReader) scan(ctx context.Context, segment, segments int, take func(page []map[string]types.AttributeValue, last bool) error) error {

@@ -23,19 +23,24 @@ import (
 type Options struct {
 	// Table is the table's name.
 	Table string
-	// Shards is over how many partition keys each busy list is spread: 1 to MaxShards, 1 where it is 0.
+	// Shards is over how many partition keys each busy list is spread: 1 to MaxShards, 1 where it
+	// is 0.
 	Shards int
 	// Currency is that of records which name none; USD where it is empty.
 	Currency commerce.Currency
-	// Clock tells the time of what is written; the system's where it is nil. Nothing is written while it differs from DynamoDB's.
+	// Clock tells the time of what is written; the system's where it is nil. While it differs from
+	// DynamoDB's, nothing is written.
 	Clock func() time.Time
-	// Log is told when the clock begins to differ from DynamoDB's, and when it agrees again; nil for nobody.
+	// Log gets a line when the clock begins to differ from DynamoDB's, and when it agrees again;
+	// nil for none.
 	Log *slog.Logger
-	// Entropy makes new ids unguessable; the system's where it is nil. It must be safe for concurrent use.
+	// Entropy makes new ids unguessable; the system's where it is nil. It must be safe for
+	// concurrent use.
 	Entropy io.Reader
 }
 
-// Store is the order book in a table. It is safe for concurrent use and keeps nothing between calls.
+// Store is the order book in a table. It is safe for concurrent use and keeps nothing between
+// calls.
 type Store struct {
 	db *dynamodb.Client
 	// wire is the fast path; nil where the client's settings leave all requests to the SDK.
@@ -51,8 +56,9 @@ type Store struct {
 	entropy io.Reader
 	// consistent tells that reads of the table see every write that was answered before.
 	consistent bool
-	// writing are the options of writes: they are tried until they pass or the context ends. bulk are those of requests of checks,
-	// exports and imports, which are tried for longer than a server could wait.
+	// writing are the options of writes: they are tried until they pass or the context ends. bulk
+	// are those of requests of checks, exports and imports, which are tried for longer than a
+	// server could wait.
 	writing, bulk func(*dynamodb.Options)
 }
 
@@ -88,9 +94,9 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Consistent returns the same order book, read with strong consistency: what was written a moment ago is seen. Reads of the
-// table cost twice as much, and lists that are read through the index lag behind as ever, as DynamoDB has no
-// consistent reads of an index.
+// Consistent returns the same order book, read with strong consistency: what was written a moment
+// ago is seen. Reads of the table cost twice as much, and lists that are read through the index lag
+// behind as ever, as DynamoDB has no consistent reads of an index.
 func (s *Store) Consistent() *Store {
 	c := *s
 	c.consistent = true
@@ -210,8 +216,9 @@ func returning(priced bool) types.ReturnConsumedCapacity {
 	return ""
 }
 
-// reported is what the engine says that a request cost, or what we computed where it says nothing. An engine that reports less
-// than half a unit for each read that it made is not believed: DynamoDB charges that much for finding nothing, too.
+// reported is what the engine says that a request cost, or what we computed where it says nothing.
+// An engine that reports less than half a unit for each read that it made is not believed: DynamoDB
+// charges that much for finding nothing, too.
 func (s *Store) reported(computed float64, reads int, by answer) float64 {
 	least := readUnits(0) * float64(reads)
 	if s.consistent {
@@ -223,8 +230,8 @@ func (s *Store) reported(computed float64, reads int, by answer) float64 {
 	return max(by.units, least)
 }
 
-// getMany reads records by their keys, each key once, a hundred keys a request. The answer has a place for every key,
-// with no attributes where there is no record.
+// getMany reads records by their keys, each key once, a hundred keys a request. The answer has a
+// place for every key, with no attributes where there is no record.
 //
 // Errors: those of failed.
 func (s *Store) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]reader, error) {
@@ -360,7 +367,8 @@ func readers(records []map[string]types.AttributeValue) []reader {
 	return all
 }
 
-// unnamed is the key for messages that end in a log: without what belongs to persons or is a secret of theirs.
+// unnamed is the key for messages that end in a log: without what belongs to persons or is a secret
+// of theirs.
 func (k keys) unnamed() string {
 	for _, e := range []*Entity{&entityEmailClaim, &entityIdempotency} {
 		if literal := e.PK.literal(); strings.HasPrefix(k.PK, literal) {
@@ -396,8 +404,8 @@ func shorten(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// backOff waits before the attempt of that number, the first is 0: not at all, then up to 25 ms, 50 ms and so on to
-// a second, at random so that many servers do not come back at once.
+// backOff waits before the attempt of that number, the first is 0: not at all, then up to 25 ms, 50
+// ms and so on to a second, at random so that many servers do not come back at once.
 //
 // Errors: the context's, where it ends first.
 func backOff(ctx context.Context, attempt int) error {

@@ -19,16 +19,17 @@ var errStreamGone = errors.New("the stream is gone")
 
 // StreamOptions say how often a stream is read.
 type StreamOptions struct {
-	// ShortestPause is between two requests for the records of one shard; 250 ms where it is 0. DynamoDB answers five a second and
-	// shard, whoever asks. LongestPause is what it grows to while there are no records; 1 s where it is 0.
+	// ShortestPause is between two requests for the records of one shard; 250 ms where it is 0.
+	// DynamoDB answers five a second and shard, whoever asks. LongestPause is what it grows to
+	// while there are no records; 1 s where it is 0.
 	ShortestPause, LongestPause time.Duration
-	// ShardsEvery is how often new shards are looked for when nothing tells that there are any; 30 s where it is 0. Where a shard has
-	// ended they are looked for at once.
+	// ShardsEvery is how often new shards are looked for when nothing tells that there are any; 30
+	// s where it is 0. Where a shard has ended they are looked for at once.
 	ShardsEvery time.Duration
 }
 
-// Streamed is the source of changes of a table whose stream (DynamoDB Streams, of new and old images) is read through client. A feed
-// reads each shard once.
+// Streamed is the source of changes of a table whose stream (DynamoDB Streams, of new and old
+// images) is read through client. A feed reads each shard once.
 func Streamed(client *dynamodbstreams.Client, opts StreamOptions) FeedSource {
 	set := func(d *time.Duration, otherwise time.Duration) {
 		if *d <= 0 {
@@ -41,8 +42,8 @@ func Streamed(client *dynamodbstreams.Client, opts StreamOptions) FeedSource {
 	return &streamed{client: client, opts: opts}
 }
 
-// maxReopenings is how often a stream that the table's description tells of is looked for, for about half a minute, before those who
-// follow are told that there is none.
+// maxReopenings is how often a stream that the table's description tells of is looked for, for
+// about half a minute, before those who follow are told that there is none.
 const maxReopenings = 60
 
 type streamed struct {
@@ -50,7 +51,8 @@ type streamed struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream, and the next one where the stream was turned off and on again or the table was made anew.
+// watch reads the table's stream, and the next one where the stream was turned off and on again or
+// the table was made anew.
 func (s *streamed) watch(ctx context.Context, store *Store, to *feedRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
@@ -88,10 +90,12 @@ type streamReader struct {
 	group  sync.WaitGroup
 }
 
-// shard is a part of the stream. It holds the changes of some partition keys, until it ends and others take its place.
+// shard is a part of the stream. It holds the changes of some partition keys, until it ends and
+// others take its place.
 type shard struct {
 	id, parent string
-	// started tells that it is being read or needs no reading, finished that it was read to its end.
+	// started tells that it is being read or needs no reading, finished that it was read to its
+	// end.
 	started, finished bool
 }
 
@@ -101,8 +105,9 @@ type shardEnd struct {
 	err   error
 }
 
-// read takes its position at the end of each shard, says so, and tells what follows until the stream cannot be read any more. It
-// says whether it got so far. missed is why there is a gap before, nil where nobody followed.
+// read takes its position at the end of each shard, says so, and tells what follows until the
+// stream cannot be read any more. It says whether it got so far. missed is why there is a gap
+// before, nil where nobody followed.
 //
 // Errors: errStreamGone, and those of failed; nil where ctx has ended.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
@@ -146,7 +151,8 @@ func (r *streamReader) add(is streamtypes.Shard) *shard {
 
 // keepUp goes on with the shards that follow on others.
 func (r *streamReader) keepUp(ctx context.Context) error {
-	// A child is often not listed yet when its parent ends, also before the beginning, so it is looked for more and more seldom.
+	// A child is often not listed yet when its parent ends, also before the beginning, so it is
+	// looked for more and more seldom.
 	wait := r.opts.ShardsEvery
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -226,8 +232,8 @@ func (r *streamReader) look(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// startNext starts shards whose parent was read to its end or is not known any more, from their beginning: so changes of one partition
-// key are told in their order.
+// startNext starts shards whose parent was read to its end or is not known any more, from their
+// beginning: so changes of one partition key are told in their order.
 func (r *streamReader) startNext(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {

@@ -14,9 +14,10 @@ import (
 	"testing"
 )
 
-// reshaped stands between a client and the streams of DynamoDB Local, which have one shard each and trim nothing, and gives them the
-// shape that DynamoDB's have: shards that split, of which the children are listed late, iterators that expire, records that are trimmed. The records
-// and their order are the engine's.
+// reshaped stands between a client and the streams of DynamoDB Local, which have one shard each and
+// trim nothing, and gives them the shape that DynamoDB's have: shards that split, of which the
+// children are listed late, iterators that expire, records that are trimmed. The records and their
+// order are the engine's.
 type reshaped struct {
 	t    testing.TB
 	next interface {
@@ -35,7 +36,8 @@ type reshaped struct {
 	generation, trimmed, trims int
 	// silent gives no records: the reader is slow to learn of them.
 	silent bool
-	// asked counts the requests by operation, reading those for records that are under way by shard.
+	// asked counts the requests by operation, reading those for records that are under way by
+	// shard.
 	asked   map[string]int
 	reading map[string]int
 }
@@ -46,12 +48,14 @@ type streamRecord struct {
 	sequence string
 }
 
-// shapedShard has the records from begin to end, -1 where it is open, whose hashes lie between low and high.
+// shapedShard has the records from begin to end, -1 where it is open, whose hashes lie between low
+// and high.
 type shapedShard struct {
 	id, parent string
 	low, high  uint64
 	begin, end int
-	// unlisted is how many lists do not have it yet, listed tells that one had it, read tells that its end was told.
+	// unlisted is how many lists do not have it yet, listed tells that one had it, read tells that
+	// its end was told.
 	unlisted     int
 	listed, read bool
 	// begun tells that somebody has a position in it.
@@ -170,7 +174,8 @@ func (s *reshaped) split() {
 	}
 }
 
-// splitUnseen is split while nobody reads: nobody has to read what has ended, and the children are listed later.
+// splitUnseen is split while nobody reads: nobody has to read what has ended, and the children are
+// listed later.
 func (s *reshaped) splitUnseen() {
 	s.split()
 	s.mu.Lock()
@@ -182,8 +187,8 @@ func (s *reshaped) splitUnseen() {
 	}
 }
 
-// trim forgets all records that were told so far, and all iterators, unless there is a shard that nobody reads yet: it is a day before
-// its records go.
+// trim forgets all records that were told so far, and all iterators, unless there is a shard that
+// nobody reads yet: it is a day before its records go.
 func (s *reshaped) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,8 @@ type shardReader struct {
 	from  position
 	// iterator names the position to DynamoDB, for a quarter of an hour; nil where there is none.
 	iterator *string
-	// first are the records that came while the position was taken. They are told when everybody's position is.
+	// first are the records that came while the position was taken. They are told when everybody's
+	// position is.
 	first []streamtypes.Record
 	// missed is why changes were missed, which is told before the next records.
 	missed error
@@ -35,11 +36,12 @@ type shardReader struct {
 	failures int
 }
 
-// loudFailure is the failure in a row that is worth telling: those before were likely to pass, and did not.
+// loudFailure is the failure in a row that is worth telling: those before were likely to pass, and
+// did not.
 const loudFailure = 3
 
-// settle takes the position at the end of the shard: what is committed from now on will be read. An iterator alone does not say
-// when it found the end, so it is used once.
+// settle takes the position at the end of the shard: what is committed from now on will be read. An
+// iterator alone does not say when it found the end, so it is used once.
 //
 // Errors: those of failed.
 func (r *shardReader) settle(ctx context.Context) (err error) {
@@ -49,7 +51,8 @@ func (r *shardReader) settle(ctx context.Context) (err error) {
 
 // run tells of the shard's records up to its end.
 //
-// Errors: errStreamGone, ErrAccessDenied, a panic. All else passes, and is tried again until ctx ends.
+// Errors: errStreamGone, ErrAccessDenied, a panic. All else passes, and is tried again until ctx
+// ends.
 func (r *shardReader) run(ctx context.Context) (err error) {
 	defer panicked(&err)
 	r.tell(r.first)
@@ -75,7 +78,8 @@ func (r *shardReader) run(ctx context.Context) (err error) {
 		case errors.Is(err, errStreamGone), errors.Is(err, ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next one begins behind the last record. Where none was read, the shard's end is elsewhere now, and its beginning may be.
+			// The next one begins behind the last record. Where none was read, the shard's end is
+			// elsewhere now, and its beginning may be.
 			if r.iterator = nil; r.from.sequence == "" {
 				r.missed = err
 			}
@@ -98,8 +102,8 @@ func (r *shardReader) recovered() {
 	r.failures = 0
 }
 
-// pauseAfter is how long to wait after so many failures in a row: at random, so that servers do not come back at once, up to twice the
-// shortest pause, four times and so on to 64 times, 16 s.
+// pauseAfter is how long to wait after so many failures in a row: at random, so that servers do not
+// come back at once, up to twice the shortest pause, four times and so on to 64 times, 16 s.
 func (r *shardReader) pauseAfter(failures int) time.Duration {
 	most := r.opts.ShortestPause << min(failures, 6)
 	return most/2 + rand.N(most/2+1)
@@ -186,7 +190,8 @@ func (r *shardReader) tell(records []streamtypes.Record) {
 	}
 }
 
-// streamImage is a record of a stream as one of the table, nil for none. The SDK has two families of types for the same.
+// streamImage is a record of a stream as one of the table, nil for none. The SDK has two families
+// of types for the same.
 func streamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

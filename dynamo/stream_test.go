@@ -42,7 +42,8 @@ func reshape(t *testing.T, log *lines) (*followed, *reshaped) {
 	return f, shape
 }
 
-// collecting is a follower whose changes are collected by a goroutine of its own, until it has the change of a last event.
+// collecting is a follower whose changes are collected by a goroutine of its own, until it has the
+// change of a last event.
 type collecting struct {
 	what string
 	got  []commerce.EventID
@@ -84,8 +85,9 @@ func (c *collecting) check(t *testing.T, want []commerce.EventID) {
 	}
 }
 
-// history follows three orders while something is done to the stream between their changes, and wants each event told once in order:
-// to followers from the beginning, and to those who came later behind the first event.
+// history follows three orders while something is done to the stream between their changes, and
+// wants each event told once in order: to followers from the beginning, and to those who came later
+// behind the first event.
 func history(t *testing.T, f *followed, between func(i int)) {
 	t.Helper()
 	orders := []commerce.OrderID{f.place("c1"), f.place("c2"), f.place("c2")}
@@ -113,7 +115,8 @@ func history(t *testing.T, f *followed, between func(i int)) {
 	}
 }
 
-// Shards split while orders change, and their children are listed before or after their end is reached.
+// Shards split while orders change, and their children are listed before or after their end is
+// reached.
 func TestShardsThatSplit(t *testing.T) {
 	var log lines
 	f, shape := reshape(t, &log)
@@ -185,7 +188,8 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 	}
 }
 
-// Where nothing was read of a shard when its iterator expired, nobody knows where to go on, and what was missed is looked for.
+// Where nothing was read of a shard when its iterator expired, nobody knows where to go on, and
+// what was missed is looked for.
 func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
 	var log lines
 	f, shape := reshape(t, &log)
@@ -293,8 +297,9 @@ func orElse(id, otherwise commerce.EventID) commerce.EventID {
 	return id
 }
 
-// Each shard has one reader, however many follow, and none when they are gone.
-// Who begins between the end of a shard and the listing of those that follow on it does not wait for the next look at all shards.
+// Each shard has one reader, however many follow, and none when they are gone. Who begins between
+// the end of a shard and the listing of those that follow on it does not wait for the next look at
+// all shards.
 func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
 	var log lines
 	f, shape := reshape(t, &log)
@@ -337,7 +342,8 @@ func TestAShardHasOneReader(t *testing.T) {
 	for _, w := range followers {
 		f.wants(w, "confirmed")
 	}
-	// One of the children may be listed a little later, and its reader asks a little later for its position.
+	// One of the children may be listed a little later, and its reader asks a little later for its
+	// position.
 	eventually(t, "both children are read", func() bool { return goroutines("shardReader).run") == 2 && shape.requests("GetShardIterator") >= 3 })
 	if n := shape.requests("GetShardIterator"); n != 3 {
 		t.Errorf("%d positions were taken, want 3: the shard's and its children's", n)

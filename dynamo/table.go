@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CreateTable makes the table, its index and its stream, paid by request, waits until it can be used, and lets DynamoDB delete
-// idempotency records that have expired.
+// CreateTable makes the table, its index and its stream, paid by request, waits until it can be
+// used, and lets DynamoDB delete idempotency records that have expired.
 //
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
@@ -56,10 +56,11 @@ func wantedStream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(wantedView)}
 }
 
-// EnableStream lets DynamoDB keep a stream of the table's changes, of the records as they were and as they are. It does nothing where
-// that is so already.
+// EnableStream lets DynamoDB keep a stream of the table's changes, of the records as they were and
+// as they are. It does nothing where that is so already.
 //
-// Errors: ErrOtherStream where there is one of another kind, ErrNoTable, ErrUnavailable, ErrAccessDenied.
+// Errors: ErrOtherStream where there is one of another kind, ErrNoTable, ErrUnavailable,
+// ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
 	is, err := s.stream(ctx)
 	if err != nil || is.View == wantedView {
@@ -80,7 +81,8 @@ func (s *Store) EnableStream(ctx context.Context) error {
 	return nil
 }
 
-// EnableExpiry lets DynamoDB delete idempotency records that have expired. It does nothing where that is so already.
+// EnableExpiry lets DynamoDB delete idempotency records that have expired. It does nothing where
+// that is so already.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableExpiry(ctx context.Context) error {
@@ -117,14 +119,17 @@ type TableDescription struct {
 	Name, Status string
 	// Records and Bytes are DynamoDB's estimates, some hours old.
 	Records, Bytes int64
-	// Differences are the ways in which its keys and its index do not fit the model, none where they do.
+	// Differences are the ways in which its keys and its index do not fit the model, none where
+	// they do.
 	Differences []string
-	// Misplaced tells that its records were written with another number of shards, nil where they were not, or where Differences
-	// kept it from being found out.
+	// Misplaced tells that its records were written with another number of shards, nil where they
+	// were not, or where Differences kept it from being found out.
 	Misplaced *ShardsError
-	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else depends on it.
+	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else
+	// depends on it.
 	Expires bool
-	// Followable is nil where changes can be followed, else ErrNoStream with what is missing. Only subscriptions depend on it.
+	// Followable is nil where changes can be followed, else ErrNoStream with what is missing. Only
+	// subscriptions depend on it.
 	Followable error
 }
 
@@ -141,8 +146,8 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable compares the table with the model, and its records with the number of shards: a wrong number would look
-// like an empty shop.
+// DescribeTable compares the table with the model, and its records with the number of shards: a
+// wrong number would look like an empty shop.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
@@ -200,8 +205,9 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	return d, nil
 }
 
-// misplaced are index keys under which records stand that no list would find, because they were written for another number of shards than
-// the store reads: under the bare key of a table of one shard, or behind the last shard. It reads one record of each such key.
+// misplaced are index keys under which records stand that no list would find, because they were
+// written for another number of shards than the store reads: under the bare key of a table of one
+// shard, or behind the last shard. It reads one record of each such key.
 func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	var elsewhere []string
 	add := func(base string) {

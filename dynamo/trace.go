@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Trace collects the DynamoDB requests that are made for one caller, and how they waited for one another. It is
-// safe for concurrent use. A context without a Trace costs nothing but a look-up.
+// Trace collects the DynamoDB requests that are made for one caller, and how they waited for one
+// another. It is safe for concurrent use. A context without a Trace costs nothing but a look-up.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -32,12 +32,13 @@ type Request struct {
 	ReadUnits, WriteUnits float64
 	// Duration is how long it took.
 	Duration time.Duration
-	// Wave is 1 for a request that waited for no other, else 1 more than the highest of those that it waited for.
+	// Wave is 1 for a request that waited for no other, else 1 more than the highest of those that
+	// it waited for.
 	Wave int
 }
 
-// Requests returns what was collected, by wave; requests of a wave stand in an order that does not depend on which
-// of them was quicker.
+// Requests returns what was collected, by wave; requests of a wave stand in an order that does not
+// depend on which of them was quicker.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,8 +83,8 @@ func (t *Trace) lastWave() int {
 	return last
 }
 
-// Span is one line of reading within a Trace: what is read next in it waits for what was read before. The methods of
-// a nil Span, which is what a context without a Trace has, do nothing.
+// Span is one line of reading within a Trace: what is read next in it waits for what was read
+// before. The methods of a nil Span, which is what a context without a Trace has, do nothing.
 type Span struct {
 	trace *Trace
 	path  string
@@ -98,7 +99,8 @@ const unknown = -1
 
 type spanKey struct{}
 
-// Begin returns a context in which requests are collected in t, beginning a line of reading that has waited for nothing.
+// Begin returns a context in which requests are collected in t, beginning a line of reading that
+// has waited for nothing.
 func (t *Trace) Begin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: t})
 }
@@ -125,8 +127,8 @@ func (s *Span) At(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, after: s.wave()})
 }
 
-// Unplanned returns ctx with a new line of reading of which nobody can tell what it waited for: it counts as after
-// all that was read until it begins.
+// Unplanned returns ctx with a new line of reading of which nobody can tell what it waited for: it
+// counts as after all that was read until it begins.
 func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx

@@ -42,7 +42,8 @@ func tableOf(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// watched is a client that shows every request to see before it is made; an error of see's is its answer.
+// watched is a client that shows every request to see before it is made; an error of see's is its
+// answer.
 func watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
@@ -106,7 +107,8 @@ func imported(t testing.TB, store *dynamo.Store, text string, opts dynamo.Import
 	return done
 }
 
-// theirs are records of other software: types that the model does not use, numbers beyond float64, index keys of their own.
+// theirs are records of other software: types that the model does not use, numbers beyond float64,
+// index keys of their own.
 func theirs() []map[string]types.AttributeValue {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
@@ -124,7 +126,8 @@ func theirs() []map[string]types.AttributeValue {
 	}
 }
 
-// wholeShop is a table with the sample order book, records of other software, and attributes that the model does not know.
+// wholeShop is a table with the sample order book, records of other software, and attributes that
+// the model does not know.
 func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	store := storetest.NewTable(t, db, opts)
@@ -225,7 +228,8 @@ func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]
 	return records
 }
 
-// A table of one shard goes into one of eight, and back: lists give the same, and the table that comes back is the first.
+// A table of one shard goes into one of eight, and back: lists give the same, and the table that
+// comes back is the first.
 func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		one := wholeShop(t, db, dynamo.Options{})
@@ -526,7 +530,8 @@ func TestTransfersOutlastFaults(t *testing.T) {
 	})
 }
 
-// An import beside a server meets the server's transactions. It writes each record once they are over.
+// An import beside a server meets the server's transactions. It writes each record once they are
+// over.
 func TestImportOutlastsConflicts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
@@ -536,7 +541,8 @@ func TestImportOutlastsConflicts(t *testing.T) {
 			if r.Operation != "PutItem" {
 				return faults.None
 			}
-			// Many more in a row than the SDK tries by itself, for new records and for one that is replaced.
+			// Many more in a row than the SDK tries by itself, for new records and for one that is
+			// replaced.
 			if puts++; puts%5 != 0 {
 				return faults.Conflict
 			}
@@ -687,7 +693,8 @@ type iotestErrReader struct{ err error }
 
 func (r iotestErrReader) Read([]byte) (int, error) { return 0, r.err }
 
-// An import that is killed at any request, and goes on from what it returned, gives what one in peace gives.
+// An import that is killed at any request, and goes on from what it returned, gives what one in
+// peace gives.
 func TestImportGoesOn(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	whole := wholeShop(t, db, dynamo.Options{})
@@ -744,7 +751,8 @@ func TestImportGoesOn(t *testing.T) {
 	})
 }
 
-// An export that is killed at any request, and goes on from the pages that it gave, gives every record once.
+// An export that is killed at any request, and goes on from the pages that it gave, gives every
+// record once.
 func TestExportGoesOn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := wholeShop(t, db, dynamo.Options{})
@@ -877,7 +885,8 @@ func TestImportHoldsLittle(t *testing.T) {
 				if got := engine.held.Load(); got != c.held {
 					t.Errorf("lines of %d bytes: %d are in work, want %d", c.pad, got, c.held)
 				}
-				// 8 MB of lines, as text, as record and as request, twice for what is grown by copying.
+				// 8 MB of lines, as text, as record and as request, twice for what is grown by
+				// copying.
 				if most := (heap() - before) >> 20; most > c.most {
 					t.Errorf("lines of %d bytes: %d MB are held", c.pad, most)
 				}
@@ -888,7 +897,8 @@ func TestImportHoldsLittle(t *testing.T) {
 	}
 }
 
-// A line that could not be written is followed by none of its key: that one would be there first when the import goes on.
+// A line that could not be written is followed by none of its key: that one would be there first
+// when the import goes on.
 func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
@@ -905,7 +915,8 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	}
 }
 
-// Lines that cannot be imported are left out where that is wanted, counted, and the first of them named.
+// Lines that cannot be imported are left out where that is wanted, counted, and the first of them
+// named.
 func TestImportLeavesOutBadLines(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	bad := `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w1"}}}` + "\n"
@@ -935,7 +946,8 @@ func TestImportLeavesOutBadLines(t *testing.T) {
 	}
 }
 
-// What DynamoDB refuses is left out like what cannot be read, and a later line of its key is tried all the same.
+// What DynamoDB refuses is left out like what cannot be read, and a later line of its key is tried
+// all the same.
 func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})

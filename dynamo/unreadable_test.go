@@ -74,8 +74,9 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 	panic(fmt.Sprintf("the model writes no %T", v))
 }
 
-// damaged calls test with the shop after one attribute of records that repeat it was replaced with a value that cannot be read: every
-// attribute of every entity, in one record by itself and in all that repeat it. Then it restores the shop.
+// damaged calls test with the shop after one attribute of records that repeat it was replaced with
+// a value that cannot be read: every attribute of every entity, in one record by itself and in all
+// that repeat it. Then it restores the shop.
 func damaged(t *testing.T, db *dynamodb.Client, all bool, test func(r rawTable, keys []string, name string, value types.AttributeValue)) {
 	t.Helper()
 	r := unreadableShop(t, db)
@@ -122,7 +123,8 @@ func damaged(t *testing.T, db *dynamodb.Client, all bool, test func(r rawTable, 
 	}
 }
 
-// A repair leaves every value that it cannot read as it is, in the record and in the copies, and names the attribute.
+// A repair leaves every value that it cannot read as it is, in the record and in the copies, and
+// names the attribute.
 func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		damaged(t, db, !strings.Contains(t.Name(), "local") && !testing.Short(), func(r rawTable, keys []string, name string, value types.AttributeValue) {
@@ -146,8 +148,9 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	})
 }
 
-// A mutation keeps every value that it cannot read and is not asked to replace, in the record and in the copies; or it fails, and
-// changes nothing. A copy becomes what the record says, and so does an item that is set. Lists that show the record still do.
+// A mutation keeps every value that it cannot read and is not asked to replace, in the record and
+// in the copies; or it fails, and changes nothing. A copy becomes what the record says, and so does
+// an item that is set. Lists that show the record still do.
 func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	caller := dynamo.Caller{Name: "c"}
 	order, name, nowhere := commerce.OrderID(shopOrder(0)), "New", commerce.WarehouseID("")
@@ -258,7 +261,8 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	})
 }
 
-// What a record holds beside a value that cannot be read is checked and repaired all the same. A copy that is made anew gets the value.
+// What a record holds beside a value that cannot be read is checked and repaired all the same. A
+// copy that is made anew gets the value.
 func TestTheRestOfARecordIsChecked(t *testing.T) {
 	const own = "#METADATA"
 	order := "ORDER#" + shopOrder(0)
@@ -267,7 +271,8 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 		name   string
 		damage func(r rawTable)
 		found  string
-		// keeps are records and an attribute that cannot be read, which has this value after the repair.
+		// keeps are records and an attribute that cannot be read, which has this value after the
+		// repair.
 		keeps map[string]string
 		value types.AttributeValue
 		// lacks are records and an attribute that they do not have then.

@@ -39,9 +39,11 @@ type wire struct {
 	signer     dynamodb.HTTPSignerV4
 	retryer    aws.RetryerV2
 	operations operations
-	// userAgent is what the SDK calls itself; the others are headers that all requests have. No request changes them.
+	// userAgent is what the SDK calls itself; the others are headers that all requests have. No
+	// request changes them.
 	userAgent, contentType, encoding []string
-	// place is where the last request went: an endpoint can have the number of the credentials' account in its name, and they change.
+	// place is where the last request went: an endpoint can have the number of the credentials'
+	// account in its name, and they change.
 	place atomic.Pointer[place]
 	// skew is how much later the SDK takes it to be than the clock says, in nanoseconds.
 	skew atomic.Int64
@@ -60,8 +62,8 @@ type place struct {
 const service = "dynamodb"
 
 // newWire returns the fast path for a client. It returns nil and the reason where the client has a
-// setting that only the SDK can follow. Its requests go through the HTTP client of watched, which
-// otherwise is the same client.
+// setting that only the SDK can follow. watched is the same client with another HTTP client,
+// through which the requests go.
 func newWire(db, watched *dynamodb.Client) (*wire, string) {
 	w := &wire{db: watched, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
 	o := &w.options
@@ -83,7 +85,8 @@ func newWire(db, watched *dynamodb.Client) (*wire, string) {
 	return w, ""
 }
 
-// usualHeaders are those that the SDK gives a read of a usual client. The last two are of use to nobody where an attempt is not repeated.
+// usualHeaders are those that the SDK gives a read of a usual client. The last two are of use to
+// nobody where an attempt is not repeated.
 func usualHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
 }
@@ -125,8 +128,9 @@ func unusual(o *dynamodb.Options) string {
 	return ""
 }
 
-// usualRetryer tells whether a retryer lets every first attempt pass at once. The SDK wraps one for settings that matter after that only:
-// AWS_MAX_ATTEMPTS is one. What it wraps it in has no exported name, but the retryer inside has.
+// usualRetryer tells whether a retryer lets every first attempt pass at once. The SDK wraps one for
+// settings that matter after that only: AWS_MAX_ATTEMPTS is one. What it wraps it in has no
+// exported name, but the retryer inside has.
 func usualRetryer(r aws.Retryer) bool {
 	wraps := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
 	for {
@@ -157,7 +161,8 @@ func legacyEndpoint(o *dynamodb.Options) bool {
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
-// noInterceptors tells whether nobody has a look at requests; the registry is a struct of nothing but lists.
+// noInterceptors tells whether nobody has a look at requests; the registry is a struct of nothing
+// but lists.
 func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	lists := reflect.ValueOf(r)
 	for i := range lists.NumField() {
@@ -168,7 +173,8 @@ func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	return true
 }
 
-// probe gives the headers of a read by such a client. It asks the SDK for one, which gets no further than here.
+// probe gives the headers of a read by such a client. It asks the SDK for one, which gets no
+// further than here.
 func probe(o *dynamodb.Options) http.Header {
 	var told http.Header
 	db := dynamodb.New(*o, func(o *dynamodb.Options) {
@@ -198,7 +204,8 @@ func (do doing) Do(r *http.Request) (*http.Response, error) { return do(r) }
 // attempt is the outcome of an attempt on the fast path that got no good answer. It is nil where
 // nothing was sent: then the SDK begins anew.
 type attempt struct {
-	// response is the answer, its body read into body as far as it came; err is the connection's error, or that of reading.
+	// response is the answer, its body read into body as far as it came; err is the connection's
+	// error, or that of reading.
 	response *http.Response
 	body     []byte
 	err      error
@@ -250,7 +257,8 @@ func (w *wire) send(ctx context.Context, operation []string, table string, body 
 	return answer{}, &attempt{response: response, body: text, err: err, skew: skew}, false
 }
 
-// succeeded tells the SDK's retryer of a request that needed it not: what it lets pass when many requests fail depends on how many do not.
+// succeeded tells the SDK's retryer of a request that needed it not: what it lets pass when many
+// requests fail depends on how many do not.
 func (w *wire) succeeded(ctx context.Context) {
 	if w.retryer == nil {
 		return
@@ -276,8 +284,9 @@ func (w *wire) request(ctx context.Context, credentials aws.Credentials, operati
 	header["Content-Type"], header["X-Amz-Target"] = w.contentType, operation
 	r := (&http.Request{
 		Method: http.MethodPost, URL: &at, Host: at.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// There is no GetBody, as the SDK's requests have none: with it the HTTP client would follow redirects, and so send what is asked for,
-		// and credentials, to whomever the answer names.
+		// There is no GetBody, as the SDK's requests have none: with it the HTTP client would
+		// follow redirects, and so send what is asked for, and credentials, to whomever the answer
+		// names.
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}).WithContext(ctx)
 	sum := sha256.Sum256(body)
@@ -291,7 +300,8 @@ func (w *wire) request(ctx context.Context, credentials aws.Credentials, operati
 
 // to is where requests of an account for a table go.
 //
-// Errors: that of the SDK's resolver, and one for an account's number that the client needs and the credentials lack.
+// Errors: that of the SDK's resolver, and one for an account's number that the client needs and the
+// credentials lack.
 func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 	if last := w.place.Load(); last != nil && last.account == account && last.table == table {
 		return last, nil
@@ -348,8 +358,8 @@ func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 // errTooLong means that an answer is none of DynamoDB's.
 var errTooLong = errors.New("the answer is longer than any of DynamoDB's")
 
-// roomAhead is how many bytes of an answer room is made for because it says that it has so many, which need not be true. A Query ends at a
-// megabyte.
+// roomAhead is how many bytes of an answer room is made for because it says that it has so many,
+// which need not be true. A Query ends at a megabyte.
 const roomAhead = 2 << 20
 
 // readBody reads an answer's body and closes it.
@@ -361,7 +371,8 @@ func readBody(r *http.Response) ([]byte, error) {
 	if size < 0 {
 		size = 4 << 10
 	}
-	// One byte more than there are lets the last Read find the end, which gives the connection back.
+	// One byte more than there are lets the last Read find the end, which gives the connection
+	// back.
 	text := make([]byte, 0, size+1)
 	for {
 		if len(text) == cap(text) {
@@ -451,13 +462,15 @@ func (f *attempt) hand(r *http.Request) (*http.Response, error) {
 	return f.response, nil
 }
 
-// unfound are credentials that were looked for once in vain, which takes its time and is the SDK's first attempt.
+// unfound are credentials that were looked for once in vain, which takes its time and is the SDK's
+// first attempt.
 type unfound struct {
 	aws.CredentialsProvider
 	err error
 }
 
-// Retrieve gives the error, and looks again when it is asked again. A request asks for one attempt at a time.
+// Retrieve gives the error, and looks again when it is asked again. A request asks for one attempt
+// at a time.
 func (u *unfound) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err := u.err; err != nil {
 		u.err = nil
@@ -472,8 +485,9 @@ type broken struct{ err error }
 // Read gives the error.
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// smallSkew is what the SDK's clock is off by in the usual course of things: requests tell full seconds, and take their time. Less than twice
-// as much between two attempts is nothing, as either may have been rounded the other way, and DynamoDB forgives minutes.
+// smallSkew is what the SDK's clock is off by in the usual course of things: requests tell full
+// seconds, and take their time. Less than twice as much between two attempts is nothing, as either
+// may have been rounded the other way, and DynamoDB forgives minutes.
 const smallSkew = time.Minute
 
 // clockSkew is how much later the SDK took it to be than the clock says when it signed a request.

@@ -13,11 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// document is an answer of DynamoDB's, taken apart without copies: its bytes, and where in them each value stands. Nodes have offsets
-// instead of strings, so that the garbage collector has nothing to look for in them.
+// document is an answer of DynamoDB's, taken apart without copies: its bytes, and where in them
+// each value stands. Nodes have offsets instead of strings, so that the garbage collector has
+// nothing to look for in them.
 type document struct {
-	// body is the answer. Behind it stand the texts that had to be unescaped or decoded; once the answer is taken apart, no byte of it
-	// is written again.
+	// body is the answer. Behind it stand the texts that had to be unescaped or decoded; once the
+	// answer is taken apart, no byte of it is written again.
 	body  []byte
 	nodes []node
 }
@@ -48,11 +49,13 @@ const (
 	kindM
 )
 
-// maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB of records.
+// maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB
+// of records.
 const maxAnswer = 64 << 20
 
-// maxNames is how many attributes a record or a map has at most that is taken apart here. Names are looked for one after the other, which
-// would take seconds where somebody has filled a record with names; ours have some twenty.
+// maxNames is how many attributes a record or a map has at most that is taken apart here. Names are
+// looked for one after the other, which would take seconds where somebody has filled a record with
+// names; ours have some twenty.
 const maxNames = 512
 
 // item is a record, or a map in one, in an answer: the nodes from first to end.
@@ -61,7 +64,8 @@ type item struct {
 	first, end uint32
 }
 
-// span is the text between two offsets. It shares the document's bytes: who keeps it for longer than a request keeps them all.
+// span is the text between two offsets. It shares the document's bytes: who keeps it for longer
+// than a request keeps them all.
 func (d *document) span(from, to uint32) string {
 	if from == to {
 		return ""
@@ -115,7 +119,8 @@ func (i item) each(take func(at uint32, n *node) bool) {
 	}
 }
 
-// attributes makes of it what the SDK would have made of it. Nothing in it shares the answer's bytes.
+// attributes makes of it what the SDK would have made of it. Nothing in it shares the answer's
+// bytes.
 func (i item) attributes() record {
 	r := make(record, i.len())
 	i.each(func(at uint32, n *node) bool {
@@ -214,8 +219,8 @@ type answer struct {
 	left []keys
 }
 
-// parser takes answers apart. It is strict: what is not exactly as DynamoDB writes it, it leaves to the SDK, so its methods tell nothing but
-// whether they could read what stands at pos.
+// parser takes answers apart. It is strict: what is not exactly as DynamoDB writes it, it leaves to
+// the SDK, so its methods tell nothing but whether they could read what stands at pos.
 type parser struct {
 	doc *document
 	// body is the answer without the texts that were put behind it.
@@ -225,8 +230,9 @@ type parser struct {
 	plain bool
 }
 
-// parse takes an answer apart; table is whose records a batch gives, most how many records it can be expected to hold. It is false for what the
-// SDK should judge. The bytes must not be written afterwards; body itself stays as it is, whatever parse says.
+// parse takes an answer apart; table is whose records a batch gives, most how many records it can
+// be expected to hold. It is false for what the SDK should judge. The bytes must not be written
+// afterwards; body itself stays as it is, whatever parse says.
 func parse(body []byte, table string, most int) (answer, bool) {
 	if len(body) > maxAnswer || !wellFormedText(body) {
 		return answer{}, false
@@ -269,8 +275,8 @@ func parse(body []byte, table string, most int) (answer, bool) {
 	return a, ok && p.space() == 0
 }
 
-// wellFormedText tells whether text is UTF-8 without control characters, which JSON does not allow in strings, and DynamoDB does not put
-// elsewhere.
+// wellFormedText tells whether text is UTF-8 without control characters, which JSON does not allow
+// in strings, and DynamoDB does not put elsewhere.
 func wellFormedText(text []byte) bool {
 	const (
 		each = 0x0101010101010101
@@ -280,7 +286,8 @@ func wellFormedText(text []byte) bool {
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// The high bit of a byte that is below 0x20 comes up when 0x20 is taken from it; what is above 0x7f has it before.
+		// The high bit of a byte that is below 0x20 comes up when 0x20 is taken from it; what is
+		// above 0x7f has it before.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -481,7 +488,8 @@ func (p *parser) value(n node, depth int) bool {
 	return ok && p.take('}')
 }
 
-// usual is value for what most values are, {"S":"..."} and {"N":"..."} without spaces or escapes; false where this is something else.
+// usual is value for what most values are, {"S":"..."} and {"N":"..."} without spaces or escapes;
+// false where this is something else.
 func (p *parser) usual(n node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.plain || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {

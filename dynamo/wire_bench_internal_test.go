@@ -44,8 +44,8 @@ func ordersJSON(orders, items int) string {
 	return fmt.Sprintf(`{"Count":%d,"Items":[%s],"ScannedCount":%d}`, orders, strings.Join(list, ","), orders)
 }
 
-// replaying are clients whose requests are all answered so: one that gets no further than this process's memory, and one that goes through a
-// connection.
+// replaying are clients whose requests are all answered so: one that gets no further than this
+// process's memory, and one that goes through a connection.
 func replaying(b testing.TB, body string) map[string]*Store {
 	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {reply(http.StatusOK, body).Header.Get("X-Amz-Crc32")}, "Content-Length": {strconv.Itoa(len(body))}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +129,8 @@ func BenchmarkDecodeOrder(b *testing.B) {
 	}
 }
 
-// What a read allocates, with some head-room: the client's part without a connection, signing included.
+// What a read allocates, with some head-room: the client's part without a connection, signing
+// included.
 func TestReadsAllocateLittle(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("what the tools allocate would be counted")

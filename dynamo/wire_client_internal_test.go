@@ -290,7 +290,8 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 	}
 }
 
-// A clock that is off by what lies between two minutes is the same for both attempts, whichever way it was rounded.
+// A clock that is off by what lies between two minutes is the same for both attempts, whichever way
+// it was rounded.
 func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
 	sent := 0
 	s := answering(t, func(*http.Request) (*http.Response, error) {
@@ -386,7 +387,8 @@ func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
 	}
 }
 
-// A read is paid for once, whichever way it goes and however often it is tried; one that cannot be paid for is not made.
+// A read is paid for once, whichever way it goes and however often it is tried; one that cannot be
+// paid for is not made.
 func TestReadsArePaidForOnce(t *testing.T) {
 	for name, s := range map[string]func(*Store) *Store{"the short way": func(s *Store) *Store { return s }, "the SDK": slowly} {
 		requests := 0

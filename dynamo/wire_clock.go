@@ -12,12 +12,15 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// maxClockDifference is how far the store's clock can be from DynamoDB's. Beyond it nothing is written.
+// maxClockDifference is how far the store's clock can be from DynamoDB's. Beyond that nothing is
+// written.
 const maxClockDifference = 5 * time.Second
 
-// ClockError reports that the store's clock differs from DynamoDB's, so that nothing is written. It is an ErrUnavailable.
+// ClockError reports that nothing is written, as the store's clock differs from DynamoDB's. It is
+// an ErrUnavailable.
 type ClockError struct {
-	// Ahead is by how much the store's clock is ahead of DynamoDB's. It is negative where the clock is behind.
+	// Ahead is how far the store's clock is ahead of DynamoDB's. It is negative where the clock is
+	// behind.
 	Ahead time.Duration
 }
 
@@ -37,19 +40,19 @@ func (e *ClockError) Difference() string {
 	return by.String() + " ahead of"
 }
 
-// clockWatch is the HTTP client of all requests to DynamoDB. It compares the store's clock with the Date header of the responses.
-// Responses without the header, as the embedded store's are, are not compared.
+// clockWatch is the HTTP client of all requests to DynamoDB. It compares the store's clock with the
+// Date header of the responses. The embedded store's responses have none, and are not compared.
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
 	log   *slog.Logger
-	// compared is the second of the store's clock in which it was compared last: once a second is enough.
+	// compared is the second in which the clock was compared last. Once a second is enough.
 	compared atomic.Int64
-	// ahead is by how many nanoseconds the clock is ahead of DynamoDB's, 0 where they agree.
+	// ahead is how far the clock is ahead of DynamoDB's, in nanoseconds; 0 where they agree.
 	ahead atomic.Int64
 }
 
-// watchClock returns a client that makes the requests of db, and what it learns of the clock.
+// watchClock returns a client that sends the requests of db through the clockWatch.
 func watchClock(db *dynamodb.Client, clock func() time.Time, log *slog.Logger) (*dynamodb.Client, *clockWatch) {
 	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, log: log}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
@@ -67,8 +70,8 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// compare takes note of the Date of a response. DynamoDB wrote it between the two times of the store's clock, in the second that it
-// names. Only a difference that remains whenever that was counts.
+// compare notes the Date of a response. DynamoDB wrote the header between sent and received, in the
+// second that it names. A difference counts only if it exists at each of these moments.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
 	second := received.Unix()
 	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {
@@ -93,7 +96,7 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 	}
 }
 
-// err is a ClockError where the clocks differed when they were compared last.
+// err returns a ClockError where the clocks differed when they were last compared.
 func (w *clockWatch) err() error {
 	if ahead := w.ahead.Load(); ahead != 0 {
 		return &ClockError{Ahead: time.Duration(ahead)}
@@ -101,8 +104,8 @@ func (w *clockWatch) err() error {
 	return nil
 }
 
-// refuseWrites returns a client whose writes of records fail while the clocks differ. Every write of the store passes here, or
-// transactWrite, which checks the same.
+// refuseWrites returns a client whose writes of records fail while the clocks differ. All writes of
+// the store pass here, or through transactWrite on the fast path, which makes the same check.
 func (w *clockWatch) refuseWrites(db *dynamodb.Client) *dynamodb.Client {
 	refuse := middleware.InitializeMiddlewareFunc("Clock", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in.Parameters.(type) {

@@ -18,7 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// clocks are those of DynamoDB and of a store, which are as far apart as the test wants.
+// clocks are those of DynamoDB and of a store. The test decides how far they are apart.
 type clocks struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -91,7 +91,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 		} {
 			c.differ(step.ahead)
 			for name, write := range writes {
-				// Every mutation reads first. The other commands look at the table before they begin.
+				// Every mutation reads first, and the commands look at the table.
 				if _, err := store.CustomersByID(ctx, []commerce.CustomerID{"c0"}); err != nil {
 					t.Fatalf("%s ahead: a read: %v", step.ahead, err)
 				}
@@ -104,7 +104,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 					t.Errorf("%s ahead: %s: got %v", step.ahead, name, err)
 				}
 			}
-			// A mere check writes nothing.
+			// A check without repair writes nothing.
 			if summary, err := store.CheckRecords(ctx, dynamo.CheckOptions{IndexLag: dynamo.NoIndexLag}); err != nil || summary.Left() > 0 {
 				t.Errorf("%s ahead: check: %v, %v", step.ahead, summary.Found, err)
 			}
@@ -115,7 +115,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 	})
 }
 
-// Requests that the SDK makes tell the time, those that go beside it, and writes themselves.
+// Requests through the SDK, requests beside it, and writes compare the clocks.
 func TestEveryRequestComparesTheClocks(t *testing.T) {
 	ctx := context.Background()
 	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
@@ -142,7 +142,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 	})
 }
 
-// However long a request takes, and whichever part of a second a Date leaves out, clocks that agree do not differ.
+// Slow requests, and the fraction of a second that a Date leaves out, do not count as a difference.
 func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		c := &clocks{now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
@@ -173,7 +173,7 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 	})
 }
 
-// What tells no time is not compared, the embedded store in the process above all.
+// Responses without a Date are not compared.
 func TestAnswersWithoutADate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, storetest.Undated(db), dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})

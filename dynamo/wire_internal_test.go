@@ -355,7 +355,8 @@ func (c *closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// Once the SDK has found the clock to be wrong, the short way signs by its correction, and stops when the clock is right again.
+// Once the SDK has found the clock to be wrong, the short way signs by its correction, and stops
+// when the clock is right again.
 func TestShortRequestsFollowTheClock(t *testing.T) {
 	ahead := time.Hour
 	requests := 0
@@ -384,7 +385,8 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 			t.Errorf("step %d took %d requests, want %d", i, requests, step.want)
 		}
 	}
-	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt by the old one is no first attempt of its.
+	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt
+	// by the old one is no first attempt of its.
 	ahead = time.Hour
 	if _, err := s.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.table}); err != nil {
 		t.Fatal(err)
@@ -488,7 +490,8 @@ var answersToFuzz = []string{
 	`{"Responses":[{"Item":{"pk":{"S":"a"}}}]}`, `{"Responses":[{}]}`, `{"Responses":[{"Item":{}},{}]}`, `{"Responses":[]}`, `{"Responses":[null]}`,
 }
 
-// FuzzAnswers compares what the short way makes of an answer with what the SDK makes of it: the same, or nothing.
+// FuzzAnswers compares what the short way makes of an answer with what the SDK makes of it: the
+// same, or nothing.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range answersToFuzz {
 		for operation := range byte(5) {

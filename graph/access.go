@@ -13,15 +13,17 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// access tells who may use what. The schema says which permission a field needs, with @access; the policy says who is granted it. What the
-// role alone decides is refused before anything is read (check); of what is granted for the own records only, others do not exist: for
-// loaders (loaders.Viewer), for changes (dynamo.Caller), and for those who follow orders (mayFollowOrder).
+// access tells who may use what. The schema says which permission a field needs, with @access; the
+// policy says who is granted it. What the role alone decides is refused before anything is read
+// (check); of what is granted for the own records only, others do not exist: for loaders
+// (loaders.Viewer), for changes (dynamo.Caller), and for those who follow orders (mayFollowOrder).
 //
-// An input field can need a permission as well. Whose record the input is about is checked with the mutation's own permission.
+// An input field can need a permission as well. Whose record the input is about is checked with the
+// mutation's own permission.
 type access struct {
 	policy commerce.Policy
-	// fields are the permissions of the fields that need one. A field that names none, and stands beside others that do, needs one that
-	// nobody is granted: it was forgotten.
+	// fields are the permissions of the fields that need one. A field that names none, and stands
+	// beside others that do, needs one that nobody is granted: it was forgotten.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// types are the permissions of types.
 	types map[string]commerce.Permission
@@ -96,13 +98,15 @@ func namedPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	return p, true
 }
 
-// quiet reports whether messages to a principal may name nothing of the schema that the request does not name itself.
+// quiet reports whether messages to a principal may name nothing of the schema that the request
+// does not name itself.
 func (a access) quiet(who commerce.Principal) bool {
 	return !a.introspection || a.policy.Granted(who, commerce.Introspect) == commerce.None
 }
 
-// check refuses an operation that selects fields, or gives values to input fields, which the caller's role may not use: one error
-// for each, at most maxErrors. The variables are coerced. It depends on no ID.
+// check refuses an operation that selects fields, or gives values to input fields, which the
+// caller's role may not use: one error for each, at most maxErrors. The variables are coerced. It
+// depends on no ID.
 //
 // Errors: FORBIDDEN.
 func (a access) check(who commerce.Principal, operation *preparedOperation, variables map[string]any) gqlerror.List {
@@ -219,7 +223,8 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 	}
 }
 
-// mayUseType refuses a record of a type that whoever makes the request may not use, whether it exists or not.
+// mayUseType refuses a record of a type that whoever makes the request may not use, whether it
+// exists or not.
 //
 // Errors: FORBIDDEN.
 func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
@@ -229,8 +234,9 @@ func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	return nil
 }
 
-// mayFollowOrder tells whether there is such an order for whoever makes the request. It reads the order through the request's loaders, the
-// same for an order of somebody else as for one that does not exist.
+// mayFollowOrder tells whether there is such an order for whoever makes the request. It reads the
+// order through the request's loaders, the same for an order of somebody else as for one that does
+// not exist.
 //
 // Errors: NOT_FOUND, and those of loaders.Loaders.Order.
 func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) error {
@@ -238,8 +244,9 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 	return orUnknown(err, "there is no such order")
 }
 
-// mayFollowCustomer tells whether there is such a customer for whoever makes the request, and they see the customer's orders; for
-// customers, who see their own alone, nothing is read for another's id.
+// mayFollowCustomer tells whether there is such a customer for whoever makes the request, and they
+// see the customer's orders; for customers, who see their own alone, nothing is read for another's
+// id.
 //
 // Errors: NOT_FOUND, and those of dynamo.Store.CustomersByID.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {

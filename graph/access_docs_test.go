@@ -35,8 +35,8 @@ func written(directives ast.DirectiveList) string {
 	return ""
 }
 
-// Every field that gives something has a rule, from itself or from its type, and plumbing has none. Types with rules are reached as
-// themselves: a rule could be gone round through an interface.
+// Every field that gives something has a rule, from itself or from its type, and plumbing has none.
+// Types with rules are reached as themselves: a rule could be gone round through an interface.
 func TestEveryFieldHasARule(t *testing.T) {
 	var without []string
 	for _, d := range own(t) {

@@ -17,8 +17,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// The matrix asks for every field of every type that has rules, in every way that leads there, as every role, and compares what comes of it
-// with the tables of docs/access.md. It does not believe the code: what it expects it has read there.
+// The matrix asks for every field of every type that has rules, in every way that leads there, as
+// every role, and compares what comes of it with the tables of docs/access.md. It does not believe
+// the code: what it expects it has read there.
 
 // rule is a row of the docs.
 type rule struct {
@@ -26,7 +27,8 @@ type rule struct {
 	grants     map[commerce.Role]string
 }
 
-// documentedRules are the rows of docs/access.md: of the permissions by their names, of fields and types by theirs.
+// documentedRules are the rows of docs/access.md: of the permissions by their names, of fields and
+// types by theirs.
 func documentedRules(t testing.TB) map[string]rule {
 	t.Helper()
 	text, err := os.ReadFile(accessDocs)
@@ -55,7 +57,8 @@ func documentedRules(t testing.TB) map[string]rule {
 	return rules
 }
 
-// people are who asks, one of each role. The customer's own records are cust_001 and the first of the orders below.
+// people are who asks, one of each role. The customer's own records are cust_001 and the first of
+// the orders below.
 func people() []commerce.Principal {
 	var all []commerce.Principal
 	for _, role := range commerce.Roles() {
@@ -77,7 +80,8 @@ var (
 	unknownSubject = subject{"cust_999", "nobody@example.com", "01KE70EHG00000000000000009", "prod_100"}
 )
 
-// guesses are subjects with something of somebody else's, each with the one that has nobody's in its place.
+// guesses are subjects with something of somebody else's, each with the one that has nobody's in
+// its place.
 var guesses = [][2]subject{
 	{otherSubject, unknownSubject},
 	{{ownSubject.customer, ownSubject.email, otherSubject.order, otherSubject.product}, {ownSubject.customer, ownSubject.email, unknownSubject.order, unknownSubject.product}},
@@ -93,8 +97,8 @@ func (s subject) out(text string) string {
 	return strings.NewReplacer(s.customer, "$C", s.email, "$E", s.order, "$O", s.product, "$P").Replace(text)
 }
 
-// ways lead to a type: %s stands for what is selected of it. Mutations among them change nothing: what they want is so already, or
-// cannot be.
+// ways lead to a type: %s stands for what is selected of it. Mutations among them change nothing:
+// what they want is so already, or cannot be.
 var ways = map[string][]string{
 	"Query":    {`query{%s}`, `{...F} fragment F on Query{%s}`, `{...on Query @include(if:true){%s}}`},
 	"Mutation": {`mutation{%s}`},
@@ -244,8 +248,8 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 	return r.grants[role]
 }
 
-// asked are the fields with rules that a document selects, as Type.field, with where they stand. Input fields are those that it gives a value to,
-// and of a variable's value all that its type has.
+// asked are the fields with rules that a document selects, as Type.field, with where they stand.
+// Input fields are those that it gives a value to, and of a variable's value all that its type has.
 func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
 	parsed, missing := documents.withText(document, false)
 	if missing != nil {
@@ -327,8 +331,8 @@ func (m *matrix) gate(who commerce.Principal, c cell) string {
 // heard is what somebody is told, and what was read for it.
 type heard struct{ answer, requests string }
 
-// ask asks for a document about somebody's records. Who follows something is told the end of its beginning, and an event of the subject's
-// order, which does not come along and so is read.
+// ask asks for a document about somebody's records. Who follows something is told the end of its
+// beginning, and an event of the subject's order, which does not come along and so is read.
 func (m *matrix) ask(who commerce.Principal, about subject, document string) heard {
 	trace := &dynamo.Trace{}
 	ctx := trace.Begin(WithPrincipal(context.Background(), who))
@@ -345,7 +349,8 @@ func (m *matrix) ask(who commerce.Principal, about subject, document string) hea
 	return heard{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
 }
 
-// records tells how what is given of records differs from the docs: way leads to a type, of which all that the role may use is selected.
+// records tells how what is given of records differs from the docs: way leads to a type, of which
+// all that the role may use is selected.
 func (m *matrix) records(who commerce.Principal, typ, way string) string {
 	if isRoot(typ) {
 		return "" // each field by itself
@@ -363,8 +368,8 @@ func (m *matrix) records(who commerce.Principal, typ, way string) string {
 	return m.guessed(who, way, fmt.Sprintf(way, strings.Join(selection, " ")))
 }
 
-// guessed compares what is told of somebody else's records with what is told of none, where the docs say that only the own ones are seen;
-// and elsewhere, that there is something to be seen.
+// guessed compares what is told of somebody else's records with what is told of none, where the
+// docs say that only the own ones are seen; and elsewhere, that there is something to be seen.
 func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 	if m.gateOnly {
 		return ""
@@ -472,8 +477,8 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 	return all
 }
 
-// differences are where a matrix is not what the docs say, for some people, at those cells that have a field which passes: so many of them
-// at most.
+// differences are where a matrix is not what the docs say, for some people, at those cells that
+// have a field which passes: so many of them at most.
 func (m *matrix) differences(roles []commerce.Principal, most int, passes func(field string) bool) []string {
 	var found []string
 	add := func(difference string) {
@@ -577,8 +582,8 @@ func withdrawn(rules map[string]rule, permission string) map[string]rule {
 	return altered
 }
 
-// separately asks as an admin who is not granted one permission: roles that are granted the same of two permissions do not tell which of
-// them a field needs.
+// separately asks as an admin who is not granted one permission: roles that are granted the same of
+// two permissions do not tell which of them a field needs.
 func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, book sampled, permission string, passes func(field string) bool) []string {
 	t.Helper()
 	p, ok := commerce.ParsePermission(permission)
@@ -604,7 +609,8 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 	}
 }
 
-// The matrix tells when any cell of the policy is another one: as a whole, and at the root of each kind of operation by itself.
+// The matrix tells when any cell of the policy is another one: as a whole, and at the root of each
+// kind of operation by itself.
 func TestMatrixSeesEveryGrant(t *testing.T) {
 	rules, schema, book, standard := documentedRules(t), newSchema(), sampleBook(t), commerce.StandardPolicy()
 	cells := allCells(t, rules)
@@ -618,7 +624,8 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 				case g == was,
 					// Only customers have own records, and what is nobody's cannot be the own one.
 					g == commerce.Own && (who.Customer == "" || was == commerce.None || was == commerce.All),
-					// A customer gets at nobody's contact but the own one's, as there is no other way.
+					// A customer gets at nobody's contact but the own one's, as there is no other
+					// way.
 					p == commerce.ReadContact && g == commerce.All:
 					continue
 				}

@@ -117,7 +117,8 @@ func TestForbiddenFields(t *testing.T) {
 	}
 }
 
-// An input field that the role may not give refuses the operation in whatever form its value comes. Null is no value.
+// An input field that the role may not give refuses the operation in whatever form its value comes.
+// Null is no value.
 func TestForbiddenInputFields(t *testing.T) {
 	e := guarded(t, Options{})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
@@ -164,7 +165,8 @@ func TestForbiddenInputFields(t *testing.T) {
 	}
 }
 
-// A document that is short to write and long to expand takes no longer than one that is as long, and no refusal is longer than others.
+// A document that is short to write and long to expand takes no longer than one that is as long,
+// and no refusal is longer than others.
 func TestHostileDocumentsPassTheGate(t *testing.T) {
 	e := guarded(t, Options{})
 	doubling := `{...F0}`
@@ -189,7 +191,8 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	}
 }
 
-// Customers are told nothing of the schema that they did not send, and others as much as ever, whoever has sent the document before.
+// Customers are told nothing of the schema that they did not send, and others as much as ever,
+// whoever has sent the document before.
 func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
 	e := guarded(t, Options{Documents: []TrustedDocument{{ID: "wrong", Text: wrong}}})
@@ -223,7 +226,8 @@ func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	}
 }
 
-// What goes wrong in execution is told to customers as vaguely, as to everybody where the server tells nobody its schema.
+// What goes wrong in execution is told to customers as vaguely, as to everybody where the server
+// tells nobody its schema.
 func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	entity := func(representation any) Request {
@@ -270,8 +274,8 @@ func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 
 func first(result Result, _ []dynamo.Request) Result { return result }
 
-// What customers read of their own takes as many requests as the budgets say, and for orders one more with their timelines: whose
-// an order is is known only when it is there.
+// What customers read of their own takes as many requests as the budgets say, and for orders one
+// more with their timelines: whose an order is is known only when it is there.
 func TestBudgetsOfOwnRecords(t *testing.T) {
 	e := guarded(t, Options{Limits: oneByOne})
 	entities := func(n int, fields string) Request {
@@ -314,7 +318,8 @@ func TestBudgetsOfOwnRecords(t *testing.T) {
 	}
 }
 
-// An entity of a type that the caller may not use is refused at its place, and the others are answered.
+// An entity of a type that the caller may not use is refused at its place, and the others are
+// answered.
 func TestForbiddenEntities(t *testing.T) {
 	e := guarded(t, Options{})
 	result, _ := heardBy(t, e, ann, Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Customer",id:"cust_001"},{__typename:"Employee",id:"nobody"},{__typename:"Customer",id:"cust_002"},{__typename:"Employee"}])
@@ -407,8 +412,8 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	}
 }
 
-// Whatever a document spreads where, and leaves out by which variables: refused are exactly the forbidden fields that execution would
-// come to.
+// Whatever a document spreads where, and leaves out by which variables: refused are exactly the
+// forbidden fields that execution would come to.
 func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 	e := unread(t, Limits{})
 	schema := e.schema.Schema()

@@ -25,14 +25,16 @@ func appendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i
 
 func appendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// appendText appends what another function appends, as a string; that must not write what JSON escapes.
+// appendText appends what another function appends, as a string; that must not write what JSON
+// escapes.
 func appendText(b []byte, text func([]byte) []byte) []byte {
 	b = append(b, '"')
 	b = text(b)
 	return append(b, '"')
 }
 
-// appendString escapes what gqlgen escapes, which is what JSON demands and no more, and in its spelling: upper-case digits. Bytes that are no UTF-8 stay as they are.
+// appendString escapes what gqlgen escapes, which is what JSON demands and no more, and in its
+// spelling: upper-case digits. Bytes that are no UTF-8 stay as they are.
 func appendString(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	b = append(b, '"')

@@ -9,14 +9,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Bound is the most that an operation can ask of DynamoDB, whatever its variables and the table hold, for records that this program
-// wrote and as far as dynamo.Bounds says. A subscription's is that of each event.
+// Bound is the most that an operation can ask of DynamoDB, whatever its variables and the table
+// hold, for records that this program wrote and as far as dynamo.Bounds says. A subscription's is
+// that of each event.
 type Bound struct {
 	// Requests, RoundTrips and ReadUnits are what the explain output counts.
 	Requests, RoundTrips int
 	ReadUnits            float64
-	// Patterns tell where they come from, by access pattern in the model's order, then by write pattern. Where it depends on a
-	// variable which one of several patterns is read by, each of them is there.
+	// Patterns tell where they come from, by access pattern in the model's order, then by write
+	// pattern. Where it depends on a variable which one of several patterns is read by, each of
+	// them is there.
 	Patterns []PatternBound
 }
 
@@ -32,9 +34,10 @@ const mostBound = math.MaxInt32
 
 // boundOf computes the bound of a valid operation on a table of these bounds.
 //
-// It goes through the operation as plan and the resolvers do, but for any record of a type instead of those that there are: what a
-// field reads is what the access patterns say that serve it. A field that none serves reads nothing. What one record of a type costs does not
-// depend on where it stands, so it is computed once for each selection.
+// It goes through the operation as plan and the resolvers do, but for any record of a type instead
+// of those that there are: what a field reads is what the access patterns say that serve it. A
+// field that none serves reads nothing. What one record of a type costs does not depend on where it
+// stands, so it is computed once for each selection.
 func boundOf(schema *ast.Schema, operation *preparedOperation, table dynamo.Bounds) Bound {
 	if operation.tooLarge {
 		return Bound{Requests: mostBound, RoundTrips: mostBound, ReadUnits: mostBound}
@@ -58,8 +61,8 @@ func boundOf(schema *ast.Schema, operation *preparedOperation, table dynamo.Boun
 	}
 }
 
-// each is the bound of one event of a subscription: that of the update. What subscribing itself reads is the feed's, and grows with what has
-// happened since the event that it goes on behind.
+// each is the bound of one event of a subscription: that of the update. What subscribing itself
+// reads is the feed's, and grows with what has happened since the event that it goes on behind.
 func (b *bounding) each(root *selectionSet) Bound {
 	c := newCost(b)
 	for i := range root.fields {
@@ -83,8 +86,8 @@ type bounding struct {
 	routes map[string][]route
 	// consistent tells that reads are consistent where they can be.
 	consistent bool
-	// whole are the fields, by Type.field, that the operation has come along with some record of their type, and wholeTypes these
-	// types.
+	// whole are the fields, by Type.field, that the operation has come along with some record of
+	// their type, and wholeTypes these types.
 	whole, wholeTypes map[string]bool
 	known             map[boundKey]cost
 }
@@ -160,7 +163,8 @@ func (b *bounding) fields(c *cost, set *selectionSet, from origin) {
 	}
 }
 
-// findWhole notes which fields come along with records that the root, of Query or of an update, names.
+// findWhole notes which fields come along with records that the root, of Query or of an update,
+// names.
 func (b *bounding) findWhole(root *selectionSet) {
 	var fields []*selectedField
 	for i := range root.fields {
@@ -219,8 +223,9 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *selectedField, ways []
 	}
 }
 
-// reading adds the requests by which a field is read, and returns how many round trips they take one after another. They are the
-// most of its alternatives; but for each pattern, what it takes where it is chosen.
+// reading adds the requests by which a field is read, and returns how many round trips they take
+// one after another. They are the most of its alternatives; but for each pattern, what it takes
+// where it is chosen.
 func (b *bounding) reading(c *cost, typ *ast.Definition, f *selectedField, ways [][]int, beside []selectedField, from origin, shared map[int]bool) int {
 	most, rounds := demand{}, 0
 	for _, way := range ways {

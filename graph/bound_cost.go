@@ -2,10 +2,12 @@ package graph
 
 import "math"
 
-// demand is what is asked of DynamoDB for any number of records that come in any number of groups. Look-ups of a group share requests: n
-// keys take one for each hundred of them, rounded up, which is at most n/100 + 99/100.
+// demand is what is asked of DynamoDB for any number of records that come in any number of groups.
+// Look-ups of a group share requests: n keys take one for each hundred of them, rounded up, which
+// is at most n/100 + 99/100.
 type demand struct {
-	// each and group are hundredths of requests, for each record and for each group of them; units are read units for each.
+	// each and group are hundredths of requests, for each record and for each group of them; units
+	// are read units for each.
 	each, group, units float64
 }
 
@@ -23,7 +25,8 @@ type cost struct {
 	total demand
 	// patterns are the parts of the access patterns and the write patterns.
 	patterns []demand
-	// key and record are the longest chains of requests that begin when the records' keys are known, and when the records are there.
+	// key and record are the longest chains of requests that begin when the records' keys are
+	// known, and when the records are there.
 	key, record int
 }
 
@@ -43,7 +46,8 @@ func (c *cost) below(more cost, records, groups float64) {
 	}
 }
 
-// either makes c the most of c and another cost, where records are of one type or of another: each type's are a group.
+// either makes c the most of c and another cost, where records are of one type or of another: each
+// type's are a group.
 func (c *cost) either(other cost) {
 	most := func(a *demand, b demand) {
 		a.each, a.units, a.group = math.Max(a.each, b.each), math.Max(a.units, b.units), sum(a.group, b.group)

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// docs/bounds.md shows the bounds of the queries whose budgets are documented, and of the mutations: a bound that is of no use would be seen
-// there.
+// docs/bounds.md shows the bounds of the queries whose budgets are documented, and of the
+// mutations: a bound that is of no use would be seen there.
 func TestDocsShowTheBounds(t *testing.T) {
 	const name, begin, end = "../docs/bounds.md", "<!-- bounds -->\n", "<!-- /bounds -->"
 	budgets, err := os.ReadFile("../docs/request-budgets.md")

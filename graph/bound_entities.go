@@ -4,8 +4,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// entities adds records that a gateway names, of any type: each is read as the field of Query reads it that gives one of its type by its
-// key.
+// entities adds records that a gateway names, of any type: each is read as the field of Query reads
+// it that gives one of its type by its key.
 func (b *bounding) entities(c *cost, f *selectedField) {
 	asked, named := maxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
@@ -13,7 +13,8 @@ func (b *bounding) entities(c *cost, f *selectedField) {
 	}
 	most := newCost(b)
 	for _, one := range b.named(f) {
-		// A record is looked up also where nothing is selected of its type: whether there is one has to be told.
+		// A record is looked up also where nothing is selected of its type: whether there is one
+		// has to be told.
 		if named != nil && !named[one.Definition.Type.Name()] {
 			continue
 		}
@@ -25,7 +26,8 @@ func (b *bounding) entities(c *cost, f *selectedField) {
 	c.key = max(c.key, most.key)
 }
 
-// named are the fields of Query that give one record of each type that _entities may give, with what is selected of it there.
+// named are the fields of Query that give one record of each type that _entities may give, with
+// what is selected of it there.
 func (b *bounding) named(f *selectedField) []*selectedField {
 	var fields []*selectedField
 	for _, set := range f.members {
@@ -36,7 +38,8 @@ func (b *bounding) named(f *selectedField) []*selectedField {
 	return fields
 }
 
-// typesNamed are the types that representations in the document name; nil where a variable may name others.
+// typesNamed are the types that representations in the document name; nil where a variable may name
+// others.
 func typesNamed(representations ast.ChildValueList) map[string]bool {
 	named := map[string]bool{}
 	for _, r := range representations {

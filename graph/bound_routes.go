@@ -16,7 +16,8 @@ import (
 type route struct {
 	// pattern is its place in bounding.patterns.
 	pattern int
-	// arguments are those that it is for; the first decides. sub is the field that must be selected below.
+	// arguments are those that it is for; the first decides. sub is the field that must be selected
+	// below.
 	arguments []string
 	sub       string
 }
@@ -81,7 +82,8 @@ func (b *bounding) serves(typ *ast.Definition, f *selectedField, pattern int) bo
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
-// byKey tells whether a field is read as soon as the key of the record above is known, instead of when the record is there.
+// byKey tells whether a field is read as soon as the key of the record above is known, instead of
+// when the record is there.
 func (b *bounding) byKey(typ *ast.Definition, f *selectedField, ways [][]int) bool {
 	if typ == b.schema.Query {
 		return true
@@ -112,12 +114,14 @@ func kindOf(typ *ast.Definition) (dynamo.Entity, bool) {
 	return dynamo.Entity{}, false
 }
 
-// entityName is the name of a type's records in the table, and of the field of Query that gives one by its key.
+// entityName is the name of a type's records in the table, and of the field of Query that gives one
+// by its key.
 func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookUp is the pattern among some that reads a record of a type by its own key; none where there is none.
+// lookUp is the pattern among some that reads a record of a type by its own key; none where there
+// is none.
 func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
 	if e, ok := kindOf(typ); ok {
 		for _, pattern := range among {
@@ -157,7 +161,8 @@ func (b *bounding) statuses(p dynamo.AccessPattern, f *selectedField) []commerce
 	return named
 }
 
-// given reports whether an argument may have a value and whether it must have one. An object may turn out to be empty.
+// given reports whether an argument may have a value and whether it must have one. An object may
+// turn out to be empty.
 func (f *selectedField) given(name string) (may, must bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -166,7 +171,8 @@ func (f *selectedField) given(name string) (may, must bool) {
 	return true, a.Value.Kind == ast.ListValue || a.Value.Kind == ast.EnumValue
 }
 
-// selects reports whether a field may be selected below f and whether it must be, whatever the variables are.
+// selects reports whether a field may be selected below f and whether it must be, whatever the
+// variables are.
 func (f *selectedField) selects(name string) (may, must bool) {
 	if f.set == nil {
 		return false, false

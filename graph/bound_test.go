@@ -28,7 +28,8 @@ var unlimited = Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// drawing draws a document: nested pages of any size, aliases, fragments of both kinds, directives and variables.
+// drawing draws a document: nested pages of any size, aliases, fragments of both kinds, directives
+// and variables.
 type drawing struct {
 	*rapid.T
 	values    map[string][]string
@@ -271,7 +272,8 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 	}
 }
 
-// Nor is more asked for a mutation and whatever its payload selects, whether it is done, refused or not needed.
+// Nor is more asked for a mutation and whatever its payload selects, whether it is done, refused or
+// not needed.
 func TestNoMutationExceedsItsBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	executor := w.executor(t, storetest.Engines()[0].Client(t))
@@ -362,7 +364,8 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	})
 }
 
-// The longest page of the largest orders is just below the megabyte at which a Query ends, and its bound is hardly more than it takes.
+// The longest page of the largest orders is just below the megabyte at which a Query ends, and its
+// bound is hardly more than it takes.
 func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	w.full = true
@@ -377,7 +380,8 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 	})
 }
 
-// Fields that read have a pattern, or their cost would be forgotten: those that give records, but for what only wraps the record that is there.
+// Fields that read have a pattern, or their cost would be forgotten: those that give records, but
+// for what only wraps the record that is there.
 func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
 	b := newBounding(parsedSchema, ast.Query, dynamo.NewBounds(1))
 	for _, d := range own(t) {
@@ -396,7 +400,8 @@ func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
 	}
 }
 
-// Fragments that double thirty times, or come in ever new combinations, take no time; what cannot be told is as much as can be.
+// Fragments that double thirty times, or come in ever new combinations, take no time; what cannot
+// be told is as much as can be.
 func TestBoundsOfWildFragments(t *testing.T) {
 	for name, c := range map[string]struct {
 		last   string
@@ -440,7 +445,8 @@ func TestWhatBoundsDependOn(t *testing.T) {
 	}
 }
 
-// What a gateway asks for by keys is bounded as what others refer to: a look-up for each hundred of a kind, and what follows.
+// What a gateway asks for by keys is bounded as what others refer to: a look-up for each hundred of
+// a kind, and what follows.
 func TestBoundsOfEntities(t *testing.T) {
 	for _, c := range []struct {
 		query                string
@@ -451,7 +457,8 @@ func TestBoundsOfEntities(t *testing.T) {
 		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Customer { orders(first: 1) { nodes { id } } } } }`, 1014, 1},
 		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Order { customer { name } } } }`, 25, 2},
 		{`query($r: [_Any!]!) { _entities(representations: $r) { __typename } }`, 14, 1},
-		// Orders that come with their timelines are a Query each, and another where they are too large to come whole.
+		// Orders that come with their timelines are a Query each, and another where they are too
+		// large to come whole.
 		{`{ _entities(representations: [{__typename: "Order", id: "a"}]) { ... on Order { timeline { nodes { type } } } } }`, 2, 2},
 		{`{ _entities(representations: [{__typename: "Product", sku: "a"}, {__typename: "Product", sku: "b"}]) { ... on Product { inventory { nodes { quantity } } } } }`, 4, 2},
 	} {

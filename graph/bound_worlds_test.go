@@ -66,9 +66,9 @@ func hardOrder(n int) commerce.OrderID {
 // padded is an id or a name of the greatest length.
 func padded(s string, length int) string { return s + strings.Repeat("x", length-len(s)) }
 
-// hard is a world in which every record is as large as it can be, statuses come in runs, some records lack what saves
-// requests, as those of other software do, and some collections are too large to be read at once. Most of the orders are one
-// customer's.
+// hard is a world in which every record is as large as it can be, statuses come in runs, some
+// records lack what saves requests, as those of other software do, and some collections are too
+// large to be read at once. Most of the orders are one customer's.
 func hard(name string, shards, run int) *world {
 	customer := func(n int) commerce.CustomerID {
 		return commerce.CustomerID(padded(fmt.Sprintf("customer-%d-", n), 64))
@@ -169,7 +169,8 @@ func hard(name string, shards, run int) *world {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
 		storetest.Load(t, store, book)
-		// A tenth of the orders are as other software writes them: they neither carry their items nor count them.
+		// A tenth of the orders are as other software writes them: they neither carry their items
+		// nor count them.
 		for n := 5; n < hardOrders && !w.full; n += 10 {
 			o := book.Orders[n]
 			for _, key := range [][2]string{{"ORDER#" + string(o.ID), "#METADATA"}, {"CUSTOMER#" + string(o.CustomerID), "ORDER#" + string(o.ID)}} {

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// change makes a mutation's payload: it checks the input, has the change made, and tells what the rules refused. Faults are
-// errors of the field.
+// change makes a mutation's payload: it checks the input, has the change made, and tells what the
+// rules refused. Faults are errors of the field.
 func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*checks) C, key *string) (*Payload[T], error) {
 	c := checks{currency: r.store.Currency()}
 	asked := command(&c)

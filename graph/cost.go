@@ -11,15 +11,16 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// An operation costs one point for each value that its response can hold at most: a field's value, an element of a list, an object,
-// or null. It costs more for what the order book has to do.
+// An operation costs one point for each value that its response can hold at most: a field's value,
+// an element of a list, an object, or null. It costs more for what the order book has to do.
 const (
 	// listCost is the cost of each page of a list, which can be a Query of DynamoDB.
 	listCost = 10
 	// mutationCost is the cost of each mutation, which is a transaction.
 	mutationCost = 10
-	// plainList is the number of elements of a list that is not a connection: phone numbers, transitions, the path of a user error.
-	// None has more, except phone numbers that other software wrote. User errors have a limit of their own, maxRefusals.
+	// plainList is the number of elements of a list that is not a connection: phone numbers,
+	// transitions, the path of a user error. None has more, except phone numbers that other
+	// software wrote. User errors have a limit of their own, maxRefusals.
 	plainList = commerce.MaxPhoneNumbers
 )
 
@@ -32,9 +33,10 @@ type costs struct {
 
 func newCosts(schema *ast.Schema, limits Limits) costs { return costs{limits.Cost, sizesOf(schema)} }
 
-// refused returns the error for an operation that costs more than the limit; nil for others. Loaders read each record once, so a
-// query that goes in circles from customers to orders and back takes few requests. But each time round its response, which is built
-// in memory, grows by the size of a page.
+// refused returns the error for an operation that costs more than the limit; nil for others.
+// Loaders read each record once, so a query that goes in circles from customers to orders and back
+// takes few requests. But each time round its response, which is built in memory, grows by the size
+// of a page.
 func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
@@ -42,7 +44,8 @@ func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.E
 	return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 }
 
-// amount is the cost of a selection: once, and again for each record of the page that the selection is part of.
+// amount is the cost of a selection: once, and again for each record of the page that the selection
+// is part of.
 type amount struct{ once, perRecord float64 }
 
 func (a amount) plus(b amount) amount { return amount{a.once + b.once, a.perRecord + b.perRecord} }
@@ -100,8 +103,8 @@ func isRecords(f *ast.Field) bool {
 	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// cost returns the cost of an operation with these variables, which are coerced. It does not depend on what the table holds, and is
-// never lower than the number of values in the response.
+// cost returns the cost of an operation with these variables, which are coerced. It does not depend
+// on what the table holds, and is never lower than the number of values in the response.
 func (p *preparedOperation) cost(variables map[string]any) int {
 	const most = 1 << 52                                            // page sizes can multiply beyond every integer
 	return int(math.Round(min(p.root.price(variables).once, most))) // introspection counts with averages
@@ -153,7 +156,8 @@ func (f *selectedField) sized() bool {
 	return f.set != nil && len(f.set.sized) > 0 || slices.ContainsFunc(f.members, func(s *selectionSet) bool { return len(s.sized) > 0 })
 }
 
-// pageSize returns the most records that a page can have. A size in a variable that is not known can be any.
+// pageSize returns the most records that a page can have. A size in a variable that is not known
+// can be any.
 func (f *selectedField) pageSize(variables map[string]any) int {
 	size := 0
 	for _, name := range []string{"first", "last"} {

@@ -128,8 +128,8 @@ func answered(t rapid.TB, e *Executor, query string) int {
 	return values(data) - 1 // the object that holds all is no field's
 }
 
-// Whatever the query, its answer never has more values than it costs; and it costs the same however its selections are cut into
-// fragments.
+// Whatever the query, its answer never has more values than it costs; and it costs the same however
+// its selections are cut into fragments.
 func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
@@ -174,7 +174,8 @@ func cut(document *ast.QueryDocument) string {
 	return b.String()
 }
 
-// The tools' own query costs what its answer has, and what the longest lists that may be null would have.
+// The tools' own query costs what its answer has, and what the longest lists that may be null would
+// have.
 func TestIntrospectionCost(t *testing.T) {
 	query, err := os.ReadFile("testdata/introspection.graphql")
 	if err != nil {
@@ -214,7 +215,8 @@ func TestDocumentedCosts(t *testing.T) {
 	}
 }
 
-// A gateway pays for each record that it asks for, as much as the type costs of which most is selected.
+// A gateway pays for each record that it asks for, as much as the type costs of which most is
+// selected.
 func TestEntitiesCost(t *testing.T) {
 	e := unread(t, Limits{})
 	customer := map[string]any{"__typename": "Customer", "id": "1"}

@@ -15,7 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// countedInPages ends every Query that counts after so many records, as DynamoDB does after a megabyte.
+// countedInPages ends every Query that counts after so many records, as DynamoDB does after a
+// megabyte.
 func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	end := middleware.InitializeMiddlewareFunc("pages", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if query, ok := in.Parameters.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
@@ -28,8 +29,8 @@ func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// A customer's orders are counted exactly, and the bound is what that takes at most. A customer with more orders has no number, which
-// the client and the log are told.
+// A customer's orders are counted exactly, and the bound is what that takes at most. A customer
+// with more orders has no number, which the client and the log are told.
 func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	query := `{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`

@@ -10,15 +10,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A cursor is base64url(version, signature, position): the place of a record in its list, signed together with the name and
-// the arguments of the list. It holds no key of the table and no number of shards, so it outlives a change of either.
+// A cursor is base64url(version, signature, position): the place of a record in its list, signed
+// together with the name and the arguments of the list. It holds no key of the table and no number
+// of shards, so it outlives a change of either.
 
 const (
 	cursorVersion = 1
 	// signatureSize is how many bytes of the HMAC-SHA-256 a cursor carries.
 	signatureSize = 12
-	// maxPosition is the maximum size of a position in bytes. DynamoDB's limit for a sort key is 1,024.
-	// The rest is for the prefix of the keys and for what a key condition adds to a position.
+	// maxPosition is the maximum size of a position in bytes. DynamoDB's limit for a sort key is
+	// 1,024. The rest is for the prefix of the keys and for what a key condition adds to a
+	// position.
 	maxPosition = 1000
 )
 
@@ -28,12 +30,13 @@ type Cursors struct{ key []byte }
 // NewCursors returns cursors signed with key. Servers that share a key read one another's cursors.
 func NewCursors(key []byte) Cursors { return Cursors{key: key} }
 
-// cursorScope is the list that a cursor belongs to: its field and its arguments, but those that choose the page.
+// cursorScope is the list that a cursor belongs to: its field and its arguments, but those that
+// choose the page.
 type cursorScope struct {
 	cursors Cursors
 	field   string
-	// arguments are as many as given; the last holds all further ones. Most pages are requested without cursors, so nothing is made of
-	// them before there is one.
+	// arguments are as many as given; the last holds all further ones. Most pages are requested
+	// without cursors, so nothing is made of them before there is one.
 	arguments [maxListArguments]string
 	given     int
 }

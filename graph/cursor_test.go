@@ -13,7 +13,8 @@ import (
 
 func position() *rapid.Generator[string] { return rapid.StringN(1, 80, -1) }
 
-// A cursor opens in the list that it came from, under the key that it was made with, and nowhere else.
+// A cursor opens in the list that it came from, under the key that it was made with, and nowhere
+// else.
 func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := []byte(rapid.StringN(16, 32, -1).Draw(t, "key"))
@@ -73,8 +74,8 @@ func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
 	}
 }
 
-// FuzzCursorOpen checks that no text makes a cursor panic or open unless it is one, and that a cursor
-// opens to a position that can stand in a key.
+// FuzzCursorOpen checks that no text makes a cursor panic or open unless it is one, and that a
+// cursor opens to a position that can stand in a key.
 func FuzzCursorOpen(f *testing.F) {
 	list := NewCursors([]byte("a key for tests")).of("Query.customers")
 	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPosition), strings.Repeat("a", maxPosition+1)} {

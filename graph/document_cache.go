@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// documentCache keeps the documents that were used last, by the hash of their text. It is bounded in number and in memory, and
-// safe for concurrent use.
+// documentCache keeps the documents that were used last, by the hash of their text. It is bounded
+// in number and in memory, and safe for concurrent use.
 type documentCache struct {
 	mu sync.Mutex
 	// kept holds at most so many as it was made for.
@@ -59,20 +59,22 @@ func (c *documentCache) add(hash documentHash, d *document) {
 	}
 }
 
-// What a document takes beside its text, measured (TestDocumentsTakeWhatTheyAreSaidTo): each node has its members, the token
-// that its position stands in, and its place in a list that may have grown too large. And there is room for what is kept for requests to come.
+// What a document takes beside its text, measured (TestDocumentsTakeWhatTheyAreSaidTo): each node
+// has its members, the token that its position stands in, and its place in a list that may have
+// grown too large. And there is room for what is kept for requests to come.
 const (
 	documentBytes = 1<<10 + roomBytes
 	nodeBytes     = 256 + nodeRoomBytes
 	commentBytes  = 192
-	// roomBytes and nodeRoomBytes are the capacity for prepared operations that the estimate includes from the beginning. It is enough
-	// for two sets of conditions of a usual document.
+	// roomBytes and nodeRoomBytes are the capacity for prepared operations that the estimate
+	// includes from the beginning. It is enough for two sets of conditions of a usual document.
 	roomBytes, nodeRoomBytes = 1 << 10, 320
 )
 
 // bytes is what a document takes in memory, about; rather too much than too little.
 func (d *document) bytes() int {
-	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of up to twice its size. What looks
-	// like a comment and is in a string counts as one; that errs on the safe side.
+	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of
+	// up to twice its size. What looks like a comment and is in a string counts as one; that errs
+	// on the safe side.
 	return documentBytes + 3*len(d.text) + d.nodes*nodeBytes + strings.Count(d.text, "#")*commentBytes
 }

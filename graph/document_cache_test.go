@@ -9,8 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What the caches reckon a document to take is what bounds their memory, so it is measured: for every shape it is at least what
-// the heap grows by, and not so much more that the caches would stay empty.
+// What the caches reckon a document to take is what bounds their memory, so it is measured: for
+// every shape it is at least what the heap grows by, and not so much more that the caches would
+// stay empty.
 func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 	d := newDocuments(newSchema(), Options{})
 	e := NewExecutor(Options{})
@@ -61,7 +62,8 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 	}
 }
 
-// askFor makes all that requests can have made of a document and is kept with it, whatever their variables are.
+// askFor makes all that requests can have made of a document and is kept with it, whatever their
+// variables are.
 func askFor(e *Executor, d *document) {
 	if len(d.errs) > 0 {
 		return
@@ -77,8 +79,9 @@ func askFor(e *Executor, d *document) {
 	}
 }
 
-// What is kept with a document is reckoned as well, each part as what it takes, as those who ask decide which parts there are: trees of few fields that
-// have long arguments, say, for each choice of many conditions.
+// What is kept with a document is reckoned as well, each part as what it takes, as those who ask
+// decide which parts there are: trees of few fields that have long arguments, say, for each choice
+// of many conditions.
 func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 	d, e := newDocuments(newSchema(), Options{Limits: Limits{Aliases: 1000}}), NewExecutor(Options{})
 	conditions, variables := "", "query ("
@@ -143,8 +146,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it holds is what was added. What was used
-// last is there, unless it is too large.
+// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it
+// holds is what was added. What was used last is there, unless it is too large.
 func TestDocumentCacheIsBounded(t *testing.T) {
 	d := newDocuments(newSchema(), Options{})
 	var texts []*document

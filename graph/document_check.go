@@ -22,7 +22,8 @@ type CheckedOperation struct {
 	Errors []DocumentError
 }
 
-// DocumentError is something that is wrong with a document. Line and Column count from 1 and are 0 where it is wrong as a whole.
+// DocumentError is something that is wrong with a document. Line and Column count from 1 and are 0
+// where it is wrong as a whole.
 type DocumentError struct {
 	Message      string
 	Line, Column int
@@ -36,8 +37,9 @@ func (e DocumentError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
 }
 
-// CheckDocuments tells what a server with these options would make of its trusted documents, on a table of so many shards. It needs no
-// store. The operations are in the documents' order; a document with errors is one operation.
+// CheckDocuments tells what a server with these options would make of its trusted documents, on a
+// table of so many shards. It needs no store. The operations are in the documents' order; a
+// document with errors is one operation.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	given := opts.Documents
 	opts.Documents = nil
@@ -61,8 +63,8 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	return checked
 }
 
-// check bounds an operation of a valid document. What it costs can depend on its variables, so only where it has none it is known
-// here that it costs too much.
+// check bounds an operation of a valid document. What it costs can depend on its variables, so only
+// where it has none it is known here that it costs too much.
 func (e *Executor) check(of TrustedDocument, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
 	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.prepareAny(o)

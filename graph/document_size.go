@@ -8,9 +8,11 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// size is how large a selection set is where every spread is replaced by its fragment. Numbers stop at many.
+// size is how large a selection set is where every spread is replaced by its fragment. Numbers stop
+// at many.
 type size struct {
-	// depth is how many fields stand inside one another; below is the same without those of the schema.
+	// depth is how many fields stand inside one another; below is the same without those of the
+	// schema.
 	depth, below int
 	// nesting is the same for selection sets.
 	nesting int
@@ -38,16 +40,18 @@ func (s size) and(t size) size {
 	}
 }
 
-// measuring takes the size of a document: of each fragment once, so that it takes as long as the document is, whatever the fragments
-// do.
+// measuring takes the size of a document: of each fragment once, so that it takes as long as the
+// document is, whatever the fragments do.
 type measuring struct {
 	doc       *ast.QueryDocument
 	limits    Limits
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[*ast.FragmentDefinition]*size
-	// levels is how deep the recursion is: it stops at maxNesting, so that no document can use up the stack.
+	// levels is how deep the recursion is: it stops at maxNesting, so that no document can use up
+	// the stack.
 	levels int
-	// nodes is the number of nodes of the syntax tree. conditions are the variables of @skip and @include.
+	// nodes is the number of nodes of the syntax tree. conditions are the variables of @skip and
+	// @include.
 	nodes      int
 	conditions []string
 	// directives are how many there are; overDirectives is the first that is over the limit.
@@ -57,11 +61,13 @@ type measuring struct {
 	told           map[string]bool
 }
 
-// measure takes the size of a document, and refuses a document that was parsed and not yet validated, so fragments may be unknown, come twice or go in circles.
-// It takes time in proportion to the document's length, whatever its fragments do, and its recursion is bounded.
+// measure takes the size of a document, and refuses a document that was parsed and not yet
+// validated, so fragments may be unknown, come twice or go in circles. It takes time in proportion
+// to the document's length, whatever its fragments do, and its recursion is bounded.
 //
-// Errors: one for each limit that the document is over, with the limit's code; TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also
-// for the bounds that no setting moves; and BAD_USER_INPUT for fragments that go in circles and names that are too long.
+// Errors: one for each limit that the document is over, with the limit's code; TOO_DEEP,
+// INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also for the bounds that no setting moves; and
+// BAD_USER_INPUT for fragments that go in circles and names that are too long.
 func (l Limits) measure(document *ast.QueryDocument) *measuring {
 	m := &measuring{doc: document, limits: l, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[*ast.FragmentDefinition]*size{}, told: map[string]bool{}}
 	for _, f := range document.Fragments {
@@ -169,7 +175,8 @@ func (m *measuring) selections(set ast.SelectionSet) size {
 		}
 		whole = whole.and(one)
 	}
-	// A fragment may have been measured at a lower level than it is spread at, so its levels are added up here.
+	// A fragment may have been measured at a lower level than it is spread at, so its levels are
+	// added up here.
 	if whole.nesting++; whole.nesting > maxNesting {
 		m.refuse(set[0].GetPosition(), CodeTooDeep, "selections stand more than %d levels inside one another: ask for less at once", maxNesting)
 	}

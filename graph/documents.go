@@ -13,31 +13,35 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Documents that are kept ready besides the trusted ones. Clients decide what is among them, so each region is bounded in
-// number and in memory; a request's document, with as many tokens as the default limit allows, takes about half a megabyte.
+// Documents that are kept ready besides the trusted ones. Clients decide what is among them, so
+// each region is bounded in number and in memory; a request's document, with as many tokens as the
+// default limit allows, takes about half a megabyte.
 const (
 	keptDocuments     = 1000
 	keptDocumentBytes = 16 << 20
-	// keptTextBytes is for texts that nobody has registered: they cost one parsing each when they are gone, and anybody can send thousands of them.
+	// keptTextBytes is for texts that nobody has registered: they cost one parsing each when they
+	// are gone, and anybody can send thousands of them.
 	keptTextBytes = 8 << 20
 )
 
-// document is a text that was parsed, kept within limits and validated. Requests share it. Nothing writes to it but prepare, which
-// adds trees: validation has filled in what execution reads.
+// document is a text that was parsed, kept within limits and validated. Requests share it. Nothing
+// writes to it but prepare, which adds trees: validation has filled in what execution reads.
 type document struct {
 	text   string
 	parsed *ast.QueryDocument
-	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs tell the same to those who are
-	// not told of the schema, where that is not the same.
+	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs
+	// tell the same to those who are not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
-	// trees are the prepared operations. Reading takes no lock: the map is replaced and never written to. mu is for adding one;
-	// treeBytes is the memory that all of them take.
+	// trees are the prepared operations. Reading takes no lock: the map is replaced and never
+	// written to. mu is for adding one; treeBytes is the memory that all of them take.
 	trees     atomic.Pointer[map[treeKey]*preparedOperation]
 	mu        sync.Mutex
 	treeBytes int
-	// strict has the places of each operation that take no null and have a variable that can be null.
+	// strict has the places of each operation that take no null and have a variable that can be
+	// null.
 	strict map[*ast.OperationDefinition][]*ast.Value
-	// conditions are the variables that decide what the document selects. nodes is the number of nodes of its syntax tree.
+	// conditions are the variables that decide what the document selects. nodes is the number of
+	// nodes of its syntax tree.
 	conditions []string
 	nodes      int
 }
@@ -72,9 +76,10 @@ func parseHash(text string) (hash documentHash, ok bool) {
 
 // documents finds the document that a request wants. It is safe for concurrent use.
 //
-// There are three places to look: the trusted documents, which the operator has given and which stay; those that clients have
-// registered by their hash; and the texts that were sent last. The latter two are apart, so that a flood of texts that
-// are sent once pushes out no registered document.
+// There are three places to look: the trusted documents, which the operator has given and which
+// stay; those that clients have registered by their hash; and the texts that were sent last. The
+// latter two are apart, so that a flood of texts that are sent once pushes out no registered
+// document.
 type documents struct {
 	schema *ast.Schema
 	limits Limits
@@ -100,18 +105,20 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 		trustedOnly:   opts.TrustedOnly,
 		registered:    newDocumentCache(keptDocuments, keptDocumentBytes),
 		recent:        newDocumentCache(keptDocuments, keptTextBytes),
-		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a text, so that more at once would only take memory.
+		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a
+		// text, so that more at once would only take memory.
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	d.trust(opts.Documents, opts.Unfit)
 	return d
 }
 
-// find returns the document that a request asks for, which may have errors, or tells why there is none. With quiet, errors do not tell
-// of the schema what the request does not.
+// find returns the document that a request asks for, which may have errors, or tells why there is
+// none. With quiet, errors do not tell of the schema what the request does not.
 //
-// Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form than those that are known;
-// PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and DOCUMENT_NOT_TRUSTED.
+// Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form
+// than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
+// DOCUMENT_NOT_TRUSTED.
 func (d *documents) find(r Request, quiet bool) (*document, *gqlerror.Error) {
 	hash, given, err := persistedQuery(r.Extensions)
 	switch {
@@ -136,8 +143,8 @@ func (d *documents) withID(id string) (*document, *gqlerror.Error) {
 	return nil, refusedAt(nil, CodeUntrustedDocument, "there is no trusted document with this documentId: have it added to the server's manifest")
 }
 
-// withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a hash, or one that was
-// registered. A text that comes with the hash is registered.
+// withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a
+// hash, or one that was registered. A text that comes with the hash is registered.
 func (d *documents) withHash(name, text string, quiet bool) (*document, *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.text {
@@ -200,12 +207,13 @@ func mismatch() *gqlerror.Error {
 	return refusedAt(nil, CodePersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
 }
 
-// parse makes a document of a text: parsed, within limits and valid, or with errors. A document without errors is the same whether
-// quiet or not, so that all share it.
+// parse makes a document of a text: parsed, within limits and valid, or with errors. A document
+// without errors is the same whether quiet or not, so that all share it.
 func (d *documents) parse(text string, quiet bool) *document {
 	d.parsing <- struct{}{}
 	defer func() { <-d.parsing }()
-	// Parts of the text live as long as the document, and a text can be part of something larger: of a URL, say.
+	// Parts of the text live as long as the document, and a text can be part of something larger:
+	// of a URL, say.
 	text = strings.Clone(text)
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {

@@ -99,7 +99,8 @@ func TestPersistedQueries(t *testing.T) {
 	ask(e, Request{}).refused(t, "nothing", CodeBadUserInput, "no document")
 }
 
-// Members that a client adds are let through: urql sends miss: true with the text. All else has to be as the protocol says.
+// Members that a client adds are let through: urql sends miss: true with the text. All else has to
+// be as the protocol says.
 func TestPersistedQueryExtension(t *testing.T) {
 	e := executor(t, Options{})
 	hash := hashOf(aliceQuery)
@@ -208,8 +209,9 @@ func TestTrustedDocuments(t *testing.T) {
 	}
 }
 
-// Where only trusted documents are executed no text is, not even one of the manifest: a client that sends texts would seem to work
-// until it prints one otherwise. Nothing is registered, and no answer makes a client send its text.
+// Where only trusted documents are executed no text is, not even one of the manifest: a client that
+// sends texts would seem to work until it prints one otherwise. Nothing is registered, and no
+// answer makes a client send its text.
 func TestTrustedOnly(t *testing.T) {
 	e := executor(t, Options{Documents: manifest, TrustedOnly: true})
 	for name, r := range map[string]Request{
@@ -231,7 +233,8 @@ func TestTrustedOnly(t *testing.T) {
 	}
 }
 
-// Beside trusted documents, texts and registered ones work as they do without, also where there is no manifest.
+// Beside trusted documents, texts and registered ones work as they do without, also where there is
+// no manifest.
 func TestTrustedBesideOthers(t *testing.T) {
 	e := executor(t, Options{Documents: manifest})
 	ask(e, Request{Query: aliceQuery}).check(t, "a text", alice)
@@ -241,8 +244,9 @@ func TestTrustedBesideOthers(t *testing.T) {
 	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", CodeUntrustedDocument, "no trusted document")
 }
 
-// Whatever clients send in whatever order, a hash is answered exactly as its text would be, or not found; what was registered and fits is
-// found until more were registered than are kept; and what does not validate is never found.
+// Whatever clients send in whatever order, a hash is answered exactly as its text would be, or not
+// found; what was registered and fits is found until more were registered than are kept; and what
+// does not validate is never found.
 func TestAnySequenceOfPersistedQueries(t *testing.T) {
 	e := executor(t, Options{Documents: manifest[:1]})
 	const most = 4
@@ -317,8 +321,9 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 	})
 }
 
-// Clients send the same documents at the same time, first as texts and then as hashes, and execute them together: the race detector
-// tells whether anything writes to a document that is shared. Nothing changes one that was validated, either.
+// Clients send the same documents at the same time, first as texts and then as hashes, and execute
+// them together: the race detector tells whether anything writes to a document that is shared.
+// Nothing changes one that was validated, either.
 func TestDocumentsAreSharedByRequests(t *testing.T) {
 	e := executor(t, Options{Documents: manifest[:2]})
 	variables := map[string]any{"id": "cust_01", "n": json.Number("2"), "on": true}
@@ -367,7 +372,8 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	}
 }
 
-// No more texts are parsed at once than there are processors; documents that are kept do not wait for them.
+// No more texts are parsed at once than there are processors; documents that are kept do not wait
+// for them.
 func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDocuments(newSchema(), Options{})

@@ -12,16 +12,19 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// Entity is a record that other subgraphs can refer to: a customer, an order, a product, an employee or a warehouse.
+// Entity is a record that other subgraphs can refer to: a customer, an order, a product, an
+// employee or a warehouse.
 type Entity any
 
 // entitiesField is the field of Query by which gateways ask for entities.
 const entitiesField = "_entities"
 
-// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the page has that they come from.
+// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
+// page has that they come from.
 const maxRepresentations = 1000
 
-// entityType is one type of entity: how its key is read, how a record is loaded, and how one is planned.
+// entityType is one type of entity: how its key is read, how a record is loaded, and how one is
+// planned.
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
@@ -29,7 +32,8 @@ type entityType struct {
 	plan func(to *refs, f *selectedField, id any)
 }
 
-// newEntityType declares a type whose records have keys of type ID. list returns the list of a plan that takes a record.
+// newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
+// that takes a record.
 func newEntityType[ID comparable, T any](
 	name, key string, parse func(string) (ID, error), load func(*loaders.Loaders, context.Context, ID) (*T, error), list func(to *refs, selections []*selectionSet) *wanted[ID],
 ) entityType {
@@ -118,7 +122,8 @@ func keyed[ID any](fields map[string]any, key string, parse func(string) (ID, er
 	return id, nil
 }
 
-// entities looks up what representations name, each by itself: where one cannot be looked up, its error stands at its place.
+// entities looks up what representations name, each by itself: where one cannot be looked up, its
+// error stands at its place.
 //
 // Errors: commerce.InvalidError where there are too many of them.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
@@ -132,8 +137,8 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 	return found, nil
 }
 
-// entityAt looks up what a representation names. Where that fails, or panics, it records the error and returns nil, so that the
-// others are not lost.
+// entityAt looks up what a representation names. Where that fails, or panics, it records the error
+// and returns nil, so that the others are not lost.
 func (r *Resolver) entityAt(ctx context.Context, representation any) (found Entity) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -53,8 +53,8 @@ func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 	return string(text), got
 }
 
-// Whatever stands beside them, representations that name something are answered, those that name nothing that exists are null, and
-// those that name nothing at all are an error at their place.
+// Whatever stands beside them, representations that name something are answered, those that name
+// nothing that exists are null, and those that name nothing at all are an error at their place.
 func TestEachRepresentationStandsForItself(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	const good, answer = `{"__typename": "Customer", "id": "cust_01"}`, `{"__typename":"Customer","name":"Alice Chen"}`

@@ -29,7 +29,8 @@ const (
 
 	// Codes of who may do what.
 
-	// CodeUnauthenticated means that the request says nobody who makes it, or somebody who cannot be believed.
+	// CodeUnauthenticated means that the request says nobody who makes it, or somebody who cannot
+	// be believed.
 	CodeUnauthenticated = "UNAUTHENTICATED"
 	// CodeForbidden means that who makes the request may not use something that it asks for.
 	CodeForbidden = "FORBIDDEN"
@@ -40,9 +41,11 @@ const (
 
 	// Codes of subscriptions.
 
-	// CodeTooSlow means that a subscriber has read so slowly that it was cut; it can go on behind the last update with after.
+	// CodeTooSlow means that a subscriber has read so slowly that it was cut; it can go on behind
+	// the last update with after.
 	CodeTooSlow = "TOO_SLOW"
-	// CodeTooManySubscriptions means that the server, or the connection, has as many subscriptions as it takes on.
+	// CodeTooManySubscriptions means that the server, or the connection, has as many subscriptions
+	// as it takes on.
 	CodeTooManySubscriptions = "TOO_MANY_SUBSCRIPTIONS"
 
 	// Codes of requests that HTTP refuses.
@@ -61,7 +64,8 @@ const (
 	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
 	// CodeForgeable means that a foreign page could have made a browser send the request.
 	CodeForgeable = "CSRF_PREVENTED"
-	// CodeHostNotAllowed means that a server without authentication does not answer to the name in Host.
+	// CodeHostNotAllowed means that a server without authentication does not answer to the name in
+	// Host.
 	CodeHostNotAllowed = "HOST_NOT_ALLOWED"
 	// CodeOverloaded means that the server is busy with as many requests as it takes on at once.
 	CodeOverloaded = "OVERLOADED"
@@ -93,7 +97,8 @@ const (
 
 	// CodeIntrospectionOff means that the server does not tell its schema.
 	CodeIntrospectionOff = "INTROSPECTION_OFF"
-	// CodePersistedQueryNotFound is what Apollo's protocol wants where a hash is not known: send the text with it.
+	// CodePersistedQueryNotFound is what Apollo's protocol wants where a hash is not known: send
+	// the text with it.
 	CodePersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
 	// CodePersistedQueryMismatch means that the hash is not that of the text.
 	CodePersistedQueryMismatch = "PERSISTED_QUERY_HASH_MISMATCH"
@@ -110,8 +115,8 @@ func refusedAt(position *ast.Position, code, format string, args ...any) *gqlerr
 	return withCode(gqlerror.ErrorPosf(position, format, args...), code)
 }
 
-// present makes what a client sees of an error. It is a list of what may be seen: all else is INTERNAL, and told to report
-// only.
+// present makes what a client sees of an error. It is a list of what may be seen: all else is
+// INTERNAL, and told to report only.
 func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -168,7 +173,8 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 }
 
-// outOfTime tells whether something went wrong because the request had no time left; it may not be DynamoDB's fault then.
+// outOfTime tells whether something went wrong because the request had no time left; it may not be
+// DynamoDB's fault then.
 func outOfTime(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, dynamo.ErrUnavailable))
@@ -176,8 +182,8 @@ func outOfTime(ctx context.Context, err error) bool {
 
 type reportedKey struct{}
 
-// reported are the errors that were told to report for one request. Fields that wait for one request of DynamoDB's fail with
-// one error, which is worth one line in the log.
+// reported are the errors that were told to report for one request. Fields that wait for one
+// request of DynamoDB's fail with one error, which is worth one line in the log.
 type reported struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -187,7 +193,8 @@ func withReported(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedKey{}, &reported{})
 }
 
-// reportOnce tells an error to report, with the field that it happened at, unless the request told the same before.
+// reportOnce tells an error to report, with the field that it happened at, unless the request told
+// the same before.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
@@ -210,7 +217,8 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	r.report(ctx, err)
 }
 
-// sentence makes a sentence of what is wrong with a value; the path's end names an argument that the error does not name.
+// sentence makes a sentence of what is wrong with a value; the path's end names an argument that
+// the error does not name.
 func sentence(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
 		return fmt.Sprintf("argument %q: %s", lastName(path), e.Reason)
@@ -227,7 +235,8 @@ func lastName(path ast.Path) string {
 	return ""
 }
 
-// excerpt is the beginning of a text, of so many bytes at most, for messages that repeat what was sent.
+// excerpt is the beginning of a text, of so many bytes at most, for messages that repeat what was
+// sent.
 func excerpt(text string, length int) string {
 	if len(text) <= length {
 		return text

@@ -13,31 +13,35 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// execution executes one operation: a query, a mutation, or the operation of a subscription for one event. It visits the selected
-// fields in order, calls their resolvers, and appends each value to the response.
+// execution executes one operation: a query, a mutation, or the operation of a subscription for one
+// event. It visits the selected fields in order, calls their resolvers, and appends each value to
+// the response.
 //
-// It runs in one goroutine: the plan has read what the fields need, so resolvers seldom wait. The code that depends on the schema
-// is generated (execute_generated.go). Why gqlgen's generated code does not execute operations: docs/adr/0023-walker.md. Both give
-// the same bytes, errors and costs; here, errors are in the order of their fields.
+// It runs in one goroutine: the plan has read what the fields need, so resolvers seldom wait. The
+// code that depends on the schema is generated (execute_generated.go). Why gqlgen's generated code
+// does not execute operations: docs/adr/0023-walker.md. Both give the same bytes, errors and costs;
+// here, errors are in the order of their fields.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
 	operation *operation
-	// ctx is the operation's context. resolverCtx is what resolvers get: it gives them the loaders and the execution.
+	// ctx is the operation's context. resolverCtx is what resolvers get: it gives them the loaders
+	// and the execution.
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
 	// budget limits the requests of all loaders of the operation.
 	budget *dynamo.ReadBudget
 	// trace collects the requests that the response explains; nil where it explains none.
 	trace *dynamo.Trace
-	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be read.
+	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
+	// read.
 	arguments []any
 	// resolving is the field whose resolver was called last.
 	resolving *selectedField
 	// path are the fields around the current one, from the root.
 	path []step
-	// values is the number of values in the response, pages the number of pages that were requested, mutations the number of
-	// mutations that were made.
+	// values is the number of values in the response, pages the number of pages that were
+	// requested, mutations the number of mutations that were made.
 	values, pages, mutations int
 	boundedResponse
 }
@@ -102,15 +106,17 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	return response
 }
 
-// query executes a query. Its data are null as a whole where a field of the root is and must not be.
+// query executes a query. Its data are null as a whole where a field of the root is and must not
+// be.
 func (x *execution) query() []byte {
 	x.load(x.executor.resolver.store, "")
 	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.root) })
 	return x.root(x.fieldQuery)
 }
 
-// mutation executes mutations, one after the other. Each has loaders of its own, which have read nothing yet and read
-// consistently: its payload shows the state that it left, whatever other mutations of the request read or wrote.
+// mutation executes mutations, one after the other. Each has loaders of its own, which have read
+// nothing yet and read consistently: its payload shows the state that it left, whatever other
+// mutations of the request read or wrote.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.root(func(f *selectedField) bool {
@@ -122,8 +128,9 @@ func (x *execution) mutation() []byte {
 	})
 }
 
-// event executes the operation of a subscription for an event. It reads consistently: a subscriber sees the change, and what was
-// written before it. Every field of Subscription is an OrderUpdate!, so the data are null as a whole where the update cannot be
+// event executes the operation of a subscription for an event. It reads consistently: a subscriber
+// sees the change, and what was written before it. Every field of Subscription is an OrderUpdate!,
+// so the data are null as a whole where the update cannot be
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) event(change *dynamo.OrderChange) []byte {
 	x.load(x.executor.resolver.store.Consistent(), "")
@@ -135,8 +142,8 @@ func (x *execution) event(change *dynamo.OrderChange) []byte {
 	})
 }
 
-// load gives the resolvers new loaders. What a mutation itself reads is not on the budget, so that none is left half done. path is
-// what the requests that nobody planned are for.
+// load gives the resolvers new loaders. What a mutation itself reads is not on the budget, so that
+// none is left half done. path is what the requests that nobody planned are for.
 func (x *execution) load(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.On(x.ctx)
@@ -144,7 +151,8 @@ func (x *execution) load(store *dynamo.Store, path string) {
 	x.resolverCtx = &resolverContext{dynamo.SpanOf(x.ctx).Unplanned(x.ctx, path), x}
 }
 
-// plan reads what fields will need, and returns when it is there. A panic here costs requests, not the response.
+// plan reads what fields will need, and returns when it is there. A panic here costs requests, not
+// the response.
 func (x *execution) plan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -159,7 +167,8 @@ func (x *execution) plan(ctx context.Context, first func(plan)) {
 	})
 }
 
-// planPayload reads what the payload of the mutation that is being resolved selects of the record that it returns.
+// planPayload reads what the payload of the mutation that is being resolved selects of the record
+// that it returns.
 func planPayload(ctx context.Context, record any) {
 	x, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
@@ -186,7 +195,8 @@ type (
 	resolvingKey struct{}
 )
 
-// Value returns the execution, its loaders, the field that is being resolved, or what the surrounding context has.
+// Value returns the execution, its loaders, the field that is being resolved, or what the
+// surrounding context has.
 func (c *resolverContext) Value(key any) any {
 	switch key {
 	case executionKey{}:
@@ -225,7 +235,8 @@ func (x *execution) root(field func(*selectedField) bool) []byte {
 	return x.out
 }
 
-// rootField writes the value of a root field. The panics of resolvers do not come this far: these are the execution's own.
+// rootField writes the value of a root field. The panics of resolvers do not come this far: these
+// are the execution's own.
 func (x *execution) rootField(f *selectedField, field func(*selectedField) bool) (written bool) {
 	from := x.here()
 	defer func() {
@@ -312,7 +323,8 @@ func (x *execution) null() bool {
 	return true
 }
 
-// argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error of its own.
+// argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error
+// of its own.
 func (x *execution) argumentsOf(f *selectedField) (any, bool) {
 	if f.arguments != nil {
 		return f.arguments, true

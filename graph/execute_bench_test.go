@@ -12,10 +12,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
-// executedOrders is a page of orders as a client shows it: with what they cost, when and by whom they were placed, and their items.
+// executedOrders is a page of orders as a client shows it: with what they cost, when and by whom
+// they were placed, and their items.
 const executedOrders = `query($n: Int) { ordersByStatus(status: PENDING, first: $n) { nodes { id status total { amount } placedAt customer { name } items { nodes { productId name quantity unitPrice { amount } } } } } }`
 
-// inMemory gives its orders to whoever asks, without reading any: what is measured is the execution alone.
+// inMemory gives its orders to whoever asks, without reading any: what is measured is the execution
+// alone.
 type inMemory struct {
 	*Resolver
 	orders   []*commerce.Order
@@ -51,8 +53,8 @@ func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int
 	return connected(asked.scope, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.err)
 }
 
-// executing answers executedOrders for 50 orders of three items each, by an execution or by the oracle. What it returns is run again
-// and again.
+// executing answers executedOrders for 50 orders of three items each, by an execution or by the
+// oracle. What it returns is run again and again.
 func executing(t testing.TB, byOracle bool) func() int {
 	price, err := commerce.ParseMoney("29.99", "USD")
 	if err != nil {
@@ -85,7 +87,8 @@ func executing(t testing.TB, byOracle bool) func() int {
 	}
 }
 
-// BenchmarkExecution is what it takes to execute an operation whose records are all in memory: 50 orders and 150 items.
+// BenchmarkExecution is what it takes to execute an operation whose records are all in memory: 50
+// orders and 150 items.
 func BenchmarkExecution(b *testing.B) {
 	for _, by := range []string{"executor", "oracle"} {
 		b.Run(by, func(b *testing.B) {
@@ -98,8 +101,8 @@ func BenchmarkExecution(b *testing.B) {
 	}
 }
 
-// What an execution allocates grows by less than two things an order: the connection of its items, and what the answer takes. A field or an element
-// that allocated would show.
+// What an execution allocates grows by less than two things an order: the connection of its items,
+// and what the answer takes. A field or an element that allocated would show.
 func TestExecutionsAllocateLittle(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("these allocate themselves")

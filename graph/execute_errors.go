@@ -6,7 +6,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// The messages of gqlgen's generated code for a null where none may be. Clients do not see them, but the log does.
+// The messages of gqlgen's generated code for a null where none may be. Clients do not see them,
+// but the log does.
 const (
 	// nullResult is for the result of a resolver.
 	nullResult = "must not be null"
@@ -14,8 +15,8 @@ const (
 	nullElement = "the requested element is null which the schema does not allow"
 )
 
-// fieldContext returns the context of a field as gqlgen's generated code has it: for errors, and for resolvers that report errors
-// themselves. It is made from the path, as few need it.
+// fieldContext returns the context of a field as gqlgen's generated code has it: for errors, and
+// for resolvers that report errors themselves. It is made from the path, as few need it.
 func (x *execution) fieldContext(f *selectedField) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
 }
@@ -32,7 +33,8 @@ func (x *execution) objectContext() context.Context {
 	return ctx
 }
 
-// pathContext returns the context of the current object, or of the root field that the execution is at.
+// pathContext returns the context of the current object, or of the root field that the execution is
+// at.
 func (x *execution) pathContext(root *selectedField) context.Context {
 	if len(x.path) > 0 {
 		return x.objectContext()
@@ -40,7 +42,8 @@ func (x *execution) pathContext(root *selectedField) context.Context {
 	return x.fieldContext(root)
 }
 
-// resolved reports whether a resolver returned a value, and records its error where it returned one.
+// resolved reports whether a resolver returned a value, and records its error where it returned
+// one.
 func (x *execution) resolved(f *selectedField, err error) bool {
 	if err == nil {
 		return true
@@ -64,7 +67,8 @@ func (x *execution) recovered(ctx context.Context, panicked any) {
 	operation.Error(ctx, operation.Recover(ctx, panicked))
 }
 
-// missing records that a field is null and must not be, unless an error already says why. It returns false.
+// missing records that a field is null and must not be, unless an error already says why. It
+// returns false.
 func (x *execution) missing(f *selectedField, message string) bool {
 	return missingAt(x.fieldContext(f), message)
 }

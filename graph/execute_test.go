@@ -20,8 +20,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// twins are an executor and its oracle. log is what each has reported, without the stacks of panics and without the field: what
-// happens to several fields is reported of the first.
+// twins are an executor and its oracle. log is what each has reported, without the stacks of panics
+// and without the field: what happens to several fields is reported of the first.
 type twins struct {
 	executor *Executor
 	oracle   oracle
@@ -56,8 +56,9 @@ func newTwins(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *tw
 	return tw
 }
 
-// told is what a client and the log see of a request, but the order of errors. reads is how much each access pattern has read; empty
-// for mutations, of which the oracle does not plan the payloads.
+// told is what a client and the log see of a request, but the order of errors. reads is how much
+// each access pattern has read; empty for mutations, of which the oracle does not plan the
+// payloads.
 func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result, r Request) (said, reads string) {
 	ctx := context.WithValue(WithExplain(context.Background()), twinKey{}, e)
 	tw.log[e] = nil
@@ -94,8 +95,8 @@ func (tw *twins) alike(t rapid.TB, r Request) string {
 	t.Helper()
 	executed, reads := tw.told(tw.executor, tw.executor.Execute, r)
 	expected, wanted := tw.told(tw.oracle.Executor, tw.oracle.Execute, r)
-	// Reads of a level run side by side, and whether one gives another a record in time is chance. With one
-	// processor as with many, some executions of both read the same.
+	// Reads of a level run side by side, and whether one gives another a record in time is chance.
+	// With one processor as with many, some executions of both read the same.
 	for range 100 {
 		if reads == wanted || executed != expected {
 			break
@@ -109,7 +110,8 @@ func (tw *twins) alike(t rapid.TB, r Request) string {
 	return executed
 }
 
-// Whatever the query, an execution gives the bytes, the errors, the costs and the reads of the oracle.
+// Whatever the query, an execution gives the bytes, the errors, the costs and the reads of the
+// oracle.
 func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
 	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
@@ -122,7 +124,8 @@ func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 	})
 }
 
-// conditions puts variants in the place of some of a query's names of types: twice, under a condition, and in fragments.
+// conditions puts variants in the place of some of a query's names of types: twice, under a
+// condition, and in fragments.
 func conditions(t *rapid.T, query string) string {
 	parts := strings.Split(query, " __typename")
 	var b strings.Builder
@@ -168,7 +171,8 @@ func TestOperationsAreExecutedAsTheOracleDoes(t *testing.T) {
 	}
 }
 
-// faults makes resolvers fail: which, of which objects and how depends on the salt alone, so that both ways of executing meet the same.
+// faults makes resolvers fail: which, of which objects and how depends on the salt alone, so that
+// both ways of executing meet the same.
 type faults struct {
 	salt uint32
 	// most is one in how many calls fails.

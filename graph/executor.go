@@ -34,11 +34,13 @@ const (
 	Executed Outcome = iota
 	// Refused requests were not executed: the response has errors and no data.
 	Refused
-	// Overloaded requests were refused because those that are under way cost too much together; see Limits.ConcurrentCost.
+	// Overloaded requests were refused because those that are under way cost too much together; see
+	// Limits.ConcurrentCost.
 	Overloaded
 	// NotReadOnly requests were refused because Request.ReadOnly allows no mutations.
 	NotReadOnly
-	// RateLimited requests were refused because who makes them has asked for too much lately; see Rates.
+	// RateLimited requests were refused because who makes them has asked for too much lately; see
+	// Rates.
 	RateLimited
 )
 
@@ -46,7 +48,8 @@ const (
 type Result struct {
 	*graphql.Response
 	Outcome Outcome
-	// Mutation tells that the request was a mutation and executed, so that it is not to be sent again without a thought.
+	// Mutation tells that the request was a mutation and executed, so that it is not to be sent
+	// again without a thought.
 	Mutation bool
 	// RetryAfter is how long it takes until a RateLimited request fits.
 	RetryAfter time.Duration
@@ -54,25 +57,27 @@ type Result struct {
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
-// A request passes these checks before anything is read: the document is found, or parsed, kept within limits and validated
-// (documents.go, limits.go); its operation is chosen; the variables are checked (variables.go) and the operation is prepared (prepare.go);
-// the caller may use all that it selects (access.go); its cost is within the limit (cost.go), the caller's rate (rate.go) and what is
-// executed at once (load.go). Then an execution runs it, with a budget of requests (Limits.Requests) and a limit of the response
-// (response.go).
+// A request passes these checks before anything is read: the document is found, or parsed, kept
+// within limits and validated (documents.go, limits.go); its operation is chosen; the variables are
+// checked (variables.go) and the operation is prepared (prepare.go); the caller may use all that it
+// selects (access.go); its cost is within the limit (cost.go), the caller's rate (rate.go) and what
+// is executed at once (load.go). Then an execution runs it, with a budget of requests
+// (Limits.Requests) and a limit of the response (response.go).
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *preparer
-	// plans reports whether to look ahead. Without a plan the responses are the same and take more requests.
+	// plans reports whether to look ahead. Without a plan the responses are the same and take more
+	// requests.
 	plans     bool
 	limits    Limits
 	costs     costs
 	rates     *rates
 	load      *Quota
 	documents *documents
-	// eventTime is how long each event's execution can take, events is what they cost at once, and followed are the documents that
-	// subscriptions hold.
+	// eventTime is how long each event's execution can take, events is what they cost at once, and
+	// followed are the documents that subscriptions hold.
 	eventTime time.Duration
 	events    *Quota
 	followed  *followedDocuments
@@ -122,7 +127,8 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 }
 
-// Execute answers one request. All that goes wrong is in the result. A subscription is refused, as it has more than one answer: see Start.
+// Execute answers one request. All that goes wrong is in the result. A subscription is refused, as
+// it has more than one answer: see Start.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *operation) (*Stream, Result) {
 		o.paid.settle(0, nil)
@@ -150,7 +156,8 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	}
 }
 
-// admit makes an operation that can be executed of a request, and takes what it can cost; or it is the answer that tells why not.
+// admit makes an operation that can be executed of a request, and takes what it can cost; or it is
+// the answer that tells why not.
 func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
 	principal := e.resolver.principal(ctx).ID
 	if wait, ok := e.rates.take(principal, refusedCost, 0); !ok {

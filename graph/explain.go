@@ -27,7 +27,8 @@ type explainedRequest struct {
 	Wave int `json:"wave"`
 }
 
-// explainedTotals sum the requests up. RoundTrips is the longest chain of requests that had to wait for one another.
+// explainedTotals sum the requests up. RoundTrips is the longest chain of requests that had to wait
+// for one another.
 type explainedTotals struct {
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`

@@ -13,7 +13,8 @@ import (
 
 // Whatever a client sends as document and variables, it gets an answer, and no fault of the server.
 //
-// go test ./graph -fuzz FuzzRequests searches on; what it finds is kept in testdata/fuzz and tried by every test run.
+// go test ./graph -fuzz FuzzRequests searches on; what it finds is kept in testdata/fuzz and tried
+// by every test run.
 func FuzzRequests(f *testing.F) {
 	store := storetest.Sample(f, storetest.Engines()[0].Client(f))
 	var faults struct {

@@ -3953,8 +3953,8 @@ input DateRange {
 }
 `, BuiltIn: false},
 	{Name: "../subscriptions.graphqls", Input: `"""
-What changes, told as it happens: over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes are told
-whoever makes them: this server, another one, or other software that writes to the table and leaves ` + "`" + `version` + "`" + ` as it is.
+Changes as they happen, over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes by this server, by other
+servers and by other software are delivered. Other software must leave ` + "`" + `version` + "`" + ` as it is.
 """
 type Subscription {
   """

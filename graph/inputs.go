@@ -13,7 +13,8 @@ type checks struct {
 	refusals commerce.Refusals
 }
 
-// maxRefusals is how many refusals one answer has: a caller who gets so many learns nothing from more.
+// maxRefusals is how many refusals one answer has: a caller who gets so many learns nothing from
+// more.
 const maxRefusals = 50
 
 func (c *checks) refuse(r commerce.Refusal) {
@@ -131,7 +132,8 @@ func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// newPrice reads what a product is to cost; without a currency it stays in the product's, which is not known here.
+// newPrice reads what a product is to cost; without a currency it stays in the product's, which is
+// not known here.
 func newPrice(c *checks, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
@@ -201,7 +203,8 @@ func (in PlaceOrderInput) command(c *checks) commerce.NewOrder {
 	return order
 }
 
-// maxLinesGiven is how many lines are looked at one by one: more cannot be an order, however many are of one product.
+// maxLinesGiven is how many lines are looked at one by one: more cannot be an order, however many
+// are of one product.
 const maxLinesGiven = 10 * commerce.MaxLines
 
 func move(c *checks, to commerce.Status, id string, remark *string, expected *int32) commerce.OrderMove {

@@ -10,22 +10,28 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Limits bound what one request can ask for. Each has an error code of its own; the zero value of each stands for its default.
+// Limits bound what one request can ask for. Each has an error code of its own; the zero value of
+// each stands for its default.
 type Limits struct {
 	// Tokens is how many tokens a document can have; the introspection query has 184.
 	Tokens int
-	// Depth is how many fields can stand inside one another. Fields of the schema (inside __schema and __type) do not count.
+	// Depth is how many fields can stand inside one another. Fields of the schema (inside __schema
+	// and __type) do not count.
 	Depth int
-	// Aliases is how many fields of an operation can have another name than their own, counted wherever a fragment is spread.
+	// Aliases is how many fields of an operation can have another name than their own, counted
+	// wherever a fragment is spread.
 	Aliases int
-	// RootFields is how many fields an operation can have at its root, counted wherever a fragment is spread.
+	// RootFields is how many fields an operation can have at its root, counted wherever a fragment
+	// is spread.
 	RootFields int
 	// Directives is how many directives a document can have, as it is written.
 	Directives int
-	// ListDepth is how many lists and objects can stand inside one another in a value, be it in the document or in the variables.
+	// ListDepth is how many lists and objects can stand inside one another in a value, be it in the
+	// document or in the variables.
 	ListDepth int
-	// IntrospectionDepth is how many of the schema's lists fields, inputFields, interfaces and possibleTypes can stand inside one
-	// another; the tools' own query has one, and 2 is what graphql-js allows.
+	// IntrospectionDepth is how many of the schema's lists fields, inputFields, interfaces and
+	// possibleTypes can stand inside one another; the tools' own query has one, and 2 is what
+	// graphql-js allows.
 	IntrospectionDepth int
 	// Cost is how much an operation can cost; see cost.go for how it is counted.
 	Cost int
@@ -54,16 +60,18 @@ func (l Limits) orDefaults() Limits {
 
 // Bounds that no setting moves: they keep the walks that follow within their stacks and their time.
 const (
-	// maxNesting is how many selection sets can stand inside one another, those of fragments where they are spread. The parser
-	// holds documents to as many without fragments.
+	// maxNesting is how many selection sets can stand inside one another, those of fragments where
+	// they are spread. The parser holds documents to as many without fragments.
 	maxNesting = parser.MaxNestingDepth
-	// maxExpanded is how many fields, fragments, directives and values a document has at most when every spread is replaced by
-	// its fragment. Validation, planning and execution take time for each.
+	// maxExpanded is how many fields, fragments, directives and values a document has at most when
+	// every spread is replaced by its fragment. Validation, planning and execution take time for
+	// each.
 	maxExpanded = 50_000
-	// maxName is how long a name in a document can be, in bytes. Validation compares names that are wrong with those of the schema,
-	// letter by letter.
+	// maxName is how long a name in a document can be, in bytes. Validation compares names that are
+	// wrong with those of the schema, letter by letter.
 	maxName = 200
-	// maxSchemaNesting is how many fields can stand inside one another below __schema and __type; the tools' own query has 14.
+	// maxSchemaNesting is how many fields can stand inside one another below __schema and __type;
+	// the tools' own query has 14.
 	maxSchemaNesting = 20
 )
 

@@ -40,7 +40,8 @@ func nested(n int, before, inner, after string) string {
 	return strings.Repeat(before, n) + inner + strings.Repeat(after, n)
 }
 
-// Each limit lets through what is at it, and refuses what is one over it, with its code, its numbers and a place.
+// Each limit lets through what is at it, and refuses what is one over it, with its code, its
+// numbers and a place.
 func TestLimits(t *testing.T) {
 	rep := func(inner string) string { return `{order(id:"1"){customer{accountRep{` + inner + `}}}}` }
 	workers := func(inner string) string { return nested(3, "warehouse{employees{nodes{", inner, "}}}") }
@@ -277,7 +278,8 @@ func TestMessagesStayShort(t *testing.T) {
 	}
 }
 
-// Fragments that spread one another in a long chain do not use up the stack; here it has a hundredth of its usual size.
+// Fragments that spread one another in a long chain do not use up the stack; here it has a
+// hundredth of its usual size.
 func TestMeasuringBoundsItsStack(t *testing.T) {
 	const chain = 50_000
 	document := parsed(t, `{...F0} `+numbered(chain, "fragment F%d on Query{...G%d} ")+` fragment F on Query{a}`)

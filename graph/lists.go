@@ -21,7 +21,8 @@ const (
 // isPage tells whether a field gives a page of a list: those are the fields with a "first".
 func isPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
 
-// paging are the arguments that choose a page, and whether the query asks if there are more beyond it.
+// paging are the arguments that choose a page, and whether the query asks if there are more beyond
+// it.
 type paging struct {
 	first  *int32
 	after  *string
@@ -30,7 +31,8 @@ type paging struct {
 	beyond beyond
 }
 
-// beyond tells, for reading from the start and from the end, whether pageInfo is asked for what lies beyond.
+// beyond tells, for reading from the start and from the end, whether pageInfo is asked for what
+// lies beyond.
 type beyond struct{ next, previous bool }
 
 // askedPage is the paging of the field that is being resolved.
@@ -72,7 +74,8 @@ func (p paging) page(list cursorScope) (dynamo.Page, error) {
 	return page, nil
 }
 
-// list is a page of a list that is asked for: the key by which its loader knows it, and the scope of its cursors.
+// list is a page of a list that is asked for: the key by which its loader knows it, and the scope
+// of its cursors.
 type list[K any] struct {
 	key   K
 	scope cursorScope
@@ -127,7 +130,8 @@ func (r *Resolver) searched(field, argument, text string, p paging) list[loaders
 	return belonging(r, field, text, p)
 }
 
-// maxText is how long a text can be that is searched for, in bytes: DynamoDB's limit for keys leaves room for it.
+// maxText is how long a text can be that is searched for, in bytes: DynamoDB's limit for keys
+// leaves room for it.
 const maxText = 256
 
 func placedIn(r *commerce.TimeRange) (commerce.TimeRange, error) {

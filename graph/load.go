@@ -6,14 +6,16 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// The operations that are being executed have a quota of what they cost together, Limits.ConcurrentCost: their responses grow in memory
-// at the same time, so that a limit for each, and one for how many there are, would let two hundred of the largest take gigabytes.
+// The operations that are being executed have a quota of what they cost together,
+// Limits.ConcurrentCost: their responses grow in memory at the same time, so that a limit for each,
+// and one for how many there are, would let two hundred of the largest take gigabytes.
 const (
-	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields costs some 250.
+	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields
+	// costs some 250.
 	smallCost = 2000
-	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth. With a quota of their own, a change
-	// that ten thousand follow keeps no query out. Events wait in the feed until there is capacity, which ends subscriptions that fall
-	// behind.
+	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth.
+	// With a quota of their own, a change that ten thousand follow keeps no query out. Events wait
+	// in the feed until there is capacity, which ends subscriptions that fall behind.
 	eventShare = 4
 )
 
@@ -23,12 +25,14 @@ type Quota struct {
 	left       *semaphore.Weighted
 }
 
-// NewQuota returns a quota of most. Parts of up to free are not counted: a few large requests must not keep out all small ones.
+// NewQuota returns a quota of most. Parts of up to free are not counted: a few large requests must
+// not keep out all small ones.
 func NewQuota(most, free int) *Quota {
 	return &Quota{int64(most), int64(free), semaphore.NewWeighted(int64(most))}
 }
 
-// Take takes a part and reports whether there was as much. A part larger than the quota takes all of it.
+// Take takes a part and reports whether there was as much. A part larger than the quota takes all
+// of it.
 func (q *Quota) Take(part int) bool {
 	return int64(part) <= q.free || q.left.TryAcquire(min(int64(part), q.most))
 }
@@ -40,8 +44,8 @@ func (q *Quota) Give(part int) {
 	}
 }
 
-// Await takes a part as soon as there is as much, and returns what it has taken, for Release. Small parts are counted here, as
-// large ones of the size that is not.
+// Await takes a part as soon as there is as much, and returns what it has taken, for Release. Small
+// parts are counted here, as large ones of the size that is not.
 //
 // Errors: that of the context.
 func (q *Quota) Await(ctx context.Context, part int) (taken int64, err error) {

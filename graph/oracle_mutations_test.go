@@ -17,7 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// reproducible returns an order book whose times and IDs depend on nothing but the clock and the changes that are made to it.
+// reproducible returns an order book whose times and IDs depend on nothing but the clock and the
+// changes that are made to it.
 func reproducible(t testing.TB, clock *handClock) *dynamo.Store {
 	t.Helper()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{
@@ -109,8 +110,8 @@ func drawMutation(t *rapid.T) string {
 	return "mutation($yes: Boolean = true, $no: Boolean = false) { __typename " + strings.Join(fields, " ") + " }"
 }
 
-// Whatever the mutation, an execution answers it as the oracle does, and leaves the same records. And it forgets nothing: all that a
-// payload reads was planned.
+// Whatever the mutation, an execution answers it as the oracle does, and leaves the same records.
+// And it forgets nothing: all that a payload reads was planned.
 func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock, now := &handClock{}, &handClock{now: hardStart.AddDate(1, 0, 0)}
 	tw := newTwins(t, Options{Store: reproducible(t, now), Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
@@ -149,7 +150,8 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	}
 }
 
-// What a payload selects of its record is planned: lists and references of one kind share requests, as in a query.
+// What a payload selects of its record is planned: lists and references of one kind share requests,
+// as in a query.
 func TestPayloadsArePlanned(t *testing.T) {
 	e := executor(t, Options{})
 	_, got := execute(t, e, Request{Query: `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}, {sku: "prod_101", quantity: 1}]}) {
@@ -172,7 +174,8 @@ func TestPayloadsArePlanned(t *testing.T) {
 	}
 }
 
-// A record that a payload shows is the one that the mutation left, also where the payload goes back to it.
+// A record that a payload shows is the one that the mutation left, also where the payload goes back
+// to it.
 func TestPayloadsGoBackToTheirRecord(t *testing.T) {
 	e := executor(t, Options{})
 	result := e.Execute(t.Context(), Request{Query: `mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status items { nodes { order { status version } } } } } }`})

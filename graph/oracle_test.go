@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// oracle executes operations with gqlgen's generated code. Everything before and after is the Executor's. What it answers is what an
-// execution has to answer.
+// oracle executes operations with gqlgen's generated code. Everything before and after is the
+// Executor's. What it answers is what an execution has to answer.
 type oracle struct{ *Executor }
 
 // Execute answers a query or a mutation.

@@ -8,12 +8,14 @@ import (
 )
 
 // overlaps finds fields of one response name that cannot be merged
-// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document is valid but for that.
+// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document is valid but
+// for that.
 //
-// The specification compares all pairs of fields. Here each field is compared with the first of its name: to be of one shape,
-// and to be the same field with the same arguments, is true of all pairs if it is true of each with the first. What is selected below
-// fields that are merged is looked at once, merged. So a walk sees no selection more often than the expanded document has it,
-// times the types where fields of one name stand on several.
+// The specification compares all pairs of fields. Here each field is compared with the first of its
+// name: to be of one shape, and to be the same field with the same arguments, is true of all pairs
+// if it is true of each with the first. What is selected below fields that are merged is looked at
+// once, merged. So a walk sees no selection more often than the expanded document has it, times the
+// types where fields of one name stand on several.
 func overlaps(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
 		o := overlapping{schema: schema}
@@ -29,8 +31,8 @@ type overlapping struct {
 	found  *gqlerror.Error
 }
 
-// check looks at selections that are merged. With shapesOnly their fields stand on types that no record has both of, so that they
-// need not be the same, but of one shape.
+// check looks at selections that are merged. With shapesOnly their fields stand on types that no
+// record has both of, so that they need not be the same, but of one shape.
 func (o *overlapping) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range byResponseName(sets) {
 		first := named[0]
@@ -83,7 +85,8 @@ func (o *overlapping) refuse(a, b *ast.Field, why string) {
 	}
 }
 
-// byResponseName groups the fields of merged selections, each fragment's once, in the order of the document.
+// byResponseName groups the fields of merged selections, each fragment's once, in the order of the
+// document.
 func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	var groups [][]*ast.Field
 	places := map[string]int{}
@@ -102,8 +105,8 @@ func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	return groups
 }
 
-// byType parts fields into classes that one record can have: those of each object type, with those of interfaces and unions, which
-// every record may have.
+// byType parts fields into classes that one record can have: those of each object type, with those
+// of interfaces and unions, which every record may have.
 func byType(fields []*ast.Field) [][]*ast.Field {
 	var types []*ast.Definition
 	classes := map[*ast.Definition][]*ast.Field{} // those of interfaces and unions are of nil

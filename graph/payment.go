@@ -11,20 +11,22 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// refusedCost is what a request costs that is not executed: it was read, and its document perhaps parsed.
+// refusedCost is what a request costs that is not executed: it was read, and its document perhaps
+// parsed.
 const refusedCost = 1
 
-// payment is what a principal has paid for one execution, before it begins: what it can cost at most. Settled, what it did not cost is given
-// back. That is counted of the answer that was made and of nothing else, so it tells nothing that the answer does not: a record that
-// the principal may not see costs what one costs that does not exist. One that is nil is for nothing.
+// payment is what a principal has paid for one execution, before it begins: what it can cost at
+// most. Settled, what it did not cost is given back. That is counted of the answer that was made
+// and of nothing else, so it tells nothing that the answer does not: a record that the principal
+// may not see costs what one costs that does not exist. One that is nil is for nothing.
 type payment struct {
 	rates     *rates
 	principal string
 	requested int
 }
 
-// pay takes what an operation costs. paid is what was taken for it before. Where there is not enough, nothing is taken, and wait tells how long
-// it takes until there is.
+// pay takes what an operation costs. paid is what was taken for it before. Where there is not
+// enough, nothing is taken, and wait tells how long it takes until there is.
 func (r *rates) pay(principal string, cost, paid int) (p *payment, wait time.Duration) {
 	if r == nil {
 		return nil, 0
@@ -36,7 +38,8 @@ func (r *rates) pay(principal string, cost, paid int) (p *payment, wait time.Dur
 	return &payment{rates: r, principal: principal, requested: cost}, 0
 }
 
-// await is pay for an event of a subscription, which waits until there is enough: events are late, but none is left out.
+// await is pay for an event of a subscription, which waits until there is enough: events are late,
+// but none is left out.
 //
 // Errors: those of the context.
 func (r *rates) await(ctx context.Context, principal string, cost int) (*payment, error) {
@@ -50,7 +53,8 @@ func (r *rates) await(ctx context.Context, principal string, cost int) (*payment
 	return nil, ctx.Err()
 }
 
-// settle refunds what was not spent, and adds the cost to the response; response is nil where there is none.
+// settle refunds what was not spent, and adds the cost to the response; response is nil where there
+// is none.
 func (p *payment) settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return

@@ -33,7 +33,8 @@ func toldOf(t rapid.TB, result Result) costTold {
 	return told
 }
 
-// An operation costs what its answer has, and the pages and mutations that made it; what it could have cost besides is given back.
+// An operation costs what its answer has, and the pages and mutations that made it; what it could
+// have cost besides is given back.
 func TestActualCosts(t *testing.T) {
 	for _, c := range []struct {
 		query  string
@@ -63,7 +64,8 @@ func TestActualCosts(t *testing.T) {
 	}
 }
 
-// Whatever the query, it costs no less than its answer has values, no more than was taken beforehand, and it tells what the bucket lost.
+// Whatever the query, it costs no less than its answer has values, no more than was taken
+// beforehand, and it tells what the bucket lost.
 func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 	e, _ := rated(t, 1<<31-1, 1, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
@@ -98,7 +100,8 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 	}
 }
 
-// What does not fit is not executed and told when it does; then it is executed. What is refused for other reasons costs a point.
+// What does not fit is not executed and told when it does; then it is executed. What is refused for
+// other reasons costs a point.
 func TestRateLimited(t *testing.T) {
 	e, clock := rated(t, 200, 20, Options{Limits: Limits{Cost: 200}})
 	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // it costs 200
@@ -185,7 +188,8 @@ func TestNoRateLimits(t *testing.T) {
 	}
 }
 
-// Each event pays what it can cost and gets back what it did not; one that does not fit waits, and none is left out.
+// Each event pays what it can cost and gets back what it did not; one that does not fit waits, and
+// none is left out.
 func TestEventsArePaidFor(t *testing.T) {
 	e, clock := rated(t, 60, 10, Options{})
 	from := &scripted{}
@@ -213,7 +217,8 @@ func TestEventsArePaidFor(t *testing.T) {
 	}
 }
 
-// A subscription that does not begin costs a point, as all that is refused; one that does not fit is refused as other operations are.
+// A subscription that does not begin costs a point, as all that is refused; one that does not fit
+// is refused as other operations are.
 func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	e, _ := rated(t, 60, 10, Options{})
 	e.resolver.report = func(context.Context, error) {} // there is no feed
@@ -228,7 +233,8 @@ func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	}
 }
 
-// What was missed is paid for by the request, also where after is no event: each reads the orders of a customer and their timelines.
+// What was missed is paid for by the request, also where after is no event: each reads the orders
+// of a customer and their timelines.
 func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store, clock := storetest.Sample(t, db), &handClock{}
@@ -265,7 +271,8 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		paid      int
 	}{
 		{"", true, begins},
-		// The last event and the list of orders are in the price, the timelines of five orders are not.
+		// The last event and the list of orders are in the price, the timelines of five orders are
+		// not.
 		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*listCost},
 		// Seven orders with those of the sample.
 		{`, after: "00000000000000000000000001"`, false, refusedCost + 7*listCost},

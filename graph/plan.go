@@ -10,12 +10,13 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan looks ahead in a query, so that reads whose keys are known run side by side, and look-ups of one kind share a request
-// however deep they stand. It works level by level: when the records of a level are there, the plan gives the loaders all
-// keys of the next level at once. It is complete before the operation is executed; resolvers then only pick up what was planned.
+// plan looks ahead in a query, so that reads whose keys are known run side by side, and look-ups of
+// one kind share a request however deep they stand. It works level by level: when the records of a
+// level are there, the plan gives the loaders all keys of the next level at once. It is complete
+// before the operation is executed; resolvers then only pick up what was planned.
 //
-// A plan saves requests and time; it decides nothing. What it does not know of, or refuses because an argument is wrong,
-// the resolver reads or refuses by itself.
+// A plan saves requests and time; it decides nothing. What it does not know of, or refuses because
+// an argument is wrong, the resolver reads or refuses by itself.
 type plan struct {
 	*planning
 	// level takes what is known to be read.
@@ -26,11 +27,13 @@ type plan struct {
 type planning struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be read.
+	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
+	// read.
 	arguments []any
 }
 
-// argumentsOf returns the arguments of a field, as its resolver gets them; the zero value where they cannot be read.
+// argumentsOf returns the arguments of a field, as its resolver gets them; the zero value where
+// they cannot be read.
 func argumentsOf[A any](p plan, f *selectedField) *A {
 	if a, ok := p.argumentsOf(f).(*A); ok {
 		return a
@@ -89,7 +92,8 @@ type wanted[K comparable] struct {
 
 // selectedOf is what a query selects of keys.
 type selectedOf[K comparable] struct {
-	// each is what it selects of every key, as most often it is the same; else apart says it key by key.
+	// each is what it selects of every key, as most often it is the same; else apart says it key by
+	// key.
 	each  []*selectionSet
 	apart map[K][]*selectionSet
 }
@@ -105,7 +109,8 @@ func (w *wanted[K]) has(key K) bool {
 	return slices.Contains(w.keys, key)
 }
 
-// add adds a key, and what the query selects of it at a place. Nobody may write to selections any more.
+// add adds a key, and what the query selects of it at a place. Nobody may write to selections any
+// more.
 func (w *wanted[K]) add(key K, path string, selections []*selectionSet) {
 	if w.keys == nil {
 		w.keys, w.path, w.of.each = make([]K, 0, max(1, w.room)), path, selections
@@ -201,7 +206,8 @@ func (w *wanted[K]) split(holds func(K) bool) (those, others wanted[K]) {
 // starter is a loader's Plan.
 type starter[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
 
-// start gives wanted keys to a loader; when the records are there, then plans what follows from them, as a level of its own.
+// start gives wanted keys to a loader; when the records are there, then plans what follows from
+// them, as a level of its own.
 func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], with starter[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) == 0 {
 		return
@@ -272,8 +278,8 @@ func addRef[ID ~string](w *wanted[ID], f *selectedField, id ID) {
 	}
 }
 
-// refs are records that a level of the query refers to by ID: those of one kind share a request. An order with its timeline, and a
-// product with its inventory, is one Query of its item collection.
+// refs are records that a level of the query refers to by ID: those of one kind share a request. An
+// order with its timeline, and a product with its inventory, is one Query of its item collection.
 type refs struct {
 	customers     wanted[commerce.CustomerID]
 	orders        wanted[commerce.OrderID]
@@ -406,8 +412,8 @@ func (p plan) query(ctx context.Context, root *selectionSet) {
 	startList(ctx, p, &warehouses, &l.Warehouses, plan.warehouses)
 }
 
-// itemsByID plans items of orders, and what they refer to: at once, but for those who see the own orders only, as it is not known yet whose
-// the orders are.
+// itemsByID plans items of orders, and what they refer to: at once, but for those who see the own
+// orders only, as it is not known yet whose the orders are.
 func (p plan) itemsByID(ctx context.Context, w *wanted[dynamo.OrderItemKey], named *refs) {
 	if !p.loaders.OwnOrders() {
 		start(ctx, p, w, p.loaders.OrderItem.Plan, nil)

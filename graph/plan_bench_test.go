@@ -16,11 +16,13 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// foreseen is a query, the calls of the store that its plan makes, and what its resolvers load when the plan is complete.
+// foreseen is a query, the calls of the store that its plan makes, and what its resolvers load when
+// the plan is complete.
 type foreseen struct {
 	name    string
 	request Request
-	// allocations are what an execution may allocate before its first resolver, beside the reads: what it takes, and some 20 % more.
+	// allocations are what an execution may allocate before its first resolver, beside the reads:
+	// what it takes, and some 20 % more.
 	allocations float64
 	reads       func(context.Context, *dynamo.Store) error
 	resolvers   func(context.Context, *loaders.Loaders) error
@@ -38,7 +40,8 @@ func busyOrder(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// busyBook has 50 pending orders of three items, which stand on the orders; each but the first ten is of a customer of its own.
+// busyBook has 50 pending orders of three items, which stand on the orders; each but the first ten
+// is of a customer of its own.
 func busyBook(t testing.TB) commerce.Book {
 	var book commerce.Book
 	price, err := commerce.ParseMoney("1.50", "USD")
@@ -68,7 +71,8 @@ func busyBook(t testing.TB) commerce.Book {
 	return book
 }
 
-// Queries of a customer with orders and items, of an order with items and customer, and of a page of orders with customers and items.
+// Queries of a customer with orders and items, of an order with items and customer, and of a page
+// of orders with customers and items.
 func foreseenQueries() []foreseen {
 	items := `items { nodes { productId name quantity unitPrice { amount } } }`
 	fields := `id status total { amount } placedAt ` + items

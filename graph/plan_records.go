@@ -9,8 +9,9 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// What a query selects of each kind of record is planned in two steps: by the record's id, together with reading the record itself,
-// and by the record, when it is there. A new field that reads is a case in one of them.
+// What a query selects of each kind of record is planned in two steps: by the record's id, together
+// with reading the record itself, and by the record, when it is there. A new field that reads is a
+// case in one of them.
 
 // refs plans records that others refer to by id, and what can be read by their ids alone.
 func (p plan) refs(ctx context.Context, r *refs) {
@@ -23,7 +24,8 @@ func (p plan) refs(ctx context.Context, r *refs) {
 	p.warehouseIDs(ctx, r.warehouses.targets())
 }
 
-// wholeRefs plans orders with their timelines and products with their inventory. Those of refs that refer to the same come from there.
+// wholeRefs plans orders with their timelines and products with their inventory. Those of refs that
+// refer to the same come from there.
 func (p plan) wholeRefs(ctx context.Context, r *refs) {
 	start(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
 	start(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
@@ -42,8 +44,8 @@ func (p plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
 	startOrders(ctx, p, &alone, p.loaders.PlanOrders, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// startOrders plans orders and what belongs to them: by their ids at once, but for those who see the own orders only, as it is not known
-// yet whose they are.
+// startOrders plans orders and what belongs to them: by their ids at once, but for those who see
+// the own orders only, as it is not known yet whose they are.
 func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], with starter[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OwnOrders() {
 		start(ctx, p, w, with, plan.orders)
@@ -78,7 +80,8 @@ func (p plan) customers(ctx context.Context, targets []target[*commerce.Customer
 	p.customerIDs(ctx, ids(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
-// primeCustomers lets orders find the customers that they were reached through, where the query goes back to them.
+// primeCustomers lets orders find the customers that they were reached through, where the query
+// goes back to them.
 func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
 	for customer, f := range fields(targets) {
 		// A REP edge lacks the count, so it cannot stand for the customer's record.
@@ -131,8 +134,9 @@ func (p plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
 	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planOrderIDs plans what can be read of orders by their ids. Those that come with their timelines are waited for in the level: whether they
-// have come is not to be asked before it runs, as whoever asks then reads them, and all else that the level knows would wait.
+// planOrderIDs plans what can be read of orders by their ids. Those that come with their timelines
+// are waited for in the level: whether they have come is not to be asked before it runs, as whoever
+// asks then reads them, and all else that the level knows would wait.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id func(T) commerce.OrderID) {
 	var timelines wanted[loaders.Listed[commerce.OrderID]]
 	var whole wanted[commerce.OrderID]
@@ -158,7 +162,8 @@ func (p plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]
 	p.largeTimelines(ctx, targets)
 }
 
-// largeTimelines plans the timelines of orders that were to come with them, and are too large to come whole.
+// largeTimelines plans the timelines of orders that were to come with them, and are too large to
+// come whole.
 func (p plan) largeTimelines(ctx context.Context, targets []target[*commerce.Order]) {
 	var timelines wanted[loaders.Listed[commerce.OrderID]]
 	for order, f := range fields(targets) {
@@ -218,7 +223,8 @@ func (p plan) countItems(o *commerce.Order, f *selectedField, pages *wanted[load
 	}
 }
 
-// primeOrders lets items find the orders that they were reached through, where the query goes back to them.
+// primeOrders lets items find the orders that they were reached through, where the query goes back
+// to them.
 func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	var back []*commerce.Order
 	for order, f := range fields(targets) {
@@ -229,7 +235,8 @@ func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]
 	p.loaders.PrimeOrders(ctx, back)
 }
 
-// itemsOf gives the items of an order that are at hand, or adds the page of them that has to be read.
+// itemsOf gives the items of an order that are at hand, or adds the page of them that has to be
+// read.
 func (p plan) itemsOf(o *commerce.Order, f *selectedField, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
 	if o.EmbedsItems && !slices.ContainsFunc(f.records, (*selectionSet).readsMore) {
 		return nil
@@ -296,8 +303,8 @@ func (p plan) productSKUs(ctx context.Context, targets []target[commerce.SKU]) {
 	startList(ctx, p, &items, &p.loaders.ProductOrderItems, plan.items)
 }
 
-// inventoryOf plans what follows from products that came with their inventory, as others of the query may have, and the inventory of
-// those that did not, or have too much of it to come whole.
+// inventoryOf plans what follows from products that came with their inventory, as others of the
+// query may have, and the inventory of those that did not, or have too much of it to come whole.
 func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
 	var levels []target[*commerce.InventoryLevel]
 	var late wanted[loaders.Listed[commerce.SKU]]

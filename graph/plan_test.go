@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// arguments are what a random query gives to arguments of a name, as GraphQL spells it: what is there, what is not, and
-// what is wrong.
+// arguments are what a random query gives to arguments of a name, as GraphQL spells it: what is
+// there, what is not, and what is wrong.
 var argumentValues = map[string][]string{
 	"id": {`"cust_01"`, `"cust_001"`, `"c1"`, `"rep_001"`, `"emp_001"`, `"wh_sea"`, `"nobody"`, `"a#b"`, `"01HVMK3P2Q0000000000000001"`,
 		`"01HVNR4Q3R0000000000000002"`, `"01KNVV2HR00000000000000101"`, `"01HVMK3P2Q0000000000000009"`},
@@ -56,7 +56,8 @@ func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 		if strings.HasPrefix(f.Name, "__") || depth == 0 && composite {
 			continue
 		}
-		// The type is in the alias, as fields of two types may not share a name where both may stand.
+		// The type is in the alias, as fields of two types may not share a name where both may
+		// stand.
 		fmt.Fprintf(&b, " %s%d: %s%s", d.Name, i, f.Name, arguments(t, f))
 		if composite {
 			next := depth - 1
@@ -103,8 +104,8 @@ func representation(t *rapid.T) string {
 	return fmt.Sprintf("{__typename: %q, %s: %s}", typ, key, rapid.SampledFrom(argumentValues[key]).Draw(t, key))
 }
 
-// A plan decides nothing: whatever the query, the answer is the same without one. And it forgets nothing: all that a query
-// reads was planned.
+// A plan decides nothing: whatever the query, the answer is the same without one. And it forgets
+// nothing: all that a query reads was planned.
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
 	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
@@ -157,7 +158,8 @@ func post(t *rapid.T, e *Executor, query string) reply {
 	return r
 }
 
-// A product that one field of the query brings with its inventory is not asked for it again where a list has the product, too.
+// A product that one field of the query brings with its inventory is not asked for it again where a
+// list has the product, too.
 func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 	e := executor(t, Options{})
 	_, got := execute(t, e, Request{Query: `{

@@ -14,18 +14,22 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// preparedOperation is an operation ready to execute under one set of conditions. Fragments are merged, @skip and @include are
-// decided, and arguments without variables are read. Permissions, cost, look-ahead and execution all read this tree.
+// preparedOperation is an operation ready to execute under one set of conditions. Fragments are
+// merged, @skip and @include are decided, and arguments without variables are read. Permissions,
+// cost, look-ahead and execution all read this tree.
 //
 // Requests that decide the conditions alike share the tree. Nothing writes to it but responseBytes.
 type preparedOperation struct {
 	definition *ast.OperationDefinition
 	root       *selectionSet
-	// varying are the fields whose arguments contain variables. Each request reads them into a slot of its own.
+	// varying are the fields whose arguments contain variables. Each request reads them into a slot
+	// of its own.
 	varying []*selectedField
-	// permissions are the permissions that the selected fields require, and those that their arguments may require.
+	// permissions are the permissions that the selected fields require, and those that their
+	// arguments may require.
 	permissions []commerce.Permission
-	// fields is the number of fields in the tree. tooLarge reports that there would be more than maxExpanded: the tree is not complete.
+	// fields is the number of fields in the tree. tooLarge reports that there would be more than
+	// maxExpanded: the tree is not complete.
 	fields   int
 	tooLarge bool
 	// bytes estimates the memory that the tree takes.
@@ -34,7 +38,8 @@ type preparedOperation struct {
 	responseBytes atomic.Int64
 }
 
-// maxResponseHint limits the buffer that a response starts with: one long response must not make all later ones allocate as much.
+// maxResponseHint limits the buffer that a response starts with: one long response must not make
+// all later ones allocate as much.
 const maxResponseHint = 1 << 20
 
 // selectionSet is what an operation selects of one object type at one place.
@@ -53,20 +58,23 @@ type selectedField struct {
 	*ast.Field
 	// number identifies the field within its type; see execute_generated.go.
 	number int
-	// key precedes the value in the response: the response name, quoted, with the comma that separates it from the field before.
+	// key precedes the value in the response: the response name, quoted, with the comma that
+	// separates it from the field before.
 	key string
 	// path is the dotted path from the root of the response. Leaf fields have none.
 	path string
 	// selections are the merged selection sets as they stand in the document.
 	selections []ast.SelectionSet
-	// set is what is selected of the field's object. members is the same for each possible type of an interface or union, in
-	// alphabetical order of their names.
+	// set is what is selected of the field's object. members is the same for each possible type of
+	// an interface or union, in alphabetical order of their names.
 	set     *selectionSet
 	members []*selectionSet
-	// records are the selections of the records that the field returns: its own, or those of a connection's nodes and edges.
+	// records are the selections of the records that the field returns: its own, or those of a
+	// connection's nodes and edges.
 	records []*selectionSet
-	// readArguments reads the field's arguments; nil where it has none. arguments is the result where they contain no variables;
-	// otherwise the result is in the execution's slot of this number.
+	// readArguments reads the field's arguments; nil where it has none. arguments is the result
+	// where they contain no variables; otherwise the result is in the execution's slot of this
+	// number.
 	readArguments argumentsReader
 	arguments     any
 	slot          int
@@ -74,7 +82,8 @@ type selectedField struct {
 	beyond beyond
 	// withCount reports whether "itemCount" is selected beside the field.
 	withCount bool
-	// optional reports whether a variable decides if the field is selected. It is set by prepareAny only.
+	// optional reports whether a variable decides if the field is selected. It is set by prepareAny
+	// only.
 	optional bool
 	// permission is the permission that a guarded field requires.
 	permission commerce.Permission
@@ -82,8 +91,8 @@ type selectedField struct {
 	pricing    pricing
 }
 
-// typenameField and introspectionField are the numbers of fields that all types share: __typename, and those that return parts of
-// the schema.
+// typenameField and introspectionField are the numbers of fields that all types share: __typename,
+// and those that return parts of the schema.
 const (
 	typenameField      = -1
 	introspectionField = -2
@@ -91,17 +100,19 @@ const (
 
 // objectType is what the generator knows of an object, interface or union.
 type objectType struct {
-	// satisfies are the names of the types whose fragments apply to an object; nil for an interface or union, which has members.
+	// satisfies are the names of the types whose fragments apply to an object; nil for an interface
+	// or union, which has members.
 	satisfies, members []string
-	// field returns the number of a field and the function that reads its arguments; 0 for a field that does not exist.
+	// field returns the number of a field and the function that reads its arguments; 0 for a field
+	// that does not exist.
 	field func(name string) (number int, read argumentsReader)
 }
 
 // argumentsReader reads the arguments of a field into the generated struct that its resolver takes.
 type argumentsReader func(ctx context.Context, generated *executionContext, given map[string]any) (any, error)
 
-// prepare returns the prepared form of an operation of the document, decided by the variables. The document keeps the trees
-// while it has room for them.
+// prepare returns the prepared form of an operation of the document, decided by the variables. The
+// document keeps the trees while it has room for them.
 func (d *document) prepare(p *preparer, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
 	key, cacheable := d.treeKey(operation, variables)
 	if kept := d.trees.Load(); cacheable && kept != nil && (*kept)[key] != nil {
@@ -116,7 +127,8 @@ func (d *document) prepare(p *preparer, operation *ast.OperationDefinition, vari
 	return prepared
 }
 
-// keep adds a tree if there is room for it, and returns it; or the one that another request added first.
+// keep adds a tree if there is room for it, and returns it; or the one that another request added
+// first.
 func (d *document) keep(key treeKey, prepared *preparedOperation) *preparedOperation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,13 +147,15 @@ func (d *document) keep(key treeKey, prepared *preparedOperation) *preparedOpera
 	return prepared
 }
 
-// treeKey identifies a tree among those of a document: the operation, and one bit for each variable that decides what is selected.
+// treeKey identifies a tree among those of a document: the operation, and one bit for each variable
+// that decides what is selected.
 type treeKey struct {
 	operation  *ast.OperationDefinition
 	conditions uint64
 }
 
-// treeKey returns the key of an operation's tree; false where more variables decide than the key has bits.
+// treeKey returns the key of an operation's tree; false where more variables decide than the key
+// has bits.
 func (d *document) treeKey(operation *ast.OperationDefinition, variables map[string]any) (treeKey, bool) {
 	key := treeKey{operation: operation}
 	if len(d.conditions) > 64 {
@@ -155,7 +169,8 @@ func (d *document) treeKey(operation *ast.OperationDefinition, variables map[str
 	return key, true
 }
 
-// included reports whether @skip and @include let a selection in. The variables are coerced, so each condition is a Boolean.
+// included reports whether @skip and @include let a selection in. The variables are coerced, so
+// each condition is a Boolean.
 func included(directives ast.DirectiveList, variables map[string]any) bool {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -208,7 +223,8 @@ func (p *preparer) prepare(operation *ast.OperationDefinition, conditions func(a
 	return b.out
 }
 
-// prepareAny prepares an operation for whatever variables: fields that some variables select are selected, and marked optional.
+// prepareAny prepares an operation for whatever variables: fields that some variables select are
+// selected, and marked optional.
 func (p *preparer) prepareAny(operation *ast.OperationDefinition) *preparedOperation {
 	return p.prepare(operation, undecided)
 }
@@ -282,8 +298,8 @@ func (m *merging) field(f *ast.Field, optional bool) {
 	}
 }
 
-// Estimates of the memory that trees take (TestDocumentsKeepNoMoreThanTheyAreSaidTo): a tree with its place among those of the
-// document, a selection set, a field, and a pointer to one.
+// Estimates of the memory that trees take (TestDocumentsKeepNoMoreThanTheyAreSaidTo): a tree with
+// its place among those of the document, a selection set, a field, and a pointer to one.
 const (
 	treeBytes    = 640
 	setBytes     = 112
@@ -411,8 +427,8 @@ func (b *treeBuilder) require(permission commerce.Permission) {
 	}
 }
 
-// arguments reads a field's arguments where they contain no variables. Arguments that cannot be read are read again for each
-// object, which then has an error.
+// arguments reads a field's arguments where they contain no variables. Arguments that cannot be
+// read are read again for each object, which then has an error.
 func (b *treeBuilder) arguments(f *selectedField) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.readArguments(context.Background(), b.generated, f.ArgumentMap(nil)); err == nil {
@@ -428,7 +444,8 @@ func (b *treeBuilder) arguments(f *selectedField) {
 	b.out.bytes += 2 * pointerBytes
 }
 
-// argumentBytes estimates the memory that an argument's value takes after it was read. An object may be a map.
+// argumentBytes estimates the memory that an argument's value takes after it was read. An object
+// may be a map.
 func argumentBytes(v *ast.Value) int {
 	const value, object, name = 40, 448, 40
 	bytes := value
@@ -452,7 +469,8 @@ func isVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// mayRead reports whether a field may trigger a further read once the record is there that has the field.
+// mayRead reports whether a field may trigger a further read once the record is there that has the
+// field.
 func mayRead(f *selectedField) bool {
 	switch {
 	case f.Name == "orderCount" || f.Name == "itemCount" || f.Name == entitiesField:
@@ -480,7 +498,8 @@ func (f *selectedField) member(typ string) []*selectionSet {
 	return f.members[i : i+1]
 }
 
-// each calls do for every field of the selection and of what is selected below it, in the order of the document.
+// each calls do for every field of the selection and of what is selected below it, in the order of
+// the document.
 func (s *selectionSet) each(do func(*selectedField)) {
 	for i := range s.fields {
 		f := &s.fields[i]

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Trees are made once for all requests that choose the same fields, and no more of them are kept than their document has room for.
+// Trees are made once for all requests that choose the same fields, and no more of them are kept
+// than their document has room for.
 func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
 	prepare := func(query, operation string, variables map[string]any) *operation {

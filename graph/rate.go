@@ -9,30 +9,35 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Rates are how much somebody may cost: a bucket of points for each principal, which what they ask for empties and time fills.
+// Rates are how much somebody may cost: a bucket of points for each principal, which what they ask
+// for empties and time fills.
 type Rates struct {
-	// Burst is how many points a bucket holds, a full one from the start; 0 for no limit. It is at least Limits.Cost, or operations that
-	// cost more than it are refused with TOO_EXPENSIVE.
+	// Burst is how many points a bucket holds, a full one from the start; 0 for no limit. It is at
+	// least Limits.Cost, or operations that cost more than it are refused with TOO_EXPENSIVE.
 	Burst int
 	// Restore is how many points come back each second; at least 1.
 	Restore int
-	// Now is the clock, and Sleep waits so long or until the context is done; nil for the real ones.
+	// Now is the clock, and Sleep waits so long or until the context is done; nil for the real
+	// ones.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// DefaultRates are for a server that knows who asks: a page of 20 with ten fields costs some 250, so that is 800 of them at once and eight a
-// second, and a bucket that is empty is full again after 100 seconds.
+// DefaultRates are for a server that knows who asks: a page of 20 with ten fields costs some 250,
+// so that is 800 of them at once and eight a second, and a bucket that is empty is full again after
+// 100 seconds.
 func DefaultRates() Rates { return Rates{Burst: 200_000, Restore: 2000} }
 
-// maxBuckets is how many principals are known at once, some 100 bytes each. One that is forgotten, as so many others have asked since, begins
-// with a full bucket.
+// maxBuckets is how many principals are known at once, some 100 bytes each. One that is forgotten,
+// as so many others have asked since, begins with a full bucket.
 const maxBuckets = 1 << 16
 
-// point is a point in the unit that buckets count in. So what comes back in a span of nanoseconds is whole, and nothing is ever rounded.
+// point is a point in the unit that buckets count in. So what comes back in a span of nanoseconds
+// is whole, and nothing is ever rounded.
 const point = int64(time.Second)
 
-// rates are the buckets of all principals. It is safe for concurrent use; one that is nil limits nobody.
+// rates are the buckets of all principals. It is safe for concurrent use; one that is nil limits
+// nobody.
 type rates struct {
 	Rates
 	mu      sync.Mutex
@@ -95,8 +100,9 @@ func (r *rates) with(principal string, do func(*bucket)) {
 // full is what a full bucket holds, in parts of a point.
 func (r *rates) full() int64 { return int64(r.Burst) * point }
 
-// take takes points out of a principal's bucket, if it has as many. Else it tells how long it takes until it has, and so many as were
-// paid before besides: whoever asks again pays them again. More than a bucket holds are never there: what costs more was refused before.
+// take takes points out of a principal's bucket, if it has as many. Else it tells how long it takes
+// until it has, and so many as were paid before besides: whoever asks again pays them again. More
+// than a bucket holds are never there: what costs more was refused before.
 func (r *rates) take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true

@@ -48,8 +48,9 @@ type modelBucket struct {
 	at   time.Duration
 }
 
-// Whatever is taken and given back, and however time goes on, each principal's bucket is what fractions say it is: never below zero, never
-// above what it holds, full again after just as long as it takes; and whoever waits as long as they are told, and no shorter, is let in.
+// Whatever is taken and given back, and however time goes on, each principal's bucket is what
+// fractions say it is: never below zero, never above what it holds, full again after just as long
+// as it takes; and whoever waits as long as they are told, and no shorter, is let in.
 func TestBucketsAreWhatFractionsSay(t *testing.T) {
 	refusals := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -122,7 +123,8 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 	}
 }
 
-// However many take at once, no more is taken than there is, and all that is given back is there again.
+// However many take at once, no more is taken than there is, and all that is given back is there
+// again.
 func TestBucketsTakenAtOnce(t *testing.T) {
 	var clock handClock
 	r := newRates(clock.rates(1000, 1))

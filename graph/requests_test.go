@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What is over the budget is not read, and its fields say so. Null goes up to the nearest field that may be null, as ever.
+// What is over the budget is not read, and its fields say so. Null goes up to the nearest field
+// that may be null, as ever.
 func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
 	e := executor(t, Options{Limits: Limits{Requests: 12}})
 	pages := `{ customers(first: 7) { nodes { name`

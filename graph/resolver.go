@@ -1,13 +1,16 @@
-// Package graph is the GraphQL API of the order book: documents and their limits, permissions, resolvers, connections and cursors,
-// entities of a federated graph, subscriptions, look-ahead, errors, the explain output, and the maximum DynamoDB requests of an
-// operation (bound.go). It knows neither HTTP nor an AWS SDK.
+// Package graph is the GraphQL API of the order book: documents and their limits, permissions,
+// resolvers, connections and cursors, entities of a federated graph, subscriptions, look-ahead,
+// errors, the explain output, and the maximum DynamoDB requests of an operation (bound.go). It
+// knows neither HTTP nor an AWS SDK.
 //
-// A request takes this path. Executor (executor.go) finds or parses the document, keeps it within limits and validates it. The
-// operation is prepared (prepare.go): one tree of the selected fields, which all later steps read. Permissions (access.go), cost
-// (cost.go) and rate limits (rate.go) are checked before anything is read. A plan (plan.go) reads what the operation needs, side by
-// side where the keys are known at the same time. An execution (execute.go) visits the fields, calls resolvers, each one
-// expression, which pick up what was planned, and writes the response. errors.go decides what a client sees of an error. A
-// subscription takes this path once, and is then executed for each event (subscription.go).
+// A request takes this path. Executor (executor.go) finds or parses the document, keeps it within
+// limits and validates it. The operation is prepared (prepare.go): one tree of the selected fields,
+// which all later steps read. Permissions (access.go), cost (cost.go) and rate limits (rate.go) are
+// checked before anything is read. A plan (plan.go) reads what the operation needs, side by side
+// where the keys are known at the same time. An execution (execute.go) visits the fields, calls
+// resolvers, each one expression, which pick up what was planned, and writes the response.
+// errors.go decides what a client sees of an error. A subscription takes this path once, and is
+// then executed for each event (subscription.go).
 package graph
 
 import (
@@ -28,10 +31,11 @@ type Options struct {
 	Feed *dynamo.Feed
 	// Cursors sign the cursors of lists.
 	Cursors Cursors
-	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's context.
+	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
+	// context.
 	Report func(ctx context.Context, err error)
-	// Authenticated tells that requests come with a principal (WithPrincipal), and that those without may do nothing. Else all are
-	// commerce.Anonymous.
+	// Authenticated tells that requests come with a principal (WithPrincipal), and that those
+	// without may do nothing. Else all are commerce.Anonymous.
 	Authenticated bool
 	// Policy says which role is granted what; nil for commerce.StandardPolicy.
 	Policy *commerce.Policy
@@ -47,9 +51,11 @@ type Options struct {
 	Documents []TrustedDocument
 	// TrustedOnly tells that nothing but trusted documents is executed.
 	TrustedOnly bool
-	// EventTime is how long the operation of a subscription can take for each event; zero where that has no limit.
+	// EventTime is how long the operation of a subscription can take for each event; zero where
+	// that has no limit.
 	EventTime time.Duration
-	// Unfit is told each trusted document that does not fit the schema or a limit, with its first error; nil tells nobody.
+	// Unfit is told each trusted document that does not fit the schema or a limit, with its first
+	// error; nil tells nobody.
 	Unfit func(TrustedDocument, DocumentError)
 }
 
@@ -84,9 +90,10 @@ type Resolver struct {
 	requestID func(ctx context.Context) string
 }
 
-// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain POST; without the
-// directives of federation and of access, and the types of their arguments, which only those who compose schemas can use; and without Float, which a
-// schema that does not use it must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
+// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain
+// POST; without the directives of federation and of access, and the types of their arguments, which
+// only those who compose schemas can use; and without Float, which a schema that does not use it
+// must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func newSchema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
 	for _, name := range []string{"defer", "link", "key", "shareable", "access"} {
@@ -100,7 +107,8 @@ func newSchema() *ast.Schema {
 
 type explainKey struct{}
 
-// WithExplain returns a context in which a query's response explains what it read, to those who are granted commerce.Explain.
+// WithExplain returns a context in which a query's response explains what it read, to those who are
+// granted commerce.Explain.
 func WithExplain(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explainKey{}, true)
 }

@@ -5,22 +5,25 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// boundedResponse holds the data of one response, within Limits.Answer. The cost limits how many values there are, but not how long
-// they are, nor the names that the client gives them: a hundred thousand names of 200 bytes are a response of 20 MB, from a request
-// of 20 kB.
+// boundedResponse holds the data of one response, within Limits.Answer. The cost limits how many
+// values there are, but not how long they are, nor the names that the client gives them: a hundred
+// thousand names of 200 bytes are a response of 20 MB, from a request of 20 kB.
 //
-// A response that is too long cannot simply end: a null further up may still remove what made it too long, and the errors behind it
-// have to be reported. So what does not fit is dropped but still measured, and offsets are those in the whole response.
+// A response that is too long cannot simply end: a null further up may still remove what made it
+// too long, and the errors behind it have to be reported. So what does not fit is dropped but still
+// measured, and offsets are those in the whole response.
 type boundedResponse struct {
 	out []byte
 	// most is the number of bytes of out that are kept; dropped is the length of what followed.
 	most, dropped int
 }
 
-// responseSlack is how much is written before what does not fit is dropped, so that not every value has to be checked.
+// responseSlack is how much is written before what does not fit is dropped, so that not every value
+// has to be checked.
 const responseSlack = 64 << 10
 
-// newBoundedResponse returns an empty response of at most limit bytes, with room for as much as the latest one took.
+// newBoundedResponse returns an empty response of at most limit bytes, with room for as much as the
+// latest one took.
 func newBoundedResponse(latest, limit int) boundedResponse {
 	return boundedResponse{out: make([]byte, 0, min(latest+latest/8+1<<10, limit)), most: limit}
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Data as long as the limit are told, longer ones are not, whatever field they are of; they are null, and one error says why.
+// Data as long as the limit are told, longer ones are not, whatever field they are of; they are
+// null, and one error says why.
 func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 	alias := strings.Repeat("a", maxName)
 	for _, query := range []string{

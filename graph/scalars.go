@@ -63,8 +63,8 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 // MarshalDecimal writes a Decimal.
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalDecimal reads a Decimal. A number is taken as it is spelled, as far as the parser kept that: floats are exact up to
-// 15 digits, which is as many as an amount can have.
+// UnmarshalDecimal reads a Decimal. A number is taken as it is spelled, as far as the parser kept
+// that: floats are exact up to 15 digits, which is as many as an amount can have.
 //
 // Errors: commerce.InvalidError for anything but a string or a number.
 func UnmarshalDecimal(v any) (string, error) {

@@ -4,14 +4,16 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// place is where in an introspection a selection stands, as far as it matters for how long the lists below it are.
+// place is where in an introspection a selection stands, as far as it matters for how long the
+// lists below it are.
 type place int
 
 const (
 	// anywhere is outside of introspection.
 	anywhere place = iota
 	theSchema
-	// allTypes, allFields and allDirectives are selected for every type, field and directive there is, so that averages are exact.
+	// allTypes, allFields and allDirectives are selected for every type, field and directive there
+	// is, so that averages are exact.
 	allTypes
 	allFields
 	allDirectives
@@ -39,8 +41,8 @@ func (p place) below(f *ast.Field) place {
 	}
 }
 
-// schemaSizes are how long the lists of a schema are that introspection gives: as an average over all that have one, or as the
-// longest.
+// schemaSizes are how long the lists of a schema are that introspection gives: as an average over
+// all that have one, or as the longest.
 type schemaSizes map[place]map[string]float64
 
 func (s schemaSizes) of(list string, in place) float64 { return s[in][list] }

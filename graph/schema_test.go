@@ -56,7 +56,8 @@ func TestEveryElementIsDescribed(t *testing.T) {
 	}
 }
 
-// A reference to another record may be null; lists and scalars may not, but for what a record can do without.
+// A reference to another record may be null; lists and scalars may not, but for what a record can
+// do without.
 func TestNullability(t *testing.T) {
 	records := []string{"Customer", "Order", "OrderItem", "OrderEvent", "Product", "InventoryLevel", "Warehouse", "Employee"}
 	optional := []string{
@@ -76,7 +77,8 @@ func TestNullability(t *testing.T) {
 			if slices.Contains(records, f.Type.NamedType) && f.Name != "node" {
 				want = false
 			}
-			// A mutation that fails must not take away the answers of those before it, which are done.
+			// A mutation that fails must not take away the answers of those before it, which are
+			// done.
 			if d.Name == "Mutation" || slices.Contains(d.Interfaces, "UserError") && f.Name == "field" {
 				want = false
 			}
@@ -111,7 +113,8 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 	}
 }
 
-// The fields that an access pattern says it serves exist, and what descriptions say of patterns is what the model says.
+// The fields that an access pattern says it serves exist, and what descriptions say of patterns is
+// what the model says.
 func TestSchemaAndModelNameTheSamePatterns(t *testing.T) {
 	field := regexp.MustCompile(`^(\w+)\.(\w+)(?:\((\w+(?:, \w+)*)\))?(?: \{ (\w+) \})?$`)
 	patterns := map[string]dynamo.AccessPattern{}

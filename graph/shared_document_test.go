@@ -12,7 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// sharing is a document that many requests send, and what differs between them: the operation, the variables, and who asks.
+// sharing is a document that many requests send, and what differs between them: the operation, the
+// variables, and who asks.
 type sharing struct {
 	document   string
 	operations []string
@@ -47,8 +48,9 @@ var shared = []sharing{
 	},
 }
 
-// Whatever others have asked for with the same document before, or ask for at the same time, an answer is the one that a server gives which has answered nobody
-// yet and has gqlgen's code execute the operation.
+// Whatever others have asked for with the same document before, or ask for at the same time, an
+// answer is the one that a server gives which has answered nobody yet and has gqlgen's code execute
+// the operation.
 func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 	who := map[string]commerce.Principal{"a customer": ann, "an admin": {ID: "adm", Role: commerce.RoleAdmin}, "a clerk": {ID: "clerk", Role: commerce.RoleStaff}}
 	e := guarded(t, Options{})

@@ -11,8 +11,9 @@ import (
 
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
 //
-// Between events it holds its operation and what it follows, and no goroutine. gqlgen's own streams are not used: they execute all events
-// in one context, with one set of loaders, and answer {"field": null} where data have to be null.
+// Between events it holds its operation and what it follows, and no goroutine. gqlgen's own streams
+// are not used: they execute all events in one context, with one set of loaders, and answer
+// {"field": null} where data have to be null.
 type Stream struct {
 	executor  *Executor
 	operation *operation
@@ -26,8 +27,9 @@ type changes interface {
 	Close()
 }
 
-// Start begins what a request asks for, for clients that can be told more than one answer. Queries and mutations are executed, as by
-// Execute; for a subscription the result is empty, and the Stream is not nil. ctx bounds the beginning only.
+// Start begins what a request asks for, for clients that can be told more than one answer. Queries
+// and mutations are executed, as by Execute; for a subscription the result is empty, and the Stream
+// is not nil. ctx bounds the beginning only.
 func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
@@ -39,12 +41,14 @@ func (e *Executor) subscribe(ctx context.Context, operation *operation) (*Stream
 	if stream == nil {
 		operation.paid.settle(0, nil)
 	}
-	// What was missed is read for one answer or for none, so it is paid for apart, also where after turns out to be no such event.
+	// What was missed is read for one answer or for none, so it is paid for apart, also where after
+	// turns out to be no such event.
 	e.rates.charge(e.resolver.principal(ctx).ID, listCost*(opened.reads-beginningReads))
 	return stream, result
 }
 
-// beginningReads is how many requests are in the price of beginning: the last event, and a page of what came behind.
+// beginningReads is how many requests are in the price of beginning: the last event, and a page of
+// what came behind.
 const beginningReads = 2
 
 // follow opens the source of a subscription's events.
@@ -71,8 +75,8 @@ func (e *Executor) follow(ctx context.Context, operation *operation, opened *ope
 	return &Stream{executor: e, operation: operation, changes: opened.changes}, Result{Response: &graphql.Response{}}
 }
 
-// Next waits for an event and executes the operation for it. False means that there are no more: the result then has the error that
-// the subscription ended with, or none.
+// Next waits for an event and executes the operation for it. False means that there are no more:
+// the result then has the error that the subscription ended with, or none.
 //
 // ctx ends the waiting. It carries what the request's context did: who made it, whether to explain.
 func (s *Stream) Next(ctx context.Context) (Result, bool) {
@@ -108,7 +112,8 @@ func (s *Stream) Close() {
 	s.executor.followed.give(s.operation)
 }
 
-// deliver executes the operation for one event: in a context of its own, with loaders, a budget and a time limit of its own.
+// deliver executes the operation for one event: in a context of its own, with loaders, a budget and
+// a time limit of its own.
 func (s *Stream) deliver(ctx context.Context, paid *payment, change *dynamo.OrderChange) (result Result) {
 	e, spent := s.executor, 0
 	defer func() { paid.settle(spent, result.Response) }()

@@ -2,11 +2,13 @@ package graph
 
 import "sync"
 
-// followedBytes is how much memory the documents and variables of subscriptions can take together. Those of queries are gone with their
-// answers; ten thousand subscriptions, each with the longest document that there can be, would hold gigabytes for as long as they like.
+// followedBytes is how much memory the documents and variables of subscriptions can take together.
+// Those of queries are gone with their answers; ten thousand subscriptions, each with the longest
+// document that there can be, would hold gigabytes for as long as they like.
 const followedBytes = 16 << 20
 
-// followedDocuments counts what subscriptions hold. One document that many send is held once. It is safe for concurrent use.
+// followedDocuments counts what subscriptions hold. One document that many send is held once. It is
+// safe for concurrent use.
 type followedDocuments struct {
 	mu   sync.Mutex
 	left int
@@ -41,7 +43,8 @@ func (f *followedDocuments) give(o *operation) {
 	}
 }
 
-// variableBytes is what a value of the variables takes, about: each value has a place of some words in a list or a map.
+// variableBytes is what a value of the variables takes, about: each value has a place of some words
+// in a list or a map.
 func variableBytes(value any) int {
 	const place = 64
 	switch value := value.(type) {

@@ -8,8 +8,9 @@ import (
 )
 
 // oneStream holds the root of a subscription to what one stream of events can answer
-// (https://spec.graphql.org/September2025/#sec-Single-Root-Field): one field, none of the schema's own, and no condition, as without
-// its field there would be nothing to follow. The library's rule counts a field of two aliases as one, and lets conditions through.
+// (https://spec.graphql.org/September2025/#sec-Single-Root-Field): one field, none of the schema's
+// own, and no condition, as without its field there would be nothing to follow. The library's rule
+// counts a field of two aliases as one, and lets conditions through.
 var oneStream = core.Rule{
 	Name: "SingleFieldSubscriptions",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {

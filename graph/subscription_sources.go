@@ -11,11 +11,13 @@ import (
 
 type openingKey struct{}
 
-// opening takes up what a subscription's resolver has opened. gqlgen wants a channel of it, which would take a goroutine for each
-// subscription, and could tell no error; so the channel stays unused.
+// opening takes up what a subscription's resolver has opened. gqlgen wants a channel of it, which
+// would take a goroutine for each subscription, and could tell no error; so the channel stays
+// unused.
 type opening struct {
 	changes changes
-	// reads is how many requests it took to find out where the follower stands and what it has missed.
+	// reads is how many requests it took to find out where the follower stands and what it has
+	// missed.
 	reads int
 }
 
@@ -45,8 +47,8 @@ type visibleChanges struct {
 	sees func(commerce.CustomerID) bool
 }
 
-// Next waits for a change. Other software may give the order to a customer whose orders the subscriber
-// does not see. That ends the subscription.
+// Next waits for a change. Other software may give the order to a customer whose orders the
+// subscriber does not see. That ends the subscription.
 //
 // Errors: NOT_FOUND, and those of dynamo.Following.Next.
 func (c visibleChanges) Next(ctx context.Context) (dynamo.OrderChange, error) {
@@ -122,7 +124,8 @@ func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Or
 // updateID is the ID to resume after a change with, nil where it has none.
 func updateID(change *dynamo.OrderChange) *string { return valueOrNull(string(change.Position)) }
 
-// event plans what a subscription reads for an event: the order that changed, or what follows from it where it came along.
+// event plans what a subscription reads for an event: the order that changed, or what follows from
+// it where it came along.
 func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.OrderChange) {
 	var read refs
 	var came []target[*commerce.Order]

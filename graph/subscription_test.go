@@ -79,7 +79,8 @@ func anyOrder(t *testing.T, e *Executor) *commerce.Order {
 	return found[0].Value
 }
 
-// Each event is an answer of its own. What came along is not read, what did not is, and both are planned.
+// Each event is an answer of its own. What came along is not read, what did not is, and both are
+// planned.
 func TestEventsAreAnswers(t *testing.T) {
 	e := executor(t, Options{})
 	order := anyOrder(t, e)
@@ -122,7 +123,8 @@ func TestEventsAreAnswers(t *testing.T) {
 	}
 }
 
-// The timeline of an order that came along is read, and an order that is read for its timeline comes whole.
+// The timeline of an order that came along is read, and an order that is read for its timeline
+// comes whole.
 func TestEventsPlanTimelines(t *testing.T) {
 	e := executor(t, Options{})
 	order := anyOrder(t, e)
@@ -337,7 +339,8 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	}
 }
 
-// What a client sends beside its document and its variables is gone when the subscription has begun: it is not counted.
+// What a client sends beside its document and its variables is gone when the subscription has
+// begun: it is not counted.
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.Sample(t, db)

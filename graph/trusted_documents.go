@@ -17,8 +17,8 @@ type TrustedDocument struct {
 	Text string
 }
 
-// trust parses and validates trusted documents. One that does not fit the schema, or a limit, is kept with its errors, which are
-// the answer when it is asked for; the first is told to unfit.
+// trust parses and validates trusted documents. One that does not fit the schema, or a limit, is
+// kept with its errors, which are the answer when it is asked for; the first is told to unfit.
 func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, DocumentError)) {
 	for _, g := range given {
 		hash := documentHash(sha256.Sum256([]byte(g.Text)))
@@ -41,7 +41,8 @@ func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, D
 // (https://github.com/graphql/graphql-over-http, appendix on persisted documents).
 const sha256Prefix = "sha256:"
 
-// trusted returns a trusted document by its ID in the manifest, or by the hash of its text; nil where there is none.
+// trusted returns a trusted document by its ID in the manifest, or by the hash of its text; nil
+// where there is none.
 func (d *documents) trusted(name string) *document {
 	if found := d.byID[name]; found != nil {
 		return found

@@ -9,14 +9,15 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validate tells what is wrong with a document that is within limits, up to maxErrors. It fills in the document's definitions, so
-// a document is validated before others see it. Without introspection, a document may not ask for the schema; with quiet, messages do not
-// tell of it.
+// validate tells what is wrong with a document that is within limits, up to maxErrors. It fills in
+// the document's definitions, so a document is validated before others see it. Without
+// introspection, a document may not ask for the schema; with quiet, messages do not tell of it.
 //
-// The rules are the library's, but for four: fragments that go in circles and the depth of introspection are found when the
-// document is measured (document_size.go), fields that cannot be merged by overlaps (overlaps.go), which takes time in proportion to
-// the document's expanded size, where the library's rule compares all with all; and the root of a subscription is held to one stream by
-// oneStream (subscription_root.go).
+// The rules are the library's, but for four: fragments that go in circles and the depth of
+// introspection are found when the document is measured (document_size.go), fields that cannot be
+// merged by overlaps (overlaps.go), which takes time in proportion to the document's expanded size,
+// where the library's rule compares all with all; and the root of a subscription is held to one
+// stream by oneStream (subscription_root.go).
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) gqlerror.List {
 	errs := walk(schema, document, introspection, quiet, more...)
 	if len(errs) == 0 {
@@ -28,17 +29,18 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, qu
 	return errs
 }
 
-// forgetDefinitions takes the definitions of variables away from the places where they are used: in a fragment they are those of the
-// last operation that spreads it, and the library would take a default of that one in all. Coerced variables have their own operation's
-// defaults, so nothing needs the definitions any more.
+// forgetDefinitions takes the definitions of variables away from the places where they are used: in
+// a fragment they are those of the last operation that spreads it, and the library would take a
+// default of that one in all. Coerced variables have their own operation's defaults, so nothing
+// needs the definitions any more.
 func forgetDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
 	core.Walk(schema, document, events)
 }
 
-// enough ends a walk that has found as many errors as are told. Each can cost more than the field that it is about: the library
-// looks for names that are alike, and repeats what was sent.
+// enough ends a walk that has found as many errors as are told. Each can cost more than the field
+// that it is about: the library looks for names that are alike, and repeats what was sent.
 type enough struct{}
 
 func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) (errs gqlerror.List) {
@@ -125,8 +127,8 @@ var introspectionOff = core.Rule{
 	},
 }
 
-// plainly are the messages to those who may not ask for the schema, of rules whose own name types, fields or arguments that
-// the client did not.
+// plainly are the messages to those who may not ask for the schema, of rules whose own name types,
+// fields or arguments that the client did not.
 var plainly = map[string]string{
 	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "there is no such field here",
 	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot be on this type",

@@ -36,7 +36,8 @@ type C implements J { same: String differs: Int must: Int! thing: String }
 union U = A | B | C
 `
 
-// Whether fields can be merged is decided as the library's rule does, which compares all pairs; only quicker.
+// Whether fields can be merged is decided as the library's rule does, which compares all pairs;
+// only quicker.
 func TestOverlapsAreThoseOfTheSpecification(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: overlapSchema})
 	allPairs := rules.NewRules(rules.OverlappingFieldsCanBeMergedRule)

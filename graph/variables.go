@@ -20,18 +20,22 @@ const maxDigits = 64
 // maxRepeated is how much of a name or a text of the variables a message repeats, in bytes.
 const maxRepeated = 50
 
-// coerceVariables makes the values that execution reads of those that a request gives, and refuses what is not of its type
-// (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values): integers as int64, ids as strings, lists as []any, defaults
-// filled in. The generated code would read much else as something: the text "1" as a number, "yes" as false, null as the id "null".
-// Custom scalars are left to their own readers. Variables that the operation does not define are ignored.
+// coerceVariables makes the values that execution reads of those that a request gives, and refuses
+// what is not of its type (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values):
+// integers as int64, ids as strings, lists as []any, defaults filled in. The generated code would
+// read much else as something: the text "1" as a number, "yes" as false, null as the id "null".
+// Custom scalars are left to their own readers. Variables that the operation does not define are
+// ignored.
 //
 // With quiet, messages do not name types and fields that the client did not send.
 //
-// strict are the places that take no null and have a variable with a default, which can be null all the same. The specification
-// leaves that to execution (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed); here it is refused.
+// strict are the places that take no null and have a variable with a default, which can be null all
+// the same. The specification leaves that to execution
+// (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed); here it is
+// refused.
 //
-// Errors: BAD_USER_INPUT, up to maxErrors, which name the variable and the place in it; LIST_TOO_DEEP for values that are deeper than
-// limits allow.
+// Errors: BAD_USER_INPUT, up to maxErrors, which name the variable and the place in it;
+// LIST_TOO_DEEP for values that are deeper than limits allow.
 func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any, limits Limits, quiet bool, strict ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
 	c := coercion{schema: schema, quiet: quiet}
@@ -68,8 +72,9 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 	return variables, nil
 }
 
-// strictUses returns a rule that finds no errors. It notes in d where each operation uses a variable that can be null although the
-// place takes no null: validation allows that for a variable with a default.
+// strictUses returns a rule that finds no errors. It notes in d where each operation uses a
+// variable that can be null although the place takes no null: validation allows that for a variable
+// with a default.
 func (d *document) strictUses() core.Rule {
 	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
@@ -82,7 +87,8 @@ func (d *document) strictUses() core.Rule {
 	}}
 }
 
-// deeper tells whether lists and objects stand more than limit inside one another. It goes no deeper itself.
+// deeper tells whether lists and objects stand more than limit inside one another. It goes no
+// deeper itself.
 func deeper(value any, limit int) bool {
 	switch value := value.(type) {
 	case []any:
@@ -100,8 +106,8 @@ func deeper(value any, limit int) bool {
 	return false
 }
 
-// coercion makes values of one operation's variables. Its recursion is as deep as the values, which deeper has bounded, and the
-// types that the client gave its variables, which the parser has.
+// coercion makes values of one operation's variables. Its recursion is as deep as the values, which
+// deeper has bounded, and the types that the client gave its variables, which the parser has.
 type coercion struct {
 	schema   *ast.Schema
 	quiet    bool

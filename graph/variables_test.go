@@ -156,7 +156,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// Values that were left out have their defaults, or stay left out; null is not left out, and what is not defined is not looked at.
+// Values that were left out have their defaults, or stay left out; null is not left out, and what
+// is not defined is not looked at.
 func TestVariablesThatAreLeftOut(t *testing.T) {
 	schema := inputs(t)
 	for _, c := range []struct{ query, given, want, refused string }{

@@ -6,8 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// fieldVisit visits the fields of selection sets and of the fragments inside them, but not what is selected below the fields. It
-// visits each fragment once.
+// fieldVisit visits the fields of selection sets and of the fragments inside them, but not what is
+// selected below the fields. It visits each fragment once.
 type fieldVisit struct {
 	// field is called for each field. optional reports that a condition decides about it.
 	field func(f *ast.Field, optional bool)
@@ -15,7 +15,8 @@ type fieldVisit struct {
 	conditions func(ast.DirectiveList) (in, optional bool)
 	// satisfies are the types whose fragments are visited; nil visits all.
 	satisfies []string
-	// certain and optional are the names of the fragments that were spread, without and with a condition.
+	// certain and optional are the names of the fragments that were spread, without and with a
+	// condition.
 	certain, optional []string
 }
 
@@ -46,8 +47,8 @@ func (v *fieldVisit) decide(directives ast.DirectiveList) (in, optional bool) {
 	return v.conditions(directives)
 }
 
-// first reports whether a fragment is spread for the first time, and notes that it is. A spread without a condition counts again
-// after one with a condition: its fields are certain then.
+// first reports whether a fragment is spread for the first time, and notes that it is. A spread
+// without a condition counts again after one with a condition: its fields are certain then.
 func (v *fieldVisit) first(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -47,9 +47,10 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	l.order.prime(ctx, keys, values)
 }
 
-// PlanWholeOrders plans orders with their items and timelines, one Query each. Order, OrderItems, Item and
-// Timeline take from them. then runs as in Loader.Plan, with the orders that were found. For those who see the own orders only it is
-// PlanOrders: whose an order is is known only when it is there, so nothing can come with it.
+// PlanWholeOrders plans orders with their items and timelines, one Query each. Order, OrderItems,
+// Item and Timeline take from them. then runs as in Loader.Plan, with the orders that were found.
+// For those who see the own orders only it is PlanOrders: whose an order is is known only when it
+// is there, so nothing can come with it.
 func (l *Loaders) PlanWholeOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
 	if l.OwnOrders() {
 		l.PlanOrders(ctx, at, ids, then)
@@ -85,13 +86,14 @@ func (l *Loaders) Product(ctx context.Context, sku commerce.SKU) (*commerce.Prod
 	return whole.Product, nil
 }
 
-// PlanProducts plans products, together, but those that are planned whole. then runs as in Loader.Plan.
+// PlanProducts plans products, together, but those that are planned whole. then runs as in
+// Loader.Plan.
 func (l *Loaders) PlanProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
 	l.product.Plan(ctx, at, without(skus, &l.wholeProduct), then)
 }
 
-// PlanWholeProducts plans products with their inventory, one Query each. Product and ProductInventory take
-// from them. then runs as in Loader.Plan, with the products that were found.
+// PlanWholeProducts plans products with their inventory, one Query each. Product and
+// ProductInventory take from them. then runs as in Loader.Plan, with the products that were found.
 func (l *Loaders) PlanWholeProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
 	planWhole(ctx, &l.wholeProduct, at, skus, func(whole *dynamo.WholeProduct) *commerce.Product { return whole.Product }, then)
 }
@@ -124,8 +126,8 @@ func byEvent(e *commerce.Event) string { return string(e.ID) }
 
 func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// ItemsAtHand returns a page of an order's items where no request is needed for it: they stand on the order, or came
-// with it.
+// ItemsAtHand returns a page of an order's items where no request is needed for it: they stand on
+// the order, or came with it.
 func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, bySKU, page), true
@@ -136,7 +138,8 @@ func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice
 	return dynamo.Slice[*commerce.LineItem]{}, false
 }
 
-// AllItems names the page of an order's items that tells how many an order without a count has: it is larger than any order.
+// AllItems names the page of an order's items that tells how many an order without a count has: it
+// is larger than any order.
 func AllItems(id commerce.OrderID) Listed[commerce.OrderID] {
 	return Listed[commerce.OrderID]{Of: id, Page: dynamo.Page{Limit: 1000}}
 }
@@ -170,7 +173,8 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 
 // Item returns one item of an order.
 //
-// Errors: commerce.ErrNotFound where the order has no such item, and those of dynamo.Store.OrderItemsByID.
+// Errors: commerce.ErrNotFound where the order has no such item, and those of
+// dynamo.Store.OrderItemsByID.
 func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
 	if item, ok := l.ItemAtHand(o, sku); ok {
 		if item == nil {
@@ -181,7 +185,8 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return l.OrderItem.Load(ctx, dynamo.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where there is none.
+// ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where
+// there is none.
 func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
@@ -235,7 +240,8 @@ func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Sl
 	return dynamo.PageOf(whole.Levels, byWarehouse, page), true
 }
 
-// OrderCount returns how many orders a customer has placed: what the customer's record says, else what a Query counts.
+// OrderCount returns how many orders a customer has placed: what the customer's record says, else
+// what a Query counts.
 //
 // Errors: those of dynamo.Store.CustomersByID and OrderCount.
 func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
@@ -249,8 +255,8 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 	return l.CountedOrders.Load(ctx, c.ID)
 }
 
-// PlanOrderCounts plans the customers whose records at hand do not tell how many orders they have placed, and
-// then to count the orders of those who keep no count at all.
+// PlanOrderCounts plans the customers whose records at hand do not tell how many orders they have
+// placed, and then to count the orders of those who keep no count at all.
 func (l *Loaders) PlanOrderCounts(ctx context.Context, at *Level, of []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range of {

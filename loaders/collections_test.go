@@ -55,8 +55,8 @@ func planWholeOrder(ctx context.Context, l *loaders.Loaders, id commerce.OrderID
 	})
 }
 
-// An order's items and events are pages of what was loaded, whether they stand on the order, came with it in one Query, or
-// are too many for one and have to be listed.
+// An order's items and events are pages of what was loaded, whether they stand on the order, came
+// with it in one Query, or are too many for one and have to be listed.
 func TestPagesOfWholeOrders(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -221,7 +221,8 @@ func TestThenOfWholeCollections(t *testing.T) {
 	})
 }
 
-// A product's inventory comes with it, or is listed where there are too many warehouses for one Query.
+// A product's inventory comes with it, or is listed where there are too many warehouses for one
+// Query.
 func TestPagesOfProductInventory(t *testing.T) {
 	for _, c := range []struct {
 		warehouses int
@@ -335,8 +336,8 @@ func TestOrderCount(t *testing.T) {
 	}
 }
 
-// An account rep's list of customers holds edges, which keep no count: the customers' records are read, and only the orders of
-// those without a count are counted.
+// An account rep's list of customers holds edges, which keep no count: the customers' records are
+// read, and only the orders of those without a count are counted.
 func TestPlannedOrderCounts(t *testing.T) {
 	s := open(t, sample(t), nil)
 	foreignCustomer(s, 3)

@@ -7,8 +7,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Level is what a plan knows at one time that it will read. When the level is complete, its reads run side by side, and each goes on at once with
-// what follows from it, a level of its own, whatever the others do.
+// Level is what a plan knows at one time that it will read. When the level is complete, its reads
+// run side by side, and each goes on at once with what follows from it, a level of its own,
+// whatever the others do.
 type Level struct {
 	reads []pending
 	// room is for as many reads as most levels have.
@@ -25,7 +26,8 @@ func (v *Level) add(p pending) {
 	v.reads = append(v.reads, p)
 }
 
-// run runs the reads and waits for them: one in the caller's goroutine, which would only wait, and the others each in one of its own.
+// run runs the reads and waits for them: one in the caller's goroutine, which would only wait, and
+// the others each in one of its own.
 func (v *Level) run() {
 	if len(v.reads) == 0 {
 		return
@@ -43,8 +45,9 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a plan: first gives the keys that are known from the beginning to loaders. When Plan returns, they are read, and so is
-// all that followed from them. Where first panics, what it had planned until then is read all the same, and the panic goes on.
+// Plan runs a plan: first gives the keys that are known from the beginning to loaders. When Plan
+// returns, they are read, and so is all that followed from them. Where first panics, what it had
+// planned until then is read all the same, and the panic goes on.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run()
@@ -57,12 +60,13 @@ type Found[K comparable, V any] struct {
 	Value V
 }
 
-// Plan has keys read together when the level is complete. When all are there, it calls then with the values that were found, in a
-// context that knows which requests they waited for, and with the level that comes of them. then may be nil. Keys that are known already are
-// not read again; then waits for them, too.
+// Plan has keys read together when the level is complete. When all are there, it calls then with
+// the values that were found, in a context that knows which requests they waited for, and with the
+// level that comes of them. then may be nil. Keys that are known already are not read again; then
+// waits for them, too.
 //
-// Where then panics, the values are given out all the same, and what it had planned is read, as planning only saves requests. It is not
-// called when ctx has ended.
+// Where then panics, the values are given out all the same, and what it had planned is read, as
+// planning only saves requests. It is not called when ctx has ended.
 func (l *Loader[K, V]) Plan(ctx context.Context, at *Level, keys []K, then func(ctx context.Context, next *Level, found []Found[K, V])) {
 	if len(keys) == 0 {
 		return

@@ -15,11 +15,12 @@ import (
 // longestWait ends a batch of unplanned loads that no caller ends by waiting for a value.
 const longestWait = time.Second
 
-// Loader reads values by key for one GraphQL request: each key once, batched where DynamoDB can. It is safe for concurrent use.
+// Loader reads values by key for one GraphQL request: each key once, batched where DynamoDB can. It
+// is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	all *Loaders
-	// Either of the two reads, the other is nil: many reads keys that can share a request, one reads a key that cannot, so that waiting
-	// for more of them gains nothing.
+	// Either of the two reads, the other is nil: many reads keys that can share a request, one
+	// reads a key that cannot, so that waiting for more of them gains nothing.
 	many func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
 	one  reader[K, V]
 
@@ -30,12 +31,14 @@ type Loader[K comparable, V any] struct {
 	unplanned *dataloader.Loader[K, loaded[V]]
 }
 
-// batched makes l a loader of keys that can share a request. read has a result for each key, in their order; an error is the whole batch's.
+// batched makes l a loader of keys that can share a request. read has a result for each key, in
+// their order; an error is the whole batch's.
 func (l *Loader[K, V]) batched(all *Loaders, read func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)) {
 	l.all, l.many = all, read
 }
 
-// single makes l a loader of what takes a request of its own for each key: several run at once, up to maxQueries.
+// single makes l a loader of what takes a request of its own for each key: several run at once, up
+// to maxQueries.
 func (l *Loader[K, V]) single(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
 	l.all, l.one = all, seenBy[K, V](read)
 }
@@ -72,15 +75,17 @@ func (f listedBy[ID, T]) read(ctx context.Context, l *Loaders, key Listed[ID]) (
 	return f(l.store, ctx, key.Of, key.Page)
 }
 
-// loaded is a value, the wave of requests after which it was there, and how many waves reading it took.
+// loaded is a value, the wave of requests after which it was there, and how many waves reading it
+// took.
 type loaded[V any] struct {
 	value      V
 	wave, took int
 }
 
-// after is the wave that a line of reading has waited for once it has the value, if it asked for it after the given one. A value that
-// another line asks for as well may come of a longer chain of requests; but whoever joins in the middle of it waits no longer than
-// if the reading had begun then.
+// after is the wave that a line of reading has waited for once it has the value, if it asked for it
+// after the given one. A value that another line asks for as well may come of a longer chain of
+// requests; but whoever joins in the middle of it waits no longer than if the reading had begun
+// then.
 func (v loaded[V]) after(wave int) int { return min(v.wave, wave+v.took) }
 
 // Load returns the value of a key: the one that was planned, or one that is read now.
@@ -101,8 +106,8 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	return v.value, err
 }
 
-// ask begins to read a key that no plan foresaw. Keys that can share a request are batched until a caller waits for a value. l.mu is
-// held.
+// ask begins to read a key that no plan foresaw. Keys that can share a request are batched until a
+// caller waits for a value. l.mu is held.
 func (l *Loader[K, V]) ask(ctx context.Context, key K) place[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.many == nil {
@@ -129,7 +134,8 @@ func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloa
 	return out
 }
 
-// find returns the value of a key that was planned, primed or asked for, when it is read; false where it is unknown or not there.
+// find returns the value of a key that was planned, primed or asked for, when it is read; false
+// where it is unknown or not there.
 func (l *Loader[K, V]) find(key K) (v V, ok bool) {
 	l.mu.Lock()
 	at, known := l.known.find(key)
@@ -168,15 +174,17 @@ func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Resu
 	}
 }
 
-// batch is keys that are read together, once, by whoever needs one of them first: whoever waits for a value does what it waits for, or waits
-// for somebody who is doing it. So nobody waits for something that has not begun.
+// batch is keys that are read together, once, by whoever needs one of them first: whoever waits for
+// a value does what it waits for, or waits for somebody who is doing it. So nobody waits for
+// something that has not begun.
 type batch[K comparable, V any] struct {
 	once   sync.Once
 	loader *Loader[K, V]
 	// ctx tells what the reading has waited for; it does not end the reading.
 	ctx  context.Context
 	keys []K
-	// unplanned returns the value of the only key, which shares its request with other unplanned loads; nil for planned keys.
+	// unplanned returns the value of the only key, which shares its request with other unplanned
+	// loads; nil for planned keys.
 	unplanned dataloader.Thunk[loaded[V]]
 
 	// Below is what was read.
@@ -207,7 +215,8 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	}()
 	if l.many != nil {
 		if results, err = l.many(l.all, ctx, keys); err == nil && len(results) != len(keys) {
-			// Whoever looks for a result that is not there would panic, and in a goroutine of a level that ends the server.
+			// Whoever looks for a result that is not there would panic, and in a goroutine of a
+			// level that ends the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err

@@ -1,9 +1,10 @@
-// Package loaders reads records for one GraphQL request so that none is read twice and those that can share a DynamoDB
-// request do.
+// Package loaders reads records for one GraphQL request so that none is read twice and those that
+// can share a DynamoDB request do.
 //
-// A Loader belongs to one request and one access pattern. A plan gives it keys with Plan: they are read in one batch, without
-// waiting, side by side with the other reads of the same Level. Load returns what was planned, which is no more than a look-up. Loads
-// that no plan foresaw are batched until a caller waits for a value.
+// A Loader belongs to one request and one access pattern. A plan gives it keys with Plan: they are
+// read in one batch, without waiting, side by side with the other reads of the same Level. Load
+// returns what was planned, which is no more than a look-up. Loads that no plan foresaw are batched
+// until a caller waits for a value.
 package loaders
 
 import (
@@ -18,7 +19,8 @@ const maxQueries = 16
 
 // Keys of lists name the list and the page.
 type (
-	// Listed is a page of the list that belongs to one thing: a customer's orders, a category's products.
+	// Listed is a page of the list that belongs to one thing: a customer's orders, a category's
+	// products.
 	Listed[ID comparable] struct {
 		Of   ID
 		Page dynamo.Page
@@ -73,8 +75,8 @@ type (
 	levels    = dynamo.Slice[*commerce.InventoryLevel]
 )
 
-// Loaders are the loaders of one GraphQL request. They are safe for concurrent use. One that is not used costs its room here,
-// and nothing else.
+// Loaders are the loaders of one GraphQL request. They are safe for concurrent use. One that is not
+// used costs its room here, and nothing else.
 type Loaders struct {
 	Customer       Loader[commerce.CustomerID, *commerce.Customer]
 	CustomerOrder  Loader[dynamo.CustomerOrderKey, *commerce.Order]
@@ -102,8 +104,8 @@ type Loaders struct {
 	EmployeesByJobTitle Loader[Listed[string], employees]
 	WarehouseEmployees  Loader[Listed[commerce.WarehouseID], employees]
 
-	// Pages of what an order or a product does not have at hand. OrderItems, Timeline and ProductInventory read them where
-	// they must; plans give them keys.
+	// Pages of what an order or a product does not have at hand. OrderItems, Timeline and
+	// ProductInventory read them where they must; plans give them keys.
 	OrderItemsPage Loader[Listed[commerce.OrderID], items]
 	TimelinePage   Loader[Listed[commerce.OrderID], dynamo.Slice[*commerce.Event]]
 	InventoryPage  Loader[Listed[commerce.SKU], levels]
@@ -114,16 +116,16 @@ type Loaders struct {
 	wholeOrder   Loader[commerce.OrderID, *dynamo.WholeOrder]
 	wholeProduct Loader[commerce.SKU, *dynamo.WholeProduct]
 
-	// ctx ends the loaders' requests, not the context of whoever asks first: one caller who goes away does not fail
-	// the others.
+	// ctx ends the loaders' requests, not the context of whoever asks first: one caller who goes
+	// away does not fail the others.
 	ctx    context.Context
 	store  *dynamo.Store
 	viewer Viewer
 	report func(panicked any)
 }
 
-// New returns the loaders of one GraphQL request, which give the viewer no more than they may see; their requests to the store end with
-// ctx. report is told what a plan's callback panicked with.
+// New returns the loaders of one GraphQL request, which give the viewer no more than they may see;
+// their requests to the store end with ctx. report is told what a plan's callback panicked with.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, report: report}
 	// A function that held a variable would be made for every request; these hold none.

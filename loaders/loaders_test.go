@@ -27,7 +27,8 @@ import (
 
 const table = "orders"
 
-// between stands between the SDK and the engine: it passes a request on with next, or does something else.
+// between stands between the SDK and the engine: it passes a request on with next, or does
+// something else.
 type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
 
 // shop is a table with a book in it.
@@ -87,14 +88,16 @@ func (s shop) put(attributes map[string]any) {
 	}
 }
 
-// begin starts what a GraphQL request has: loaders, and a trace of what they read. A plan that panics fails the test.
+// begin starts what a GraphQL request has: loaders, and a trace of what they read. A plan that
+// panics fails the test.
 func (s shop) begin() (context.Context, *loaders.Loaders, *dynamo.Trace) {
 	trace := &dynamo.Trace{}
 	ctx := trace.Begin(context.Background())
 	return ctx, loaders.New(ctx, s.store, everything(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
-// checkRequests compares what was read with access patterns and operations, such as "AP6 GetItem", by round trip.
+// checkRequests compares what was read with access patterns and operations, such as "AP6 GetItem",
+// by round trip.
 func checkRequests(t testing.TB, trace *dynamo.Trace, want ...string) {
 	t.Helper()
 	var got []string
@@ -247,7 +250,8 @@ func TestAPlanIsOneBatch(t *testing.T) {
 	}
 }
 
-// A plan of many keys takes longer to write down than a look-up waits for company; it is not torn apart by that.
+// A plan of many keys takes longer to write down than a look-up waits for company; it is not torn
+// apart by that.
 func TestALargePlanIsNotTorn(t *testing.T) {
 	ctx, l, trace := open(t, commerce.Book{}, nil).begin()
 	var keys []commerce.CustomerID
@@ -260,7 +264,8 @@ func TestALargePlanIsNotTorn(t *testing.T) {
 	}
 }
 
-// Keys may be planned by one level of a query and asked for by another while the first is still being read.
+// Keys may be planned by one level of a query and asked for by another while the first is still
+// being read.
 func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
 	book, ids := customers(30)
 	log := keyLog{times: map[string]int{}}
@@ -341,7 +346,8 @@ func TestTheRequestsEndEndsItsReads(t *testing.T) {
 	}
 }
 
-// A plan is complete when it returns: what follows is read, too, and counts as waiting for what it followed from.
+// A plan is complete when it returns: what follows is read, too, and counts as waiting for what it
+// followed from.
 func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 	book, ids := customers(2)
 	ctx, l, trace := open(t, book, nil).begin()
@@ -466,7 +472,8 @@ func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
 	checkRequests(t, trace, "AP6 BatchGetItem")
 }
 
-// busy stands before an engine that has time for only a part of each batch: some keys, and at least one.
+// busy stands before an engine that has time for only a part of each batch: some keys, and at least
+// one.
 type busy struct {
 	some  int
 	calls int
@@ -562,7 +569,8 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 	}
 }
 
-// Every list has a loader: what it reads, by which access pattern, and that the same page is read once.
+// Every list has a loader: what it reads, by which access pattern, and that the same page is read
+// once.
 func TestListsAreReadOnce(t *testing.T) {
 	type reading func(context.Context, *loaders.Loaders) (string, error)
 	s := open(t, sample(t), nil)
@@ -714,7 +722,8 @@ func TestRecordsByID(t *testing.T) {
 	}
 }
 
-// Lists that are planned together are read at the same time, each with its own error; what follows waits for all.
+// Lists that are planned together are read at the same time, each with its own error; what follows
+// waits for all.
 func TestListsPlannedTogether(t *testing.T) {
 	s := open(t, sample(t), nil)
 	s.put(map[string]any{"pk": "CUSTOMER#c1", "sk": "ORDER#01KNVV2HR00000000000000101", "orderId": "01KNVV2HR00000000000000101"})
@@ -763,7 +772,8 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 	}
 }
 
-// A key that a level plans twice is read once, and both go on as soon as it is there: each is shown to wait for the other.
+// A key that a level plans twice is read once, and both go on as soon as it is there: each is shown
+// to wait for the other.
 func TestTwoPlansOfOneKey(t *testing.T) {
 	book, ids := customers(3)
 	ctx, l, trace := open(t, book, nil).begin()
@@ -821,7 +831,8 @@ func TestAPanicInAPlan(t *testing.T) {
 	checkRequests(t, trace, "AP6 GetItem")
 }
 
-// Whoever has gone away is given nothing more, also of what is there: a request that took too long ends.
+// Whoever has gone away is given nothing more, also of what is there: a request that took too long
+// ends.
 func TestNothingIsGivenToWhoeverIsGone(t *testing.T) {
 	book, ids := customers(1)
 	ctx, l, _ := open(t, book, nil).begin()

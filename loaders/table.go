@@ -1,7 +1,7 @@
 package loaders
 
-// table finds what belongs to a key. Most tables of a request have a handful of keys, which are found faster without a map, and cost
-// less.
+// table finds what belongs to a key. Most tables of a request have a handful of keys, which are
+// found faster without a map, and cost less.
 type table[K comparable, T any] struct {
 	entries []entry[K, T]
 	// index is where a key's entry stands; nil as long as there are few.

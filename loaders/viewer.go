@@ -8,9 +8,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Viewer is whom the records are read for. What they may not see does not exist for them: it is not found, and nothing that belongs to it
-// is read. So an id that somebody has guessed takes the same requests as one that nobody has. The zero value sees no customer and no
-// order.
+// Viewer is whom the records are read for. What they may not see does not exist for them: it is not
+// found, and nothing that belongs to it is read. So an id that somebody has guessed takes the same
+// requests as one that nobody has. The zero value sees no customer and no order.
 type Viewer struct {
 	Principal commerce.Principal
 	Policy    commerce.Policy
@@ -34,7 +34,8 @@ func (v Viewer) everyCustomer() bool {
 	return v.Policy.Granted(v.Principal, commerce.ReadCustomer) == commerce.All
 }
 
-// ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than those that are seen.
+// ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than
+// those that are seen.
 func ofCustomers[K comparable, V any](
 	ctx context.Context, keys []K, all bool, seen func(K) bool, read func(context.Context, []K) ([]dynamo.Result[V], error),
 ) ([]dynamo.Result[V], error) {
@@ -70,8 +71,8 @@ func (l *Loaders) customerOrders(ctx context.Context, keys []dynamo.CustomerOrde
 	return ofCustomers(ctx, keys, !l.OwnOrders(), seen, l.store.CustomerOrdersByID)
 }
 
-// ordersByID looks up orders by id: for those who see the own ones only, as the customer's copies, whose keys hold the customer's
-// id, so that another customer's order is not there.
+// ordersByID looks up orders by id: for those who see the own ones only, as the customer's copies,
+// whose keys hold the customer's id, so that another customer's order is not there.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 	if !l.OwnOrders() {
 		return l.store.OrdersByID(ctx, ids)
@@ -83,13 +84,14 @@ func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dyn
 	return l.customerOrders(ctx, keys)
 }
 
-// OwnOrders tells that the viewer sees the own orders at most: what belongs to an order by its id, such as its timeline, is to be read only
-// after the order was found.
+// OwnOrders tells that the viewer sees the own orders at most: what belongs to an order by its id,
+// such as its timeline, is to be read only after the order was found.
 func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
 
 // ItemByID returns an item by its order's id.
 //
-// Errors: commerce.ErrNotFound, and those of dynamo.Store.OrderItemsByID; for those who see the own orders only also Order's.
+// Errors: commerce.ErrNotFound, and those of dynamo.Store.OrderItemsByID; for those who see the own
+// orders only also Order's.
 func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OwnOrders() {
 		return l.OrderItem.Load(ctx, key)
@@ -101,8 +103,9 @@ func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*comme
 	return l.Item(ctx, order, key.SKU)
 }
 
-// PlanOwnItems plans items by their orders' ids for those who see the own orders only: first the orders, and then items of those
-// that are found and do not carry them. then runs as in Loader.Plan, with the keys whose orders were found.
+// PlanOwnItems plans items by their orders' ids for those who see the own orders only: first the
+// orders, and then items of those that are found and do not carry them. then runs as in
+// Loader.Plan, with the keys whose orders were found.
 func (l *Loaders) PlanOwnItems(ctx context.Context, at *Level, keys []dynamo.OrderItemKey, then func(context.Context, *Level, []dynamo.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

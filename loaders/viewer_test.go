@@ -19,7 +19,8 @@ func (s shop) as(v loaders.Viewer) (context.Context, *loaders.Loaders, *dynamo.T
 	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
-// A customer finds the own records; of all others there is nothing, and nothing is read but the place where an own order would be.
+// A customer finds the own records; of all others there is nothing, and nothing is read but the
+// place where an own order would be.
 func TestWhatACustomerFinds(t *testing.T) {
 	book, err := sampledata.Sample()
 	if err != nil {

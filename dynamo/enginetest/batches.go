@@ -88,8 +88,8 @@ func testBatchGetTooMany(tb *table) {
 	wantCode(tb, "101 keys", err, "ValidationException")
 }
 
-// testBatchGetLarge asks for more than the 16 MB one response may have. What does not fit is named, to be asked
-// for again.
+// testBatchGetLarge asks for more than the 16 MB one response may have. What does not fit is named,
+// to be asked for again.
 func testBatchGetLarge(tb *table) {
 	v := strings.Repeat("x", 390*1024)
 	var keys []item

@@ -1,16 +1,17 @@
-// Package enginetest is a conformance suite: the behaviours of DynamoDB that Ordergraph's code rests on, as
-// tests any engine can be put through. It exists because Ordergraph runs on three (the service, DynamoDB
-// Local, and minidyn as the store that is built in), and code that is right on one and wrong on another is found
-// here rather than in production.
+// Package enginetest is a conformance suite: the behaviours of DynamoDB that Ordergraph's code
+// rests on, as tests any engine can be put through. It exists because Ordergraph runs on three (the
+// service, DynamoDB Local, and minidyn as the store that is built in), and code that is right on
+// one and wrong on another is found here rather than in production.
 //
-// It talks to an engine through the SDK's client only, and knows nothing of Ordergraph's records: it spells
-// out its own attribute names, makes a table per test, and removes it afterwards. So it can be pointed at a
-// real account too, where it costs a few cents and takes minutes.
+// It talks to an engine through the SDK's client only, and knows nothing of Ordergraph's records:
+// it spells out its own attribute names, makes a table per test, and removes it afterwards. So it
+// can be pointed at a real account too, where it costs a few cents and takes minutes.
 //
 // # Differences
 //
-// Cases an engine is known to fail are listed, with the reason: see [Differences] and [Minidyn]. They are run all the
-// same, and have to fail: a list that claims more than is true would hide what has been mended.
+// Cases an engine is known to fail are listed, with the reason: see [Differences] and [Minidyn].
+// They are run all the same, and have to fail: a list that claims more than is true would hide what
+// has been mended.
 //
 // What engines may do as they like, and the suite therefore does not assert:
 //
@@ -50,15 +51,16 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Differences are the cases an engine is known to fail: the name of the case, as it is after the name of the test,
-// and the reason.
+// Differences are the cases an engine is known to fail: the name of the case, as it is after the
+// name of the test, and the reason.
 type Differences map[string]string
 
-// Run puts an engine through the suite, as parallel subtests of t. open is called once per subtest and returns
-// a client of the engine; all of them may be of the same one.
+// Run puts an engine through the suite, as parallel subtests of t. open is called once per subtest
+// and returns a client of the engine; all of them may be of the same one.
 //
-// A case that is in known has to fail. It is then reported as skipped, with the reason and with what the engine did; when it
-// passes, the test fails, as the list is out of date. So it does when the list has a name that no case has.
+// A case that is in known has to fail. It is then reported as skipped, with the reason and with
+// what the engine did; when it passes, the test fails, as the list is out of date. So it does when
+// the list has a name that no case has.
 func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client, known ...Differences) {
 	reasons := Differences{}
 	for _, k := range known {
@@ -95,7 +97,8 @@ type failures struct {
 	text string // of the first
 }
 
-// expectFailure runs a case and returns what failed first, "" for nothing. The test is not failed by it.
+// expectFailure runs a case and returns what failed first, "" for nothing. The test is not failed
+// by it.
 func (tb *table) expectFailure(run func(*table)) string {
 	quiet := *tb
 	quiet.expected = &failures{}
@@ -124,7 +127,8 @@ func (tb *table) fail(text string) {
 	}
 }
 
-// Error, Errorf, Fatal, Fatalf, FailNow and Failed stand before those of testing.T, for cases that are expected to fail.
+// Error, Errorf, Fatal, Fatalf, FailNow and Failed stand before those of testing.T, for cases that
+// are expected to fail.
 
 func (tb *table) Error(args ...any) {
 	tb.Helper()
@@ -171,8 +175,8 @@ type testCase struct {
 	run  func(tb *table)
 }
 
-// table is a table of its own for one test, with what the tests do to it. Its methods end the test when the
-// engine fails, except those that return the error.
+// table is a table of its own for one test, with what the tests do to it. Its methods end the test
+// when the engine fails, except those that return the error.
 type table struct {
 	*testing.T
 	db       *dynamodb.Client
@@ -220,7 +224,8 @@ func (tb *table) create() {
 			tb.Errorf("DeleteTable: %v", err)
 		}
 	})
-	// Only where there is something to wait for: minidyn tells no status, and the waiter would wait for one until the end.
+	// Only where there is something to wait for: minidyn tells no status, and the waiter would wait
+	// for one until the end.
 	if out.TableDescription.TableStatus != types.TableStatusCreating {
 		return
 	}
@@ -305,7 +310,8 @@ func (tb *table) update(p, s, expr string, values ...any) {
 	}
 }
 
-// valueMap makes ExpressionAttributeValues of pairs of name and value, where a Go string stands for a text.
+// valueMap makes ExpressionAttributeValues of pairs of name and value, where a Go string stands for
+// a text.
 func valueMap(values ...any) item {
 	var m item
 	for i := 0; i < len(values); i += 2 {
@@ -327,7 +333,8 @@ func (tb *table) queryInput(cond string, values ...any) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{TableName: &tb.name, KeyConditionExpression: &cond, ExpressionAttributeValues: valueMap(values...)}
 }
 
-// query returns all records of a Query, following the pages to the end, and checks what holds for every page.
+// query returns all records of a Query, following the pages to the end, and checks what holds for
+// every page.
 func (tb *table) query(in *dynamodb.QueryInput) []item {
 	tb.Helper()
 	in2 := *in

@@ -186,11 +186,12 @@ func testIndexEqualKeysLoses(tb *table) {
 	sameSet(tb, "without one", tb.index("g"), []string{"1", "3"})
 }
 
-// testIndexChurnIndexed moves records about that are in the index all their life, in ways all engines get right.
+// testIndexChurnIndexed moves records about that are in the index all their life, in ways all
+// engines get right.
 func testIndexChurnIndexed(tb *table) { testIndexChurn(tb, 3) }
 
-// testIndexChurn moves records about in the first so many ways and compares the index with a plain account of where
-// they are.
+// testIndexChurn moves records about in the first so many ways and compares the index with a plain
+// account of where they are.
 func testIndexChurn(tb *table, ways int) {
 	where := map[string]string{} // sort key to index partition
 	state := uint32(1)
@@ -311,7 +312,8 @@ func testIndexLosesOnTransaction(tb *table) {
 	same(tb, "g with one back", tb.index("g"), []string{"1", "4"})
 }
 
-// testIndexChurnByTransactions is testIndexChurn in transactions of three actions, every third of which is refused.
+// testIndexChurnByTransactions is testIndexChurn in transactions of three actions, every third of
+// which is refused.
 func testIndexChurnByTransactions(tb *table) {
 	where := map[string]string{} // sort key to index partition
 	state := uint32(1)

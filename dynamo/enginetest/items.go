@@ -67,8 +67,8 @@ func testGetProjection(tb *table) {
 	}
 }
 
-// separatorCases have pairs of keys that look alike when partition and sort key are written one after the other
-// with some separator.
+// separatorCases have pairs of keys that look alike when partition and sort key are written one
+// after the other with some separator.
 func separatorCases() []testCase {
 	var cases []testCase
 	for name, sep := range map[string]string{"dot": ".", "hash": "#", "bar": "|", "slash": "/", "colon": ":", "nul": "\x00", "minus": "-", "underscore": "_"} {
@@ -318,7 +318,8 @@ func testUpdateNested(tb *table) {
 	wantCode(tb, "a path into nothing", err, "ValidationException")
 }
 
-// conditionCases check conditions by whether an update under them is refused. Their names are the conditions.
+// conditionCases check conditions by whether an update under them is refused. Their names are the
+// conditions.
 func conditionCases() []testCase {
 	var cases []testCase
 	for _, c := range []struct {
@@ -403,7 +404,8 @@ func testCondition(tb *table, cond string, want bool, values []any) {
 	}
 }
 
-// refusalCases have what Ordergraph must never send; that engines refuse it is how its tests notice.
+// refusalCases have what Ordergraph must never send; that engines refuse it is how its tests
+// notice.
 func refusalCases() []testCase {
 	update := func(expr, cond string, names map[string]string, values ...any) func(*table) error {
 		return func(tb *table) error {

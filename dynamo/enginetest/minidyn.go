@@ -1,8 +1,9 @@
 package enginetest
 
-// Minidyn returns the cases that the store that is built in is known to fail: github.com/truora/minidyn v0.8.2 behind package
-// internal/embedded, which mends what writes of single records, transactions and scans do wrong. It is a function because a list
-// anybody could change would be no list of facts.
+// Minidyn returns the cases that the store that is built in is known to fail:
+// github.com/truora/minidyn v0.8.2 behind package internal/embedded, which mends what writes of
+// single records, transactions and scans do wrong. It is a function because a list anybody could
+// change would be no list of facts.
 //
 // What follows for code that has to run on it as well:
 //

@@ -87,8 +87,8 @@ func testQueryByteOrder(tb *table) {
 	same(tb, "up to a", texts(tb.query(tb.queryInput("pk = :p AND sk <= :a", ":p", "p", ":a", "a")), sk), keys[:at+1])
 }
 
-// testQueryLastRune has the way to say "everything that begins with this, from here on": a range up to the
-// prefix and the last character of Unicode.
+// testQueryLastRune has the way to say "everything that begins with this, from here on": a range up
+// to the prefix and the last character of Unicode.
 func testQueryLastRune(tb *table) {
 	for _, s := range []string{"N", "O", "O#1", "O#2", "O#2#x", "O#\U0001f600", "O$", "P"} {
 		tb.put(record("p", s, gsi1pk, "g", gsi1sk, s))
@@ -145,8 +145,8 @@ func testQueryPagesBackwards(tb *table) {
 	}
 }
 
-// testQueryAfterGone continues after records that are not there any more, or never were: a cursor outlives what
-// it points at.
+// testQueryAfterGone continues after records that are not there any more, or never were: a cursor
+// outlives what it points at.
 func testQueryAfterGone(tb *table) {
 	for i := range 6 {
 		tb.put(record("p", fmt.Sprint(i), gsi1pk, "g", gsi1sk, fmt.Sprint(i)))

@@ -29,8 +29,9 @@ func (tb *table) timeToLive() string {
 	return ""
 }
 
-// testTimeToLive only turns it on: the service takes up to an hour for it, in which it can be turned no further. Whether and when
-// what has expired is deleted is not tested; the service may take days.
+// testTimeToLive only turns it on: the service takes up to an hour for it, in which it can be
+// turned no further. Whether and when what has expired is deleted is not tested; the service may
+// take days.
 func testTimeToLive(tb *table) {
 	set := func(name string, on bool) error {
 		_, err := tb.db.UpdateTimeToLive(tb.Context(), &dynamodb.UpdateTimeToLiveInput{

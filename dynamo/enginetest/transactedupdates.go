@@ -18,7 +18,8 @@ func transactedUpdateCases() []testCase {
 		{"TransactUpdatePlaceholders", testTransactUpdatePlaceholders},
 		{"TransactUpdateConditionFirst", testTransactUpdateConditionFirst},
 	}
-	// What an update makes of the record v: x, w: y, n: 10, d: 0.1, in pairs of name and value; a number is without quotes.
+	// What an update makes of the record v: x, w: y, n: 10, d: 0.1, in pairs of name and value; a
+	// number is without quotes.
 	for expr, want := range map[string]string{
 		"SET n = n + :one, v = :s REMOVE w":                           "d=0.1 n=11 v='s'",
 		"SET n = n - :ten, c = if_not_exists(c, :zero) + :one":        "c=1 d=0.1 n=0 v='x' w='y'",
@@ -65,8 +66,8 @@ func caseName(expr string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(expr, "#", "")), "_") + "."
 }
 
-// transactedUpdate runs an update expression in a transaction, after a put of something else. It may use the values that are
-// declared here.
+// transactedUpdate runs an update expression in a transaction, after a put of something else. It
+// may use the values that are declared here.
 func (tb *table) transactedUpdate(expr string) error {
 	values := item{}
 	for name, v := range valueMap(
@@ -182,8 +183,8 @@ func testTransactUpdateKeeps(tb *table) {
 	}
 }
 
-// testTransactUpdatePlaceholders has names and values that only the update uses, only the condition, and both; some begin like
-// others.
+// testTransactUpdatePlaceholders has names and values that only the update uses, only the
+// condition, and both; some begin like others.
 func testTransactUpdatePlaceholders(tb *table) {
 	update := func(names map[string]string, values ...any) error {
 		return tb.transact(types.TransactWriteItem{Update: &types.Update{
@@ -209,7 +210,8 @@ func testTransactUpdatePlaceholders(tb *table) {
 	wantRefused(tb, "a name too many", update(names, values...))
 }
 
-// testTransactUpdateConditionFirst has that an update whose condition fails fails by that, whatever else there is against it.
+// testTransactUpdateConditionFirst has that an update whose condition fails fails by that, whatever
+// else there is against it.
 func testTransactUpdateConditionFirst(tb *table) {
 	tb.put(record("p", "1", "v", "x"))
 	for _, expr := range []string{"SET n = n + :n", "SET v = v + :n"} {

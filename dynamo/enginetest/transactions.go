@@ -83,8 +83,8 @@ func testTransact(tb *table) {
 	}
 }
 
-// cancelled runs a transaction that has to be cancelled, and checks that the reasons have these codes, in the order
-// of the actions, and that nothing was done.
+// cancelled runs a transaction that has to be cancelled, and checks that the reasons have these
+// codes, in the order of the actions, and that nothing was done.
 func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) []types.CancellationReason {
 	tb.Helper()
 	tb.putStock("a", "5")
@@ -153,8 +153,8 @@ func testTransactCancelledTwice(tb *table) {
 		}})
 }
 
-// testTransactKeeps checks that records a refused transaction has nothing to do with come out unharmed, and so do those that
-// it would have changed.
+// testTransactKeeps checks that records a refused transaction has nothing to do with come out
+// unharmed, and so do those that it would have changed.
 func testTransactKeeps(tb *table) {
 	for _, s := range []string{"bystander", "changed"} {
 		it := record("p", s, "empty", "")
@@ -181,7 +181,8 @@ func testTransactKeeps(tb *table) {
 	}
 }
 
-// keepsEmpty checks that a record has its empty list and map, by a condition: not every engine's answers tell.
+// keepsEmpty checks that a record has its empty list and map, by a condition: not every engine's
+// answers tell.
 func (tb *table) keepsEmpty(s string) {
 	tb.Helper()
 	err := tb.transact(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
@@ -235,8 +236,9 @@ func testTransactCancelledReturnsOld(tb *table) {
 	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"a", "b", "c", "d", "e"})
 }
 
-// wantRefused fails the test unless err says that the request, or what it asks of the record, makes no sense. Engines draw the
-// line between the two in different places: DynamoDB's documentation has reasons that DynamoDB Local sends as errors.
+// wantRefused fails the test unless err says that the request, or what it asks of the record, makes
+// no sense. Engines draw the line between the two in different places: DynamoDB's documentation has
+// reasons that DynamoDB Local sends as errors.
 func wantRefused(tb *table, what string, err error) {
 	tb.Helper()
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -345,7 +347,8 @@ func testTransactTwice(tb *table) {
 	}
 }
 
-// testTransactToken sends one transaction twice under one token, as a client does that did not hear the answer.
+// testTransactToken sends one transaction twice under one token, as a client does that did not hear
+// the answer.
 func testTransactToken(tb *table) {
 	tb.putStock("a", "5")
 	send := func(n string) error {
@@ -384,8 +387,8 @@ func testTransactGet(tb *table) {
 	same(tb, "in the order asked for", got, []string{"z", "", "x"})
 }
 
-// testConcurrentUpdates has many writers take from one stock at once: what is taken is what is missing, and
-// never more than there was.
+// testConcurrentUpdates has many writers take from one stock at once: what is taken is what is
+// missing, and never more than there was.
 func testConcurrentUpdates(tb *table) {
 	tb.putStock("a", "25")
 	var taken, refused atomic.Int64

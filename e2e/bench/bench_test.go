@@ -12,7 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// BenchmarkHandler measures one request after the other: from the HTTP request to the written answer.
+// BenchmarkHandler measures one request after the other: from the HTTP request to the written
+// answer.
 func BenchmarkHandler(b *testing.B) {
 	shop := open(b)
 	for _, o := range operations() {
@@ -37,7 +38,8 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkHandlerParallel is the same with as many clients at once as keep a server busy: what waits for others shows here.
+// BenchmarkHandlerParallel is the same with as many clients at once as keep a server busy: what
+// waits for others shows here.
 func BenchmarkHandlerParallel(b *testing.B) {
 	shop := open(b)
 	for _, o := range operations() {
@@ -67,7 +69,8 @@ func BenchmarkHandlerParallel(b *testing.B) {
 	}
 }
 
-// What one request allocates does not creep up. Times are no matter of tests; counts hardly change from machine to machine.
+// What one request allocates does not creep up. Times are no matter of tests; counts hardly change
+// from machine to machine.
 func TestAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("more is allocated under the race detector, and where coverage is counted")
@@ -94,7 +97,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Every one of many operations at once makes the requests of its budget, and no more; explain says the same, with the units.
+// Every one of many operations at once makes the requests of its budget, and no more; explain says
+// the same, with the units.
 func TestBudgetsUnderLoad(t *testing.T) {
 	shop := open(t)
 	const clients, each = 32, 15

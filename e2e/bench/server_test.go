@@ -1,5 +1,6 @@
-// Package bench_test measures the whole HTTP handler, with the options of `ordergraph serve` on DynamoDB, while DynamoDB's answers are
-// replayed from memory: what is measured is what this product adds to the table. docs/performance.md tells how to read it.
+// Package bench_test measures the whole HTTP handler, with the options of `ordergraph serve` on
+// DynamoDB, while DynamoDB's answers are replayed from memory: what is measured is what this
+// product adds to the table. docs/performance.md tells how to read it.
 package bench_test
 
 import (
@@ -65,13 +66,14 @@ type operation struct {
 	name, document string
 	// variables are those of the n-th request.
 	variables func(n int) map[string]any
-	// requests is how many requests to DynamoDB it makes, and units how many read units they cost: its budget.
+	// requests is how many requests to DynamoDB it makes, and units how many read units they cost:
+	// its budget.
 	requests int
 	units    float64
 	// orders and items are how many every answer has.
 	orders, items int
-	// allocations is how many one may make at most: today's count, and a fifth for another release of Go or of a library. Whoever makes it
-	// cheaper lowers it.
+	// allocations is how many one may make at most: today's count, and a fifth for another release
+	// of Go or of a library. Whoever makes it cheaper lowers it.
 	allocations float64
 }
 
@@ -158,8 +160,8 @@ func (o operation) check(status int, answer []byte) error {
 	return nil
 }
 
-// client makes requests one after the other, with as little effort as it can, so that what is measured is the handler. It is for one
-// goroutine.
+// client makes requests one after the other, with as little effort as it can, so that what is
+// measured is the handler. It is for one goroutine.
 type client struct {
 	handler  http.Handler
 	template *http.Request

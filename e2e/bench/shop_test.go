@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// How large the book is: enough that no two requests in a row are for the same records, and that fifty pending orders are fifty customers'.
+// How large the book is: enough that no two requests in a row are for the same records, and that
+// fifty pending orders are fifty customers'.
 const (
 	customers     = 60
 	ordersOfEach  = 10

@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// BenchmarkStart measures how long the built program takes from nothing to its first answer, with the sample data in the built-in store.
+// BenchmarkStart measures how long the built program takes from nothing to its first answer, with
+// the sample data in the built-in store.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "ordergraph")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, "../..")

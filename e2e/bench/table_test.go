@@ -119,7 +119,8 @@ func (swallowing) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(empty)), ContentLength: int64(len(empty)), Request: r}, err
 }
 
-// BenchmarkEncode measures how orders become the records and the requests of a table: each operation is of 600 orders with 3 items.
+// BenchmarkEncode measures how orders become the records and the requests of a table: each
+// operation is of 600 orders with 3 items.
 func BenchmarkEncode(b *testing.B) {
 	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = swallowing{} })
 	store, err := dynamo.New(db, dynamo.Options{Table: "none"})

@@ -1,5 +1,5 @@
-// Package crash_test kills the server, again and again, while it works. Clients that repeat their requests with their idempotency
-// keys must not notice more than a pause.
+// Package crash_test kills the server, again and again, while it works. Clients that repeat their
+// requests with their idempotency keys must not notice more than a pause.
 package crash_test
 
 import (
@@ -28,7 +28,8 @@ type request struct {
 	answer shoptest.Answer
 }
 
-// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until they are closed.
+// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until
+// they are closed.
 type load struct {
 	gate   *shoptest.Gate
 	client *shoptest.Client
@@ -98,7 +99,8 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 	return log
 }
 
-// Kill the server a hundred times under load: there is one order for each key, and every key gives its first answer.
+// Kill the server a hundred times under load: there is one order for each key, and every key gives
+// its first answer.
 func TestKill(t *testing.T) {
 	kills := 100
 	if testing.Short() {
@@ -112,7 +114,8 @@ func TestKill(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	environment := []string{
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE=" + table, "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
-		// DynamoDB Local keeps tables apart by region and access key: these are those of its Client.
+		// DynamoDB Local keeps tables apart by region and access key: these are those of its
+		// Client.
 		"AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
 	}
@@ -157,7 +160,8 @@ func TestKill(t *testing.T) {
 	for _, log := range logs {
 		for _, r := range log {
 			if !r.answer.Done() {
-				// Everything here can be done: the warehouses are full, and every order is its client's own.
+				// Everything here can be done: the warehouses are full, and every order is its
+				// client's own.
 				t.Errorf("%s %v was refused: %v", r.Field, r.Input, r.answer)
 			}
 			done++

@@ -1,5 +1,6 @@
-// Package growth_test walks long lists from one end to the other, and shows that a page deep in them costs what the first one does: as many
-// requests to DynamoDB, as many read units. How long pages take it tells, and does not judge.
+// Package growth_test walks long lists from one end to the other, and shows that a page deep in
+// them costs what the first one does: as many requests to DynamoDB, as many read units. How long
+// pages take it tells, and does not judge.
 package growth_test
 
 import (
@@ -27,8 +28,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// orders is how many the larger of two books has; the smaller one has a hundredth. How long a million takes, and how much memory,
-// docs/performance.md tells.
+// orders is how many the larger of two books has; the smaller one has a hundredth. How long a
+// million takes, and how much memory, docs/performance.md tells.
 var orders = flag.Int("orders", 3000, "how many orders the larger book has; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
@@ -42,8 +43,8 @@ const pageSize = 100
 // list is one that is walked.
 type list struct {
 	name string
-	// document asks for a page behind $after, and path leads to it. Variables are the others that it has.
-	// end asks where the last 100 records begin.
+	// document asks for a page behind $after, and path leads to it. Variables are the others that
+	// it has. end asks where the last 100 records begin.
 	document, end string
 	path          []string
 	variables     map[string]any
@@ -61,7 +62,8 @@ func lists(book *sampledata.Generator) []list {
 			end:      `{ ordersByStatus(status: PENDING, last: 100) { pageInfo { startCursor } } }`,
 		},
 		{
-			// A round over five statuses, of which two have orders, and up to two rounds over those.
+			// A round over five statuses, of which two have orders, and up to two rounds over
+			// those.
 			name: "orders", path: []string{"orders"}, requests: 5 + 2 + 2,
 			document: `query ($n: Int, $after: String) { orders(first: $n, after: $after) ` + page + ` }`,
 			end:      `{ orders` + end + ` }`,
@@ -125,8 +127,8 @@ type timed struct {
 	took  []time.Duration
 }
 
-// compareTimes asks for pages in turn, so that whatever else the machine does is the same for all, and tells how long they take, as ratios
-// to the first of them.
+// compareTimes asks for pages in turn, so that whatever else the machine does is the same for all,
+// and tells how long they take, as ratios to the first of them.
 func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Helper()
 	const rounds = 60
@@ -144,7 +146,8 @@ func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Logf("%-15s median time of %d: %s", list, rounds, said)
 }
 
-// lastPage is the cursor behind which the last page of a list stands, but one record; empty where there is only one page.
+// lastPage is the cursor behind which the last page of a list stands, but one record; empty where
+// there is only one page.
 func (s *shop) lastPage(t *testing.T, l list) string {
 	t.Helper()
 	_, p, _ := s.ask(t, l, l.end, 0, "")
@@ -237,7 +240,8 @@ type page struct {
 	}
 }
 
-// walk reads a list from its beginning to its end. The last page, which may be short, does not count for the cost unless it is the only one.
+// walk reads a list from its beginning to its end. The last page, which may be short, does not
+// count for the cost unless it is the only one.
 func (s *shop) walk(t *testing.T, l list) walked {
 	t.Helper()
 	var w walked

@@ -1,5 +1,6 @@
-// Package hostile_test sends a running server what is meant to slow, bloat or stop it. Whatever comes, it must answer soon with what is
-// wrong or cut the connection, grow by less than 100 MB, and answer the next honest query at once.
+// Package hostile_test sends a running server what is meant to slow, bloat or stop it. Whatever
+// comes, it must answer soon with what is wrong or cut the connection, grow by less than 100 MB,
+// and answer the next honest query at once.
 package hostile_test
 
 import (
@@ -23,7 +24,8 @@ import (
 )
 
 const (
-	// soon is when a request must have been answered or cut. The server takes milliseconds; this tells a hang.
+	// soon is when a request must have been answered or cut. The server takes milliseconds; this
+	// tells a hang.
 	soon = 10 * time.Second
 	// growth is by how much the server may grow in all, in bytes.
 	growth = 100 << 20
@@ -65,7 +67,8 @@ func newVictim(t *testing.T, binary string, environment ...string) *victim {
 			t.Logf("the server has grown by %d MB", (v.peak(t)-v.calm)>>20)
 		}
 		for line := range strings.Lines(v.Kill(t)) {
-			// A fatal error of the runtime, or a panic that nobody recovered, writes what is no line of the log.
+			// A fatal error of the runtime, or a panic that nobody recovered, writes what is no
+			// line of the log.
 			if !strings.HasPrefix(line, "{") {
 				t.Errorf("the server says: %s", line)
 			}
@@ -233,7 +236,8 @@ func (v *victim) judge(t *testing.T, a attack, response *http.Response, answer [
 	}
 }
 
-// byNetHTTP tells of statuses that net/http gives before any handler is asked: it answers what is no HTTP in plain text.
+// byNetHTTP tells of statuses that net/http gives before any handler is asked: it answers what is
+// no HTTP in plain text.
 func byNetHTTP(status int) bool { return status == http.StatusRequestHeaderFieldsTooLarge }
 
 // query is a body with a query and variables.

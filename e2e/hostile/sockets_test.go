@@ -33,7 +33,8 @@ func (v *victim) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// drip sends a text byte by byte, too slowly, until the server cuts it or has answered, and returns the answer.
+// drip sends a text byte by byte, too slowly, until the server cuts it or has answered, and returns
+// the answer.
 func drip(t *testing.T, conn net.Conn, begin, rest string) string {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
@@ -87,7 +88,8 @@ func slowSenders(t *testing.T, binary string) {
 	t.Cleanup(func() { v.well(t) })
 }
 
-// 500 sockets that hold still, and 500 that have begun a request: others are served meanwhile, and all are cut in the end.
+// 500 sockets that hold still, and 500 that have begun a request: others are served meanwhile, and
+// all are cut in the end.
 func manySockets(t *testing.T, binary string) {
 	v := newVictim(t, binary)
 	for _, begin := range []string{"", "POST /graphql HT", requestHead, requestHead + "Content-Length: 1000\r\n\r\n{"} {

@@ -34,7 +34,8 @@ func (v *victim) upgraded(t *testing.T) net.Conn {
 	return conn
 }
 
-// masked is a frame as clients send it, masked with zeros: first is its first byte, which says what it is and whether more follow.
+// masked is a frame as clients send it, masked with zeros: first is its first byte, which says what
+// it is and whether more follow.
 func masked(first byte, text string) string {
 	switch n := len(text); {
 	case n < 126:
@@ -104,8 +105,8 @@ func manyQueries(n int) string {
 	return all.String()
 }
 
-// 500 sockets that never say who they are, 500 that have said half of it, and upgrades that take their time: others are served
-// meanwhile, and all are cut in the end.
+// 500 sockets that never say who they are, 500 that have said half of it, and upgrades that take
+// their time: others are served meanwhile, and all are cut in the end.
 func silentSockets(t *testing.T, binary string) {
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s")
 	for _, begin := range []string{"", hello[:10]} {
@@ -145,7 +146,8 @@ func bulkySubscriptions(t *testing.T, binary string) {
 			_, err = io.WriteString(conn, masked(wholeText, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":%q}}`, i, document)))
 		}
 	}()
-	// There is room for some 20 of them. What the server has grown by is known when it has looked at the others, too.
+	// There is room for some 20 of them. What the server has grown by is known when it has looked
+	// at the others, too.
 	said, part := "", make([]byte, 64<<10)
 	for strings.Count(said, `"type":"error"`) < 450 {
 		n, err := conn.Read(part)

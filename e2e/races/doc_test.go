@@ -1,5 +1,6 @@
-// Package races_test puts the server under what happens to it in production: faults of DynamoDB, lost replies, impatient clients
-// and many of them at once. Whatever happens, the table stays consistent and each request is done once.
+// Package races_test puts the server under what happens to it in production: faults of DynamoDB,
+// lost replies, impatient clients and many of them at once. Whatever happens, the table stays
+// consistent and each request is done once.
 package races_test
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-// checks is how many histories are tried where -rapid.checks does not say so: each has a table of its own.
+// checks is how many histories are tried where -rapid.checks does not say so: each has a table of
+// its own.
 const checks = "30"
 
 func TestMain(m *testing.M) {

@@ -24,7 +24,8 @@ type answered struct {
 	answer shoptest.Answer
 }
 
-// histories makes what 2 to 4 clients do, each up to 40 mutations. A list of lists is longer than a list: rapid's are mostly short.
+// histories makes what 2 to 4 clients do, each up to 40 mutations. A list of lists is longer than a
+// list: rapid's are mostly short.
 func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 	step := rapid.Custom(func(t *rapid.T) shoptest.Step {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
@@ -34,8 +35,8 @@ func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 	return rapid.SliceOfN(steps, 2, 4)
 }
 
-// Whatever several clients do at once: every change that was confirmed is in the table, none is there that was not confirmed, and
-// none is there twice.
+// Whatever several clients do at once: every change that was confirmed is in the table, none is
+// there that was not confirmed, and none is there twice.
 func TestHistories(t *testing.T) {
 	w := shoptest.World{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -116,9 +117,9 @@ func recordOf(a *storetest.Audited, subject string) storetest.Record {
 	return a.Records[storetest.Key{PK: prefix + words[1], SK: sk}]
 }
 
-// checkVersions checks that the versions of each record are those that answers told of, one after the other: each change that was
-// confirmed has made one, and no other has been made. It tells how many changes there were. Inventory levels go by checkStock, as
-// shipping changes them as well.
+// checkVersions checks that the versions of each record are those that answers told of, one after
+// the other: each change that was confirmed has made one, and no other has been made. It tells how
+// many changes there were. Inventory levels go by checkStock, as shipping changes them as well.
 func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
 	told, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
@@ -171,8 +172,8 @@ type change struct {
 	adjusted        bool
 }
 
-// checkStock plays back what was answered about each inventory level. Shipments leave gaps in its versions, and what they took is what
-// the orders say that were shipped from there.
+// checkStock plays back what was answered about each inventory level. Shipments leave gaps in its
+// versions, and what they took is what the orders say that were shipped from there.
 func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
 	known, shipped := map[string]map[int]change{}, map[string][]int{}
 	for i := range w.Products {

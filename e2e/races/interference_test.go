@@ -36,7 +36,8 @@ func as[C, V any](name string, method func(*dynamo.Store, context.Context, dynam
 	}}
 }
 
-// prepared are the ids of the orders of a shop before deeds are done: pending, confirmed and shipped.
+// prepared are the ids of the orders of a shop before deeds are done: pending, confirmed and
+// shipped.
 type prepared struct{ pending, confirmed, shipped commerce.OrderID }
 
 // deeds are mutations of every kind, most of which have to do with the same few records.
@@ -176,7 +177,8 @@ func (w *workshop) shop(t *testing.T, choose faults.Chooser) (failing, clean *dy
 	return failing, clean, table
 }
 
-// options are those of a store whose time stands still, and which makes other ids than those of other seeds.
+// options are those of a store whose time stands still, and which makes other ids than those of
+// other seeds.
 func (w *workshop) options(table string, seed byte) dynamo.Options {
 	return dynamo.Options{Table: table, Clock: func() time.Time { return w.now }, Entropy: rand.NewChaCha8([32]byte{seed})}
 }
@@ -278,8 +280,8 @@ func collect(v any, into map[storetest.Key]bool) {
 	}
 }
 
-// Somebody else's change comes between what a change has read and what it writes: the answer and every record are as if that other
-// change had been made before.
+// Somebody else's change comes between what a change has read and what it writes: the answer and
+// every record are as if that other change had been made before.
 func TestSomebodyIsFaster(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
@@ -312,7 +314,8 @@ func TestSomebodyIsFaster(t *testing.T) {
 	})
 }
 
-// The same with an order that is a line too large to carry its items itself, with which its records change their form.
+// The same with an order that is a line too large to carry its items itself, with which its records
+// change their form.
 func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 24)
@@ -340,8 +343,8 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 	})
 }
 
-// interfere does mine with other in between, and checks that it is as if other had been done first. It tells whether there was
-// an in between: a change that is refused at once writes nothing.
+// interfere does mine with other in between, and checks that it is as if other had been done first.
+// It tells whether there was an in between: a change that is refused at once writes nothing.
 func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	t.Helper()
 	me, they := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, dynamo.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
@@ -390,7 +393,8 @@ func difference(want, have string) string {
 	return strings.Join(out, "\n")
 }
 
-// The same request under the same key comes in between: both callers get one answer, and it is done once.
+// The same request under the same key comes in between: both callers get one answer, and it is done
+// once.
 func TestATwinIsFaster(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
@@ -422,7 +426,8 @@ func TestATwinIsFaster(t *testing.T) {
 	})
 }
 
-// Somebody else's changes keep coming between: when the request's time is over it is UNAVAILABLE, and nothing of it is written.
+// Somebody else's changes keep coming between: when the request's time is over it is UNAVAILABLE,
+// and nothing of it is written.
 func TestSomebodyIsAlwaysFaster(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)

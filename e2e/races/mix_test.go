@@ -21,8 +21,8 @@ func mix(pick func(n int) int) string {
 	return all[pick(len(all))]
 }
 
-// Whatever callers are told of mutations of every kind, with keys and without, the table is consistent: a change is made whole
-// or not at all.
+// Whatever callers are told of mutations of every kind, with keys and without, the table is
+// consistent: a change is made whole or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		n := 1200

@@ -38,7 +38,8 @@ func open(t testing.TB, db *dynamodb.Client, w shoptest.World, choose faults.Cho
 func (s shop) another(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
 	t.Helper()
 	failing, between := faults.Between(s.db, choose)
-	// Reads that fail are the caller's to repeat: the SDK would wait for seconds. Writes are persistent all the same.
+	// Reads that fail are the caller's to repeat: the SDK would wait for seconds. Writes are
+	// persistent all the same.
 	failing = dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 	store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 	if err != nil {
@@ -83,8 +84,8 @@ func client(seed uint64) (*shoptest.Client, *forgetful) {
 	return c, f
 }
 
-// writeFaults and readFaults are rates at which a request in five or so fails. The SDK waits longer each time that a
-// write fails in a row; at these rates few wait for longer than 20 ms.
+// writeFaults and readFaults are rates at which a request in five or so fails. The SDK waits longer
+// each time that a write fails in a row; at these rates few wait for longer than 20 ms.
 func writeFaults() faults.Rates {
 	return faults.Rates{
 		faults.Throughput: 0.02, faults.Throttling: 0.02, faults.Internal: 0.02, faults.Conflict: 0.04, faults.InProgress: 0.02, faults.Refused: 0.02,
@@ -191,7 +192,8 @@ func TestOneOrderForEachKey(t *testing.T) {
 	})
 }
 
-// isEmbedded tells whether the test runs on the embedded engine, on which a transaction costs as much as the table is large.
+// isEmbedded tells whether the test runs on the embedded engine, on which a transaction costs as
+// much as the table is large.
 func isEmbedded(t *testing.T) bool {
 	return len(t.Name()) > 9 && t.Name()[len(t.Name())-9:] == "/embedded"
 }

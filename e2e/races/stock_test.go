@@ -15,7 +15,8 @@ import (
 // faultless is an engine without faults.
 func faultless(faults.Request) faults.Kind { return faults.None }
 
-// rush sends n orders at once, each with a client of its own, in turn to each of the servers. It returns how many were placed.
+// rush sends n orders at once, each with a client of its own, in turn to each of the servers. It
+// returns how many were placed.
 func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
 	t.Helper()
 	c := shoptest.NewClient()
@@ -75,8 +76,8 @@ func TestMoreBuyersThanPieces(t *testing.T) {
 	})
 }
 
-// The same with one to three pieces of each of several products in one order: each gets all or nothing, and those who got nothing
-// would not have found everything.
+// The same with one to three pieces of each of several products in one order: each gets all or
+// nothing, and those who got nothing would not have found everything.
 func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 	const buyers, products = 80, 4
 	lines := func(i int) []map[string]any {
@@ -109,8 +110,8 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 	})
 }
 
-// Twelve confirmed orders are shipped at once from a warehouse that has pieces for five of them: five leave, and the others can still
-// leave from another warehouse.
+// Twelve confirmed orders are shipped at once from a warehouse that has pieces for five of them:
+// five leave, and the others can still leave from another warehouse.
 func TestMoreShipmentsThanPieces(t *testing.T) {
 	const orders, pieces = 12, 5
 	onServers(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s shop, urls []string) {

@@ -114,7 +114,8 @@ func TestLastingTrouble(t *testing.T) {
 	}
 }
 
-// What lasts longer than a request may take is UNAVAILABLE for the caller, with null for the mutation: Send makes sure of that.
+// What lasts longer than a request may take is UNAVAILABLE for the caller, with null for the
+// mutation: Send makes sure of that.
 func TestLastingTroubleOverHTTP(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := open(t, db, small, faultless)
@@ -138,7 +139,8 @@ func TestLastingTroubleOverHTTP(t *testing.T) {
 	})
 }
 
-// The transaction is made, and nobody hears of it: with a key the caller's second request gets the answer of the first.
+// The transaction is made, and nobody hears of it: with a key the caller's second request gets the
+// answer of the first.
 func TestLostReplyWithKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		// The SDK does not repeat a request whose reply breaks off.
@@ -162,8 +164,8 @@ func TestLostReplyWithKey(t *testing.T) {
 	})
 }
 
-// A caller without a key has the SDK's: it sends a transaction again under the same token when the connection breaks, and the engine
-// does it once.
+// A caller without a key has the SDK's: it sends a transaction again under the same token when the
+// connection breaks, and the engine does it once.
 func TestLostReplyWithoutKey(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.Reset, faults.Silence} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -186,8 +188,8 @@ func TestLostReplyWithoutKey(t *testing.T) {
 	}
 }
 
-// A refusal is worked out of what the table says: a request that is repeated while the first one is under way must not be told
-// that the last piece is gone, which it has got itself.
+// A refusal is worked out of what the table says: a request that is repeated while the first one is
+// under way must not be told that the last piece is gone, which it has got itself.
 func TestTheLastPieceTwice(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		const pieces = 10

@@ -18,11 +18,12 @@ type update struct {
 	OrderID string
 }
 
-// follower is a client of one subscription, as a careful one is written: where the connection ends it connects again, and goes on behind
-// the last update that it got.
+// follower is a client of one subscription, as a careful one is written: where the connection ends
+// it connects again, and goes on behind the last update that it got.
 type follower struct {
 	name string
-	// field is orderUpdated or customerOrders, argument what names the order or the customer, and id its value.
+	// field is orderUpdated or customerOrders, argument what names the order or the customer, and
+	// id its value.
 	field, argument, id string
 	// where gives the URL of the server's GraphQL.
 	where func() string
@@ -62,7 +63,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// message is one of graphql-transport-ws (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
+// message is one of graphql-transport-ws
+// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 type message struct {
 	ID      string          `json:"id,omitempty"`
 	Type    string          `json:"type"`

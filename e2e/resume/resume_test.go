@@ -1,5 +1,5 @@
-// Package resume_test kills a server, again and again, while clients follow orders through it. Each goes on behind the last update
-// that it got, and is told every event once, in order.
+// Package resume_test kills a server, again and again, while clients follow orders through it. Each
+// goes on behind the last update that it got, and is told every event once, in order.
 package resume_test
 
 import (
@@ -89,7 +89,8 @@ func (s *shop) place(t *testing.T, where func() string, customer string) *shopte
 	return o
 }
 
-// address sends an order somewhere that nothing went before: every order that is not shipped takes it, and sending it again is no other change.
+// address sends an order somewhere that nothing went before: every order that is not shipped takes
+// it, and sending it again is no other change.
 func (s *shop) address(t *testing.T, where func() string, order string) *shoptest.Result {
 	return s.send(t, where, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
 		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.named.Add(1)), "city": "Leeds", "countryCode": "GB",
@@ -126,7 +127,8 @@ func (s *shop) work(t *testing.T, number int, enough int64, where func() string,
 	}
 }
 
-// timelines are the events of all orders as they stand in the table, in the order of their ids, and whose the orders are.
+// timelines are the events of all orders as they stand in the table, in the order of their ids, and
+// whose the orders are.
 func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string) {
 	t.Helper()
 	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
@@ -158,9 +160,11 @@ func expected(f *follower, began string, events []update, owner map[string]strin
 	return want
 }
 
-// Two servers on one table; orders are changed through both, while one is killed and started again and again. Clients who follow
-// orders and customers through that one, and connect again behind the last update that they got, are told every event once and in
-// order; so are those of the other server, without ever connecting again. What other software changes is told as well, without an id.
+// Two servers on one table; orders are changed through both, while one is killed and started again
+// and again. Clients who follow orders and customers through that one, and connect again behind the
+// last update that they got, are told every event once and in order; so are those of the other
+// server, without ever connecting again. What other software changes is told as well, without an
+// id.
 func TestResume(t *testing.T) {
 	instance := dynamolocal.Shared(t)
 	binary := shoptest.Build(t, "../..")
@@ -174,7 +178,8 @@ func TestResume(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	environment := []string{
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=" + s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
-		// DynamoDB Local keeps tables apart by region and access key: these are those of its Client.
+		// DynamoDB Local keeps tables apart by region and access key: these are those of its
+		// Client.
 		"AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
 	}
@@ -227,7 +232,8 @@ func TestResume(t *testing.T) {
 	start := time.Now()
 	enough := int64(*changes)
 	var work sync.WaitGroup
-	// through has a place for every change that is made through the server that is killed, so that nobody waits to tell.
+	// through has a place for every change that is made through the server that is killed, so that
+	// nobody waits to tell.
 	through := make(chan struct{}, *changes+clients)
 	for i := range clients {
 		where, tell := atSteady, func() {}
@@ -257,7 +263,8 @@ func TestResume(t *testing.T) {
 		return
 	}
 
-	// One more change of each order that is followed: behind it, nothing of what was before can still be on its way.
+	// One more change of each order that is followed: behind it, nothing of what was before can
+	// still be on its way.
 	for _, f := range followers {
 		if f.field == "orderUpdated" && s.address(t, atSteady, f.id) == nil {
 			t.Logf("%s is finished, and ends where it is", f.id)
@@ -300,7 +307,8 @@ func TestResume(t *testing.T) {
 	s.others(ctx, t, followers)
 }
 
-// others lets other software change each order that is followed, and expects that all who follow it are told, without an id.
+// others lets other software change each order that is followed, and expects that all who follow it
+// are told, without an id.
 func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) {
 	t.Helper()
 	followers = slices.DeleteFunc(followers, func(f *follower) bool { return f.field != "orderUpdated" })

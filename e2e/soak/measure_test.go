@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// slack is by how many bytes, and share by how much of itself, memory may grow from one half of the time to the other: the collector comes
-// when it wants.
+// slack is by how many bytes, and share by how much of itself, memory may grow from one half of the
+// time to the other: the collector comes when it wants.
 const (
 	slack = 24 << 20
 	share = 0.1
@@ -51,8 +51,9 @@ func socketsOf(t *testing.T, pid int) int {
 	return n
 }
 
-// liveHeap is how many bytes were in use after each collection, as the collector says with GODEBUG=gctrace=1
-// (https://pkg.go.dev/runtime#hdr-Environment_Variables): "gc 7 @0.1s 2%: ..., 4->5->3 MB, 5 MB goal, ..." is of 3.
+// liveHeap is how many bytes were in use after each collection, as the collector says with
+// GODEBUG=gctrace=1 (https://pkg.go.dev/runtime#hdr-Environment_Variables): "gc 7 @0.1s 2%: ...,
+// 4->5->3 MB, 5 MB goal, ..." is of 3.
 func liveHeap(t *testing.T, log string) []int {
 	t.Helper()
 	var bytes []int
@@ -63,7 +64,8 @@ func liveHeap(t *testing.T, log string) []int {
 	return bytes
 }
 
-// goroutines are how many goroutines there are in what a server says when it is ended, by the function that made them.
+// goroutines are how many goroutines there are in what a server says when it is ended, by the
+// function that made them.
 func goroutines(log string) map[string]int {
 	made := map[string]int{}
 	for _, found := range regexp.MustCompile(`(?m)^created by (\S+)`).FindAllStringSubmatch(log, -1) {
@@ -72,8 +74,8 @@ func goroutines(log string) map[string]int {
 	return made
 }
 
-// checkFlat fails the test where memory grew. The first third of the samples is a server that is not warm yet; behind it the later half must
-// not be above the earlier one.
+// checkFlat fails the test where memory grew. The first third of the samples is a server that is
+// not warm yet; behind it the later half must not be above the earlier one.
 func checkFlat(t *testing.T, what string, samples []int) {
 	t.Helper()
 	warm := samples[len(samples)/3:]

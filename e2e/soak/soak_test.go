@@ -1,9 +1,11 @@
 //go:build linux
 
-// Package soak_test keeps the built server at its limit, with DynamoDB's answers replayed, and looks whether it stays as large as it is: its
-// memory has to be flat, and when its clients are gone, no goroutine of theirs may be left.
+// Package soak_test keeps the built server at its limit, with DynamoDB's answers replayed, and
+// looks whether it stays as large as it is: its memory has to be flat, and when its clients are
+// gone, no goroutine of theirs may be left.
 //
-// For some seconds it is a test like others; `go test ./e2e/soak -v -for 10m -timeout 20m` is the real thing.
+// For some seconds it is a test like others; `go test ./e2e/soak -v -for 10m -timeout 20m` is the
+// real thing.
 package soak_test
 
 import (
@@ -34,9 +36,11 @@ import (
 var duration = flag.Duration("for", 6*time.Second, "how long the server is kept busy")
 
 const (
-	// clients is how many requests are in flight at any time: enough that the server never waits for one.
+	// clients is how many requests are in flight at any time: enough that the server never waits
+	// for one.
 	clients = 32
-	// distinct is how many requests there are, apart from the documents; the built-in store, which is slow, answers each once.
+	// distinct is how many requests there are, apart from the documents; the built-in store, which
+	// is slow, answers each once.
 	distinct = 40
 	// samplePause is how far samples are apart.
 	samplePause = 200 * time.Millisecond
@@ -95,8 +99,8 @@ type request struct {
 	leave bool
 }
 
-// request makes the n-th request. All kinds come in turn: long and short answers, documents that were never seen, explained and compressed ones,
-// mistakes, and clients that go away.
+// request makes the n-th request. All kinds come in turn: long and short answers, documents that
+// were never seen, explained and compressed ones, mistakes, and clients that go away.
 func (tb *table) request(n int) request {
 	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
 	header := http.Header{"Content-Type": {"application/json"}, "Accept-Encoding": {"identity"}}
@@ -137,7 +141,8 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if r.leave {
-		// A connection that is cut while the request is executed, before it, or behind it: whichever comes first.
+		// A connection that is cut while the request is executed, before it, or behind it:
+		// whichever comes first.
 		go cancel()
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(r.body))
@@ -182,14 +187,16 @@ func TestSoak(t *testing.T) {
 	checkFlat(t, "resident memory", memory)
 	checkFlat(t, "heap that was in use after a collection", liveHeap(t, log))
 	for made, n := range goroutines(log) {
-		// Connections to DynamoDB are counted by their sockets, in leave: their goroutines take a moment to end behind them.
+		// Connections to DynamoDB are counted by their sockets, in leave: their goroutines take a
+		// moment to end behind them.
 		if n > calm[made] && !strings.Contains(made, "dialConn") {
 			t.Errorf("%d goroutines that %s made are left; a server that had little to do has %d", n, made, calm[made])
 		}
 	}
 }
 
-// calm is the log of a server that answered each request once, one after the other, and then was ended.
+// calm is the log of a server that answered each request once, one after the other, and then was
+// ended.
 func (tb *table) calm(t *testing.T, binary string) string {
 	t.Helper()
 	p := tb.start(t, binary)
@@ -215,7 +222,8 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
 }
 
-// load keeps a server busy for the time that is set, and returns its memory from sample to sample, in bytes.
+// load keeps a server busy for the time that is set, and returns its memory from sample to sample,
+// in bytes.
 func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
 	t.Helper()
 	client := newClient()

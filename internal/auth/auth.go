@@ -1,9 +1,11 @@
 // Package auth tells whose a token is.
 //
-// A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that somebody else has issued and signed. Its signature is checked with a
-// key that the operator has named, never with one that the token brings; its claims say who speaks (claims.go). Keys are those of a
-// JWKS, at a URL or in a file (keys.go, keyring.go, source.go), or a secret that issuer and server share, never both. Connections that
-// stay open are checked again while they do (watch.go). Parsing, signatures and the rules of JOSE are go-jose's.
+// A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that somebody else has issued and
+// signed. Its signature is checked with a key that the operator has named, never with one that the
+// token brings; its claims say who speaks (claims.go). Keys are those of a JWKS, at a URL or in a
+// file (keys.go, keyring.go, source.go), or a secret that issuer and server share, never both.
+// Connections that stay open are checked again while they do (watch.go). Parsing, signatures and
+// the rules of JOSE are go-jose's.
 package auth
 
 import (
@@ -25,7 +27,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrUnauthenticated means that a token is not valid; why is for the log. What wraps it holds nothing of the token.
+// ErrUnauthenticated means that a token is not valid; why is for the log. What wraps it holds
+// nothing of the token.
 var ErrUnauthenticated = errors.New("the token is not valid")
 
 // refused is ErrUnauthenticated with the reason, which never repeats what stands in a token.
@@ -62,7 +65,8 @@ func (s *signature) isOf(key any) bool {
 
 // Bounds of options.
 const (
-	// MinSecret is how many bytes a secret has at least (https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
+	// MinSecret is how many bytes a secret has at least
+	// (https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
 	MinSecret = 32
 	// MaxLeeway is how much the clocks of issuer and server may differ at most.
 	MaxLeeway = 5 * time.Minute
@@ -78,20 +82,23 @@ type Options struct {
 	Issuer, Audience string
 	// Leeway is how much the clocks of issuer and server may differ, up to MaxLeeway.
 	Leeway time.Duration
-	// RoleClaim and CustomerClaim are the names of the claims that say the role, and the customer's id of a principal of RoleCustomer.
+	// RoleClaim and CustomerClaim are the names of the claims that say the role, and the customer's
+	// id of a principal of RoleCustomer.
 	RoleClaim, CustomerClaim string
-	// CustomerExists tells whether there is a record of a customer, so that tokens of those who were deleted are refused; nil asks nobody. Its
-	// errors are Authenticate's.
+	// CustomerExists tells whether there is a record of a customer, so that tokens of those who
+	// were deleted are refused; nil asks nobody. Its errors are Authenticate's.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is told when keys change or cannot be read.
 	Log *slog.Logger
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
-	// After calls f in its own goroutine after d, unless stop is called before; nil is time.AfterFunc.
+	// After calls f in its own goroutine after d, unless stop is called before; nil is
+	// time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// keyFinder finds the keys that a token may be checked with, by the id that it names, empty where it names none, and the algorithm.
+// keyFinder finds the keys that a token may be checked with, by the id that it names, empty where
+// it names none, and the algorithm.
 type keyFinder interface {
 	// find may read the keys again to find one.
 	find(kid string, algorithm jose.SignatureAlgorithm) []any
@@ -108,7 +115,8 @@ type Authenticator struct {
 	customers  *customers
 	// checking has a place for each signature that is checked at once.
 	checking chan struct{}
-	// verified are the good signatures of tokens, by the SHA-256 of the token. One counts as long as its key does.
+	// verified are the good signatures of tokens, by the SHA-256 of the token. One counts as long
+	// as its key does.
 	verified *lru.Cache[[sha256.Size]byte, *signature]
 }
 
@@ -141,7 +149,8 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	}
 	a := &Authenticator{
 		opts: opts, customers: newCustomers(opts.CustomerExists, opts.Now), verified: verified,
-		// Strangers can make signatures be checked, which takes up to milliseconds: half of the processors are left to all else.
+		// Strangers can make signatures be checked, which takes up to milliseconds: half of the
+		// processors are left to all else.
 		checking: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	if opts.JWKS == "" {
@@ -166,7 +175,8 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 
 // Authenticate tells whom a token speaks for.
 //
-// Errors: ErrUnauthenticated; those of Options.CustomerExists where it cannot be found out now; those of the context.
+// Errors: ErrUnauthenticated; those of Options.CustomerExists where it cannot be found out now;
+// those of the context.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
 	payload, signature, err := a.verify(ctx, token)
 	if err != nil {
@@ -200,7 +210,8 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 	}
 }
 
-// maxToken is how many bytes a token can have; those of identity providers have one or two thousand.
+// maxToken is how many bytes a token can have; those of identity providers have one or two
+// thousand.
 const maxToken = 8 << 10
 
 // verify returns the payload of a token whose signature is that of a key, and the signature.
@@ -230,7 +241,8 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	if len(keys) == 0 {
 		return nil, nil, refused("no key has its id and its algorithm")
 	}
-	// Who was let in a moment ago does not wait behind forged tokens. What else a token says is looked at each time.
+	// Who was let in a moment ago does not wait behind forged tokens. What else a token says is
+	// looked at each time.
 	id := sha256.Sum256([]byte(token))
 	if good, seen := a.verified.Get(id); seen && slices.ContainsFunc(keys, good.isOf) {
 		return signed.UnsafePayloadWithoutVerification(), good, nil
@@ -251,7 +263,8 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	return nil, nil, refused("its signature is not that of the key")
 }
 
-// base64URL tells of the characters of base64url (https://www.rfc-editor.org/rfc/rfc4648#section-5).
+// base64URL tells of the characters of base64url
+// (https://www.rfc-editor.org/rfc/rfc4648#section-5).
 func base64URL(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }

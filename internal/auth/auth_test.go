@@ -77,7 +77,8 @@ func accepted(t testing.TB, a *auth.Authenticator, token, what string) auth.Iden
 	return identity
 }
 
-// refused checks that a token is refused, for a reason that says so and repeats nothing of the token.
+// refused checks that a token is refused, for a reason that says so and repeats nothing of the
+// token.
 func refused(t testing.TB, a *auth.Authenticator, token, what, says string) {
 	t.Helper()
 	identity, err := a.Authenticate(t.Context(), token)
@@ -149,7 +150,8 @@ func TestEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// A secret is good for HS only, and public keys never are: whoever knows a public key, as everybody does, cannot use it as a secret.
+// A secret is good for HS only, and public keys never are: whoever knows a public key, as everybody
+// does, cannot use it as a secret.
 func TestAlgorithmsCannotBeConfused(t *testing.T) {
 	rs := keys()["RS256"]
 	public := rs.Private.(*rsa.PrivateKey).Public().(*rsa.PublicKey)
@@ -359,7 +361,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Whatever issuers call their users, their names can be shown, and different users have different names and IDs.
+// Whatever issuers call their users, their names can be shown, and different users have different
+// names and IDs.
 func TestNamesOfPrincipals(t *testing.T) {
 	ed := keys()["EdDSA"]
 	a := with(t, ed.JWK(t, nil))
@@ -383,7 +386,8 @@ func TestNamesOfPrincipals(t *testing.T) {
 	}
 }
 
-// A principal is an issuer, a subject and a customer together. Neither the role nor the token changes the ID.
+// A principal is an issuer, a subject and a customer together. Neither the role nor the token
+// changes the ID.
 func TestPrincipalIDs(t *testing.T) {
 	ed := keys()["EdDSA"]
 	seen := map[string]string{}
@@ -450,7 +454,8 @@ func TestRolesOfPrincipals(t *testing.T) {
 	refused(t, a, ed.Token(t, authtest.Claims(now, nil), nil), "a role in another claim", "no role")
 }
 
-// Keys that are not for this, or not good enough, are as if they were not there; if none is left, there is nothing to start with.
+// Keys that are not for this, or not good enough, are as if they were not there; if none is left,
+// there is nothing to start with.
 func TestKeysThatAreNotUsed(t *testing.T) {
 	rs, es, ed := keys()["RS256"], keys()["ES256"], keys()["EdDSA"]
 	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // weak on purpose
@@ -618,8 +623,8 @@ func TestThumbprint(t *testing.T) {
 	}
 }
 
-// FuzzAuthenticate sends what nobody thought of: nobody gets in without the signature of a key. A token that was signed counts as itself
-// only where its parts say the same.
+// FuzzAuthenticate sends what nobody thought of: nobody gets in without the signature of a key. A
+// token that was signed counts as itself only where its parts say the same.
 func FuzzAuthenticate(f *testing.F) {
 	ed, rs := keys()["EdDSA"], keys()["RS256"]
 	a := with(f, ed.JWK(f, nil), rs.JWK(f, nil))
@@ -639,7 +644,8 @@ func FuzzAuthenticate(f *testing.F) {
 	})
 }
 
-// FuzzClaims signs what nobody thought of: whatever the issuer says, a principal has a role and an id that can stand in keys.
+// FuzzClaims signs what nobody thought of: whatever the issuer says, a principal has a role and an
+// id that can stand in keys.
 func FuzzClaims(f *testing.F) {
 	ed := keys()["EdDSA"]
 	a := with(f, ed.JWK(f, nil))

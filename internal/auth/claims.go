@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// read tells whom the claims of a token speak for, if it is for this server and for now. JSON is read strictly: names are told
-// apart by case, and none may come twice.
+// read tells whom the claims of a token speak for, if it is for this server and for now. JSON is
+// read strictly: names are told apart by case, and none may come twice.
 func (a *Authenticator) read(payload []byte) (Identity, error) {
 	var standard jwt.Claims
 	var all map[string]json.RawMessage
@@ -53,8 +53,9 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 	return identity, nil
 }
 
-// roleOf is the one role that a claim names, as a text or in a list of texts; other texts in the list do not matter, as issuers put groups
-// of all kinds there. It is false where it names no role or several.
+// roleOf is the one role that a claim names, as a text or in a list of texts; other texts in the
+// list do not matter, as issuers put groups of all kinds there. It is false where it names no role
+// or several.
 func roleOf(claim json.RawMessage) (commerce.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
@@ -75,8 +76,9 @@ func roleOf(claim json.RawMessage) (commerce.Role, bool) {
 	return found, found != 0
 }
 
-// principalID identifies the holder of a token. Subjects are unique within their issuer only, and one subject can act for several
-// customers, so all three are hashed together. Each is preceded by its length: "ab" and "c" is not "a" and "bc".
+// principalID identifies the holder of a token. Subjects are unique within their issuer only, and
+// one subject can act for several customers, so all three are hashed together. Each is preceded by
+// its length: "ab" and "c" is not "a" and "bc".
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
 	for _, part := range []string{issuer, subject, string(customer)} {
@@ -88,9 +90,10 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 // hashed begins the names of actors whose subject cannot be shown.
 const hashed = "sha256:"
 
-// actorName is the name of a subject in the events of orders. Issuers choose subjects of up to 255 characters of any kind
-// (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). Subjects that are long, hold other characters than visible ASCII,
-// or look like another actor's name are hashed.
+// actorName is the name of a subject in the events of orders. Issuers choose subjects of up to 255
+// characters of any kind (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). Subjects
+// that are long, hold other characters than visible ASCII, or look like another actor's name are
+// hashed.
 func actorName(subject string) string {
 	unfit := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
 	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, unfit) && !strings.HasPrefix(subject, hashed) && subject != commerce.Anonymous().Name {

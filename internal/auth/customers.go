@@ -28,10 +28,12 @@ type sighting struct {
 const (
 	// maxCustomers is how many customers are remembered.
 	maxCustomers = 10_000
-	// existFor is how long a customer is taken to exist. Requests of a deleted customer are refused after existFor, and open connections
-	// end after existFor and watchEvery, which is less than the minute that the docs promise.
+	// existFor is how long a customer is taken to exist. Requests of a deleted customer are refused
+	// after existFor, and open connections end after existFor and watchEvery, which is less than
+	// the minute that the docs promise.
 	existFor = 30 * time.Second
-	// missingFor is how long a customer is taken not to exist. It is short: a shop may make the record after the token.
+	// missingFor is how long a customer is taken not to exist. It is short: a shop may make the
+	// record after the token.
 	missingFor = 5 * time.Second
 	// askTimeout is how long finding out can take.
 	askTimeout = 5 * time.Second

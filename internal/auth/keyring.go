@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// keyring has the keys of a JWKS at hand. They are read again in the background from time to time, and at need where a token names a key that is not
-// among them; when they cannot be read, those at hand go on.
+// keyring has the keys of a JWKS at hand. They are read again in the background from time to time,
+// and at need where a token names a key that is not among them; when they cannot be read, those at
+// hand go on.
 type keyring struct {
 	source source
 	log    *slog.Logger
@@ -28,14 +29,15 @@ type keyring struct {
 	reading singleflight.Group
 }
 
-// find returns the keys for a token. Anybody can name keys that do not exist, so the keys are read no more often than source.pause allows, however
-// many tokens name some.
+// find returns the keys for a token. Anybody can name keys that do not exist, so the keys are read
+// no more often than source.pause allows, however many tokens name some.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	if known || r.lately() {
 		return keys
 	}
-	// The reading belongs to all who wait for it, so none of them can end it; the source bounds its time.
+	// The reading belongs to all who wait for it, so none of them can end it; the source bounds its
+	// time.
 	_, _, _ = r.reading.Do("", func() (any, error) {
 		if !r.lately() {
 			r.reread(context.Background())

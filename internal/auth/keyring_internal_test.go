@@ -87,7 +87,8 @@ func checkAsked(t *testing.T, p *publisher, want int64, when string) {
 	}
 }
 
-// A new key is found at its first token, however often strangers name keys that do not exist: these make no more than one reading in ten seconds.
+// A new key is found at its first token, however often strangers name keys that do not exist: these
+// make no more than one reading in ten seconds.
 func TestRotation(t *testing.T) {
 	p := newPublisher(t)
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
@@ -265,7 +266,8 @@ func TestATextWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// In the background the keys are read at their interval until the server ends, and a fault on the way ends nothing.
+// In the background the keys are read at their interval until the server ends, and a fault on the
+// way ends nothing.
 func TestFollow(t *testing.T) {
 	jwks := authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil))
 	synctest.Test(t, func(t *testing.T) {
@@ -343,7 +345,8 @@ func TestStartWithoutKeys(t *testing.T) {
 	}
 }
 
-// A customer is looked up once in half a minute, by all requests together; what cannot be found out is not remembered.
+// A customer is looked up once in half a minute, by all requests together; what cannot be found out
+// is not remembered.
 func TestCustomers(t *testing.T) {
 	c := &clock{}
 	var asked []commerce.CustomerID
@@ -394,8 +397,9 @@ func TestCustomers(t *testing.T) {
 	}
 }
 
-// Signatures wait for a place, and who goes away does not. Who was let in before needs none, until the token or its key is over: strangers with
-// forged tokens, which take the places, do not keep others out.
+// Signatures wait for a place, and who goes away does not. Who was let in before needs none, until
+// the token or its key is over: strangers with forged tokens, which take the places, do not keep
+// others out.
 func TestSignaturesWaitForAPlace(t *testing.T) {
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
 	p := newPublisher(t)

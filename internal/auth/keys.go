@@ -25,7 +25,8 @@ func secretAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.HS256, jose.HS384, jose.HS512}
 }
 
-// secret is a key that issuer and server share. It has no id, so what id a token names does not matter.
+// secret is a key that issuer and server share. It has no id, so what id a token names does not
+// matter.
 type secret []byte
 
 func (s secret) find(string, jose.SignatureAlgorithm) []any { return []any{[]byte(s)} }
@@ -34,8 +35,8 @@ func (s secret) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return s.find(kid, algorithm)
 }
 
-// key is a public key with the algorithms that it is used with, and no others: a key cannot be taken for one of another kind, such as
-// the text of an RSA key for a secret.
+// key is a public key with the algorithms that it is used with, and no others: a key cannot be
+// taken for one of another kind, such as the text of an RSA key for a secret.
 type key struct {
 	id         string
 	public     any
@@ -45,8 +46,8 @@ type key struct {
 // keyset is the keys of a JWKS.
 type keyset []key
 
-// find returns the keys for a token, and whether the id that it names is one of the set's. A token that names none is checked where only one key
-// of the set is for its algorithm.
+// find returns the keys for a token, and whether the id that it names is one of the set's. A token
+// that names none is checked where only one key of the set is for its algorithm.
 func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (fitting []any, known bool) {
 	for _, k := range s {
 		if kid != "" && k.id != kid {
@@ -66,13 +67,16 @@ func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (fitting []a
 // maxKeys is how many keys a JWKS can have; issuers have two or three.
 const maxKeys = 100
 
-// minModulus is how many bits an RSA key has at least (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose bounds the most.
+// minModulus is how many bits an RSA key has at least
+// (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose bounds the most.
 const minModulus = 2048
 
-// parseKeys reads a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). Keys that are not for signatures, or that cannot be used, are left out, as the RFC
-// wants: an issuer may publish some for others.
+// parseKeys reads a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). Keys that are not for
+// signatures, or that cannot be used, are left out, as the RFC wants: an issuer may publish some
+// for others.
 //
-// Errors: one that says why there is no key that can be used. It repeats nothing but ids of keys, as what is no JWKS may be a secret.
+// Errors: one that says why there is no key that can be used. It repeats nothing but ids of keys,
+// as what is no JWKS may be a secret.
 func parseKeys(text []byte) (keyset, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -131,7 +135,8 @@ func parseKey(text []byte) (key, string) {
 		}
 		k.algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 	case *ecdsa.PublicKey:
-		// By the curve's name: each is for one algorithm (https://www.rfc-editor.org/rfc/rfc7518#section-3.4).
+		// By the curve's name: each is for one algorithm
+		// (https://www.rfc-editor.org/rfc/rfc7518#section-3.4).
 		k.algorithms = map[string][]jose.SignatureAlgorithm{"P-256": {jose.ES256}, "P-384": {jose.ES384}, "P-521": {jose.ES512}}[public.Params().Name]
 	case ed25519.PublicKey:
 		k.algorithms = []jose.SignatureAlgorithm{jose.EdDSA}

@@ -37,7 +37,8 @@ func NewMintingKey() (*MintingKey, error) {
 	return newMintingKey(private)
 }
 
-// SecretMintingKey is the key of a secret that is shared with the server, of MinSecret bytes or more.
+// SecretMintingKey is the key of a secret that is shared with the server, of MinSecret bytes or
+// more.
 func SecretMintingKey(secret []byte) *MintingKey {
 	return &MintingKey{private: secret, algorithm: jose.HS256}
 }

@@ -16,8 +16,8 @@ import (
 // source is where a JWKS is read.
 type source struct {
 	read func(context.Context) ([]byte, error)
-	// every is how long keys are used before they are read again; pause is how much time at least lies between two readings because of tokens
-	// that name unknown keys.
+	// every is how long keys are used before they are read again; pause is how much time at least
+	// lies between two readings because of tokens that name unknown keys.
 	every, pause time.Duration
 }
 
@@ -44,14 +44,16 @@ func newSource(where string) (source, error) {
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: fetchTimeout,
-		// Whoever could redirect could choose the keys; and the place would not be checked as this one was.
+		// Whoever could redirect could choose the keys; and the place would not be checked as this
+		// one was.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 func isURL(where string) bool { return strings.Contains(where, "://") }
 
-// CheckJWKS tells whether a JWKS may be read from there: a file, or a URL that nobody on the way can change.
+// CheckJWKS tells whether a JWKS may be read from there: a file, or a URL that nobody on the way
+// can change.
 //
 // Errors: one that says what to change.
 func CheckJWKS(where string) error {

@@ -10,13 +10,15 @@ import (
 	"time"
 )
 
-// watchEvery is how often the token of an open connection is checked again. A check waits for nothing but the customer's record, which is
-// read once in existFor for all connections of the customer.
+// watchEvery is how often the token of an open connection is checked again. A check waits for
+// nothing but the customer's record, which is read once in existFor for all connections of the
+// customer.
 const watchEvery = 15 * time.Second
 
-// Watch calls ended once, in its own goroutine, when a new request with the token of an identity would be refused: the token has expired, its key is no longer
-// among the keys, or its customer does not exist. While the customer cannot be looked up, the watch goes on. The function that Watch
-// returns ends the watch.
+// Watch calls ended once, in its own goroutine, when a new request with the token of an identity
+// would be refused: the token has expired, its key is no longer among the keys, or its customer
+// does not exist. While the customer cannot be looked up, the watch goes on. The function that
+// Watch returns ends the watch.
 func (a *Authenticator) Watch(identity Identity, ended func(error)) (stop func()) {
 	w := &watch{tokens: a, identity: identity, ended: ended}
 	w.next(0)
@@ -54,7 +56,8 @@ func (w *watch) check() {
 		return
 	}
 	if err != nil {
-		// Requests that fail for the same reason are logged as errors. Connections would repeat it thousands of times.
+		// Requests that fail for the same reason are logged as errors. Connections would repeat it
+		// thousands of times.
 		w.tokens.opts.Log.Debug("the token of an open connection could not be checked", "error", err)
 	}
 	w.next(min(watchEvery, w.identity.Expires.Sub(w.tokens.opts.Now())))

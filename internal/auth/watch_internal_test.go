@@ -131,7 +131,8 @@ func TestWatchesEndWithTheToken(t *testing.T) {
 	}
 }
 
-// What cannot be found out ends nothing: neither a customer who cannot be looked up, nor keys that cannot be read, nor a fault of the server.
+// What cannot be found out ends nothing: neither a customer who cannot be looked up, nor keys that
+// cannot be read, nor a fault of the server.
 func TestWatchesGoOnWhileNothingIsKnown(t *testing.T) {
 	w := newWatched(t)
 	stop := w.open(time.Hour)

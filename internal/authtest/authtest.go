@@ -1,5 +1,5 @@
-// Package authtest makes keys and tokens for tests, good ones and forged ones. It signs by itself, so that it does not share the
-// faults of the library that tokens are checked with.
+// Package authtest makes keys and tokens for tests, good ones and forged ones. It signs by itself,
+// so that it does not share the faults of the library that tokens are checked with.
 package authtest
 
 import (
@@ -32,7 +32,8 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims are those of a token that is good for an hour from now on, with others put in; nil takes one away.
+// Claims are those of a token that is good for an hour from now on, with others put in; nil takes
+// one away.
 func Claims(now time.Time, others Object) Object {
 	return with(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
@@ -96,8 +97,8 @@ func JWKS(t testing.TB, jwks ...Object) []byte {
 	return encode(t, Object{"keys": jwks})
 }
 
-// Token is a token with the key's header and signature. Claims are an Object, or the payload as it is in a []byte; header is put into the
-// key's.
+// Token is a token with the key's header and signature. Claims are an Object, or the payload as it
+// is in a []byte; header is put into the key's.
 func (k Key) Token(t testing.TB, claims any, header Object) string {
 	t.Helper()
 	payload, raw := claims.([]byte)

@@ -55,7 +55,8 @@ func (c *Clock) remove(t *timer) bool {
 	return len(c.timers) < before
 }
 
-// Pass moves the clock forward and calls what is due on the way, each function at its time and before the next one.
+// Pass moves the clock forward and calls what is due on the way, each function at its time and
+// before the next one.
 func (c *Clock) Pass(d time.Duration) {
 	until := c.Now().Add(d)
 	for {
@@ -67,7 +68,8 @@ func (c *Clock) Pass(d time.Duration) {
 	}
 }
 
-// next moves the clock to the next timer that is due until then and returns it, or to the end and returns nil.
+// next moves the clock to the next timer that is due until then and returns it, or to the end and
+// returns nil.
 func (c *Clock) next(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 // exitUndone is the exit status of a check that could not tell; 1 says that it found something.
 const exitUndone = 3
 
-// checkSegments and checkParallel are how many requests a check makes at once: enough to be quick, few enough to leave a
-// table's capacity to the servers.
+// checkSegments and checkParallel are how many requests a check makes at once: enough to be quick,
+// few enough to leave a table's capacity to the servers.
 const (
 	checkSegments = 4
 	checkParallel = 8
@@ -88,7 +88,8 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (dyna
 	opts.Progress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
-	// Who waited for an hour wants to know what was found and repaired, also where the check did not come to its end.
+	// Who waited for an hour wants to know what was found and repaired, also where the check did
+	// not come to its end.
 	out.summary(summary, err == nil)
 	switch {
 	case err != nil:
@@ -223,8 +224,8 @@ func (t *checkText) outcome(s dynamo.CheckSummary, whole bool) string {
 	}
 }
 
-// checkJSON is for programs: a line for each drift and each record that could not be verified, and one for the summary. Errors are w's
-// to remember.
+// checkJSON is for programs: a line for each drift and each record that could not be verified, and
+// one for the summary. Errors are w's to remember.
 type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d dynamo.Drift) {

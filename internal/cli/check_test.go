@@ -59,7 +59,8 @@ func TestCheckOfACleanTable(t *testing.T) {
 	run(t, "check -repair", variables...).checkDone(t, "\nclean\n")
 }
 
-// damageSample loses the claim of an address, gives an order a total that is none, and two customers one address.
+// damageSample loses the claim of an address, gives an order a total that is none, and two
+// customers one address.
 func damageSample(t *testing.T, db *dynamodb.Client, table string) {
 	t.Helper()
 	ctx := context.Background()
@@ -183,8 +184,8 @@ func TestCheckWithAnotherNumberOfShards(t *testing.T) {
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
-// behind puts something between the commands and DynamoDB Local that is told each request before it is sent, and may refuse
-// it with the name of an error.
+// behind puts something between the commands and DynamoDB Local that is told each request before it
+// is sent, and may refuse it with the name of an error.
 func behind(t *testing.T, before func(operation string) (refusal string)) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())

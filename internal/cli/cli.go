@@ -45,8 +45,8 @@ type usageError struct{ problem string }
 
 func (e usageError) Error() string { return e.problem }
 
-// Run runs the command that args are, without the program's name, until it is done or ctx ends. It returns the exit
-// status: 0, 1 where it failed, 2 where args are wrong; check has others.
+// Run runs the command that args are, without the program's name, until it is done or ctx ends. It
+// returns the exit status: 0, 1 where it failed, 2 where args are wrong; check has others.
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var wrong usageError
@@ -191,8 +191,8 @@ func onTable(cfg config.Config, err error) error {
 	return &tableError{table: cfg.Table.Table, err: err}
 }
 
-// explainFailure is what to tell people of an error: one sentence that says what to change where there is one, else the
-// error.
+// explainFailure is what to tell people of an error: one sentence that says what to change where
+// there is one, else the error.
 func explainFailure(err error, getenv func(string) string) string {
 	table := ""
 	if e := (*tableError)(nil); errors.As(err, &e) {
@@ -237,7 +237,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// open returns the order book on DynamoDB; the embedded store has nothing that outlives the command.
+// open returns the order book on DynamoDB; the embedded store has nothing that outlives the
+// command.
 func open(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
 	store, _, cfg, err := openWithStream(ctx, command, env, nil)
 	return store, cfg, err
@@ -328,7 +329,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, cfg.Serving, log)
 }
 
-// openForServing returns an order book that can be served, as the table is there and fits, and where its changes are told.
+// openForServing returns an order book that can be served, as the table is there and fits, and
+// where its changes are told.
 func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, dynamo.FeedSource, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -340,7 +342,8 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 		if err := store.Check(ctx); err != nil {
 			return nil, nil, onTable(cfg, err)
 		}
-		// All else works without; when the stream is turned on, subscriptions work without a restart.
+		// All else works without; when the stream is turned on, subscriptions work without a
+		// restart.
 		if err := store.CheckStream(ctx); err != nil {
 			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 		}
@@ -458,7 +461,8 @@ func table(ctx context.Context, args []string, env Environment) error {
 	return onTable(cfg, err)
 }
 
-// create makes the table. One that is there already and fits is as good, so that creating twice equals once; what it lacked is told.
+// create makes the table. One that is there already and fits is as good, so that creating twice
+// equals once; what it lacked is told.
 func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, dynamo.ErrTableExists) {

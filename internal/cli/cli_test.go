@@ -45,7 +45,8 @@ type command struct {
 	status int
 }
 
-// begin starts a command line, such as "table create", in an environment of these variables, NAME=value.
+// begin starts a command line, such as "table create", in an environment of these variables,
+// NAME=value.
 func begin(ctx context.Context, line string, variables ...string) *command {
 	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
 	environment := cli.Environment{Stdout: &c.stdout, Stderr: &c.stderr, Listening: func(addr net.Addr) { c.listening <- addr }, Getenv: func(name string) string {
@@ -79,8 +80,8 @@ func run(t *testing.T, line string, variables ...string) *command {
 	return c
 }
 
-// checkFailed fails the test unless the command printed nothing but one line to stderr, which says all of the parts, and
-// gave the exit status.
+// checkFailed fails the test unless the command printed nothing but one line to stderr, which says
+// all of the parts, and gave the exit status.
 func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
@@ -97,7 +98,8 @@ func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 	}
 }
 
-// checkDone fails the test unless the command succeeded, with nothing on stderr and all of the parts on stdout.
+// checkDone fails the test unless the command succeeded, with nothing on stderr and all of the
+// parts on stdout.
 func (c *command) checkDone(t *testing.T, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-// lateBy makes the machine's clock look late: DynamoDB Local's answers have a Date that is ahead of it.
+// lateBy makes the machine's clock look late: the Date of DynamoDB Local's responses is ahead.
 func lateBy(t *testing.T, d time.Duration) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
@@ -32,7 +32,7 @@ func lateBy(t *testing.T, d time.Duration) {
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", server.URL)
 }
 
-// Commands that write refuse to where the machine's clock is wrong; those that read do not care.
+// Commands that write refuse to where the machine's clock is wrong. The others work.
 func TestAWrongClock(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)

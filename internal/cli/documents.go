@@ -36,8 +36,8 @@ func readManifest(name string, in io.Reader) ([]graph.TrustedDocument, error) {
 	return documents, nil
 }
 
-// trust reads the trusted documents that a server is configured to have into opts. The function that it returns tells, when the
-// server is made, whether any of them can be executed.
+// trust reads the trusted documents that a server is configured to have into opts. The function
+// that it returns tells, when the server is made, whether any of them can be executed.
 func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
@@ -164,8 +164,8 @@ func sortByBound(operations []graph.CheckedOperation) {
 	})
 }
 
-// writeDocuments tells people: what is wrong, the bounds as a table, and what is over the budget, with where that comes from. It
-// returns whether all is fine.
+// writeDocuments tells people: what is wrong, the bounds as a table, and what is over the budget,
+// with where that comes from. It returns whether all is fine.
 func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	invalid, over := 0, 0
 	for _, o := range operations {
@@ -223,7 +223,8 @@ func outcome(invalid, over int) string {
 	return strings.Join(wrong, "; ")
 }
 
-// writeDocumentsAsJSON tells programs: a line for each operation, and one for the summary. It returns whether all is fine.
+// writeDocumentsAsJSON tells programs: a line for each operation, and one for the summary. It
+// returns whether all is fine.
 func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	type pattern struct {
 		AccessPattern string  `json:"accessPattern"`

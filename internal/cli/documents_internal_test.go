@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// Those that ask for most stand first, numbers under one another; what is over the budget is named with by how much, and where it
-// comes from.
+// Those that ask for most stand first, numbers under one another; what is over the budget is named
+// with by how much, and where it comes from.
 func TestDocumentsAreWrittenForPeople(t *testing.T) {
 	operations := []graph.CheckedOperation{
 		{ID: "a", Name: "Small", Type: "query", Bound: graph.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 0.5}},

@@ -29,7 +29,8 @@ const (
 	fineManifest = `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [
 		{"id": "orders", "name": "Orders", "type": "query", "body": "query Orders { orders(first: 10) { nodes { id customer { name } } } }"},
 		{"id": "alice", "name": "Alice", "type": "query", "body": "query Alice { customer(id: \"cust_01\") { name } }"}]}`
-	// A document that does not fit the schema, beside one that does, as Relay's compiler writes them.
+	// A document that does not fit the schema, beside one that does, as Relay's compiler writes
+	// them.
 	halfManifest = `{"a1": "query Alice {\n  customer(id: \"cust_01\") { name }\n}", "b2": "query Wrong {\n  customer(id: 1) { nonsense }\n}"}`
 	noneManifest = `{"b2": "query Wrong {\n  nonsense\n}", "c3": "{"}`
 )
@@ -194,7 +195,8 @@ func TestServeLogsTrustedDocumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A server without a document that it could execute does not start, nor one whose manifest cannot be read.
+// A server without a document that it could execute does not start, nor one whose manifest cannot
+// be read.
 func TestServeWithoutTrustedDocuments(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS=/nowhere/manifest.json").checkFailed(t, 1, "ORDERGRAPH_DOCUMENTS", "/nowhere/manifest.json", "no such file")
 	name := file(t, "{}")

@@ -26,7 +26,8 @@ const (
 	openToAll   = "ORDERGRAPH_AUTH=none"
 )
 
-// awsEnvironment gives this process the AWS settings that are named, NAME=value, and none that the machine has.
+// awsEnvironment gives this process the AWS settings that are named, NAME=value, and none that the
+// machine has.
 func awsEnvironment(t *testing.T, settings ...string) {
 	t.Helper()
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
@@ -48,7 +49,8 @@ func atEndpoint(t *testing.T, url string) {
 	awsEnvironment(t, "AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph", "AWS_ENDPOINT_URL_DYNAMODB="+url)
 }
 
-// local is DynamoDB Local with a table's name that no other test uses; variables are the environment of commands on it.
+// local is DynamoDB Local with a table's name that no other test uses; variables are the
+// environment of commands on it.
 func local(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
 	instance := dynamolocal.Shared(t)
@@ -116,7 +118,8 @@ func TestCreateTableTwice(t *testing.T) {
 	run(t, "table create", variables...).checkDone(t, table, "already exists", "fits")
 }
 
-// A table of before there were subscriptions has no stream: it is served, the log tells, and creating it again turns the stream on.
+// A table of before there were subscriptions has no stream: it is served, the log tells, and
+// creating it again turns the stream on.
 func TestATableWithoutAStream(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t, "ready")

@@ -13,7 +13,8 @@ import (
 // progressPause is how long a line of progress stands before the next one.
 const progressPause = 250 * time.Millisecond
 
-// progressLine shows how far a command is, on one line that it writes over again, where a person may be looking.
+// progressLine shows how far a command is, on one line that it writes over again, where a person
+// may be looking.
 type progressLine struct {
 	w     io.Writer
 	clock func() time.Time
@@ -21,15 +22,16 @@ type progressLine struct {
 	mu    sync.Mutex
 	last  time.Time
 	shown bool
-	// log, where it is set, is told a line of its own every logPause, as nobody is looking and somebody may read later.
+	// log, where it is set, is told a line of its own every logPause, as nobody is looking and
+	// somebody may read later.
 	log io.Writer
 }
 
 // logPause is how long a log waits for the next line.
 const logPause = 30 * time.Second
 
-// alsoInLogs has progress told in w where that is no terminal: for work that may take hours, and that somebody has to go on with who
-// knows no more than its log, as it was killed.
+// alsoInLogs has progress told in w where that is no terminal: for work that may take hours, and
+// that somebody has to go on with who knows no more than its log, as it was killed.
 func (p *progressLine) alsoInLogs(w io.Writer) {
 	if !isTerminal(w) {
 		p.log, p.last = w, p.clock()

@@ -148,7 +148,8 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 		})
 	}
 	progress.clear()
-	// What is there is there, whoever ended it: the flags that a repetition can save itself work with.
+	// What is there is there, whoever ended it: the flags that a repetition can save itself work
+	// with.
 	goOn := "run the same command again"
 	if done := opts.from + orders.Orders; done > 0 {
 		goOn = fmt.Sprintf("go on with the same flags and -from %d", done)

@@ -8,7 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// A generated book is consistent, is the same each time, and stands beside others and the sample one.
+// A generated book is consistent, is the same each time, and stands beside others and the sample
+// one.
 func TestSeedGenerate(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)

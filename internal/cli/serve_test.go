@@ -126,8 +126,8 @@ func TestServePages(t *testing.T) {
 	}
 }
 
-// TestAddresses checks that the server prints an address that works on this machine, and that localhost,
-// which the README uses, is another name of it.
+// TestAddresses checks that the server prints an address that works on this machine, and that
+// localhost, which the README uses, is another name of it.
 func TestAddresses(t *testing.T) {
 	for line, host := range map[string]string{"": "127.0.0.1", "-addr :0": "localhost"} {
 		c, _ := serve(t, line, "PORT=0")
@@ -159,7 +159,8 @@ func TestHostsOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What the server prints is enough to try it: the URLs, where the data is, and a command that can be pasted.
+// What the server prints is enough to try it: the URLs, where the data is, and a command that can
+// be pasted.
 func TestServeSaysWhatToTry(t *testing.T) {
 	c, url := serve(t, "-addr 127.0.0.1:0")
 	stdout := c.stdout.String()

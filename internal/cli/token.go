@@ -15,7 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// maxTTL is how long a token of ours lives at most: it is for trying things out, and nobody can take it back.
+// maxTTL is how long a token of ours lives at most: it is for trying things out, and nobody can
+// take it back.
 const maxTTL = 24 * time.Hour
 
 // wanted is the token that the words of the command ask for.
@@ -112,7 +113,8 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 // jwksSuffix is the name of a key's public part behind that of its file.
 const jwksSuffix = ".jwks.json"
 
-// newKey writes a new private key to a file that only its owner can read, and its public part to a file beside it.
+// newKey writes a new private key to a file that only its owner can read, and its public part to a
+// file beside it.
 func newKey(file string, stdout io.Writer) error {
 	key, err := auth.NewMintingKey()
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 
 const tokenSecret = "a secret of thirty-two letters!!"
 
-// withTokens are the variables of a server that wants tokens, with others in their place or besides.
+// withTokens are the variables of a server that wants tokens, with others in their place or
+// besides.
 func withTokens(others ...string) []string {
 	return append(others, "ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_ISSUER=development", "ORDERGRAPH_JWT_AUDIENCE=ordergraph", "ORDERGRAPH_CURSOR_KEY=a secret of cursors")
 }
@@ -36,7 +37,8 @@ func minted(t *testing.T, words string, variables []string) string {
 	return token
 }
 
-// A token that is signed with the server's secret gets in, one that is signed with another does not.
+// A token that is signed with the server's secret gets in, one that is signed with another does
+// not.
 func TestTokensOfASecret(t *testing.T) {
 	variables := withTokens("ORDERGRAPH_JWT_SECRET=" + tokenSecret)
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
@@ -139,7 +141,8 @@ func TestKeysThatCannotSign(t *testing.T) {
 	}
 }
 
-// Nothing is served from DynamoDB before somebody has said to whom, nor with keys that cannot be read; other commands need neither.
+// Nothing is served from DynamoDB before somebody has said to whom, nor with keys that cannot be
+// read; other commands need neither.
 func TestServingNeedsAChoice(t *testing.T) {
 	awsEnvironment(t) // so that nothing is reached
 	run(t, "-addr 127.0.0.1:0", useDynamoDB).checkFailed(t, 1, "ORDERGRAPH_AUTH", "jwt", "none", "docs/authentication.md")
@@ -155,8 +158,8 @@ func TestServingNeedsAChoice(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_AUTH=jwt").checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET")
 }
 
-// TestServingTokensNeedsACursorKey checks that cursors are signed with a secret where callers are told apart,
-// whatever the store, and that other commands do without.
+// TestServingTokensNeedsACursorKey checks that cursors are signed with a secret where callers are
+// told apart, whatever the store, and that other commands do without.
 func TestServingTokensNeedsACursorKey(t *testing.T) {
 	awsEnvironment(t) // so that nothing is reached
 	for _, store := range []string{"ORDERGRAPH_STORE=embedded", useDynamoDB} {
@@ -199,8 +202,8 @@ func TestAuthAlias(t *testing.T) {
 	}
 }
 
-// TestServeSaysToWhomItIsOpen checks that a server without authentication listens on this machine only,
-// unless an address is given, and says so.
+// TestServeSaysToWhomItIsOpen checks that a server without authentication listens on this machine
+// only, unless an address is given, and says so.
 func TestServeSaysToWhomItIsOpen(t *testing.T) {
 	const here, everywhere = "open to this machine only: every program on it can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
 	for _, c := range []struct {

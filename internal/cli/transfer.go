@@ -164,7 +164,8 @@ func tellMore(out io.Writer, more int) {
 	}
 }
 
-// interrupted tells what became of a command that a signal ended, and that it can go on where it can.
+// interrupted tells what became of a command that a signal ended, and that it can go on where it
+// can.
 func interrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {

@@ -16,20 +16,20 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// idleConnections is how many connections to DynamoDB are kept open: the SDK's 10 make a busy server open new ones
-// all the time.
+// idleConnections is how many connections to DynamoDB are kept open: the SDK's 10 make a busy
+// server open new ones all the time.
 const idleConnections = 256
 
-// readBuffer is how much of an answer is read from a connection at once, in bytes: most answers come whole with their headers. The rest of a
-// longer one is read to where it stays.
+// readBuffer is how much of an answer is read from a connection at once, in bytes: most answers
+// come whole with their headers. The rest of a longer one is read to where it stays.
 const readBuffer = 16 << 10
 
-// answerTimeout is how long DynamoDB may keep silent before the SDK tries again; it answers in milliseconds, so a connection
-// that is silent for longer is dead.
+// answerTimeout is how long DynamoDB may keep silent before the SDK tries again; it answers in
+// milliseconds, so a connection that is silent for longer is dead.
 const answerTimeout = 3 * time.Second
 
-// credentialsTimeout is how long the search for credentials may take; asking a metadata service that is not there takes a
-// while.
+// credentialsTimeout is how long the search for credentials may take; asking a metadata service
+// that is not there takes a while.
 const credentialsTimeout = 10 * time.Second
 
 // The variables of endpoints, as the SDK calls them.
@@ -38,9 +38,10 @@ const (
 	endpointOfStreams = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
-// OpenDynamoDB returns clients of DynamoDB and of its streams with the SDK's usual settings: AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the
-// shared configuration, and the chain of credentials. Where an endpoint is set for tables only, streams are read there, too: DynamoDB
-// Local and engines like it answer both at one.
+// OpenDynamoDB returns clients of DynamoDB and of its streams with the SDK's usual settings:
+// AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the chain of credentials.
+// Where an endpoint is set for tables only, streams are read there, too: DynamoDB Local and engines
+// like it answer both at one.
 //
 // Errors: one that says which setting is missing.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {

@@ -16,8 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// The client that the server has reads beside the SDK, with all settings that are usual; the SDK's own requests have a number, by which they
-// are told apart. Where a setting does not allow that, the store tells it.
+// The client that the server has reads beside the SDK, with all settings that are usual; the SDK's
+// own requests have a number, by which they are told apart. Where a setting does not allow that,
+// the store tells it.
 func TestOpenedClientsReadTheShortWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string

@@ -42,8 +42,8 @@ type Config struct {
 	CursorKey []byte
 	// Origins are the browsers' origins that may use the API from another site, none by default.
 	Origins []string
-	// Hosts are the names by which clients may call a server without authentication, beside localhost and
-	// IP addresses.
+	// Hosts are the names by which clients may call a server without authentication, beside
+	// localhost and IP addresses.
 	Hosts []string
 	// Limits bound what one request can ask for.
 	Limits graph.Limits
@@ -75,7 +75,8 @@ const minCursorKey = 16
 // tableName is DynamoDB's rule for names of tables.
 var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
-// originName is an origin as browsers send it: scheme, host and, if it is not the scheme's own, port. A star in it stands for any characters.
+// originName is an origin as browsers send it: scheme, host and, if it is not the scheme's own,
+// port. A star in it stands for any characters.
 var originName = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 
 // Variable is a variable of the environment that the server reads.
@@ -277,8 +278,9 @@ func (c *Config) readLimits(value func(string) string) error {
 
 const rateBurst = "ORDERGRAPH_RATE_BURST"
 
-// readBurst reads how many points a bucket holds, once the other limits and who is asked are read. Where nobody is asked who they are, all share one bucket, so that a
-// limit is none but where it is asked for.
+// readBurst reads how many points a bucket holds, once the other limits and who is asked are read.
+// Where nobody is asked who they are, all share one bucket, so that a limit is none but where it is
+// asked for.
 func (c *Config) readBurst(text string) error {
 	if text == "" {
 		if c.Auth == AuthJWT {
@@ -297,8 +299,8 @@ func (c *Config) readBurst(text string) error {
 	return nil
 }
 
-// cursorKey is the key for cursors. Without a secret it is made of what all servers of a table share, so that cursors
-// outlive a restart and work behind several servers.
+// cursorKey is the key for cursors. Without a secret it is made of what all servers of a table
+// share, so that cursors outlive a restart and work behind several servers.
 func cursorKey(secret, table string) ([]byte, error) {
 	if secret == "" {
 		key := sha256.Sum256([]byte("ordergraph cursors of table " + table))

@@ -79,7 +79,8 @@ func TestEveryVariableCounts(t *testing.T) {
 	}
 }
 
-// The documentation is made of Variables, so it must name what Read reads, with the values that it falls back to.
+// The documentation is made of Variables, so it must name what Read reads, with the values that it
+// falls back to.
 func TestVariablesAreThoseThatAreRead(t *testing.T) {
 	asked := map[string]bool{}
 	if _, err := config.Read(func(name string) string { asked[name] = true; return "" }); err != nil {
@@ -201,7 +202,8 @@ func TestGetenvReadsTheProcess(t *testing.T) {
 	}
 }
 
-// The README tells what the server reads, docs/limits.md the limits: each variable stands in one of them.
+// The README tells what the server reads, docs/limits.md the limits: each variable stands in one of
+// them.
 func TestDocumentationListsTheVariables(t *testing.T) {
 	var documents [2]string
 	for i, file := range []string{"../../README.md", "../../docs/limits.md"} {
@@ -223,7 +225,8 @@ func TestDocumentationListsTheVariables(t *testing.T) {
 	}
 }
 
-// Callers are limited where they say who they are, unless it is switched off; where they do not, only if it is asked for.
+// Callers are limited where they say who they are, unless it is switched off; where they do not,
+// only if it is asked for.
 func TestRates(t *testing.T) {
 	jwt := []string{"AUTH=jwt", "ORDERGRAPH_JWT_JWKS=keys.json", "ORDERGRAPH_JWT_ISSUER=issuer", "ORDERGRAPH_JWT_AUDIENCE=shop"}
 	for _, c := range []struct {

@@ -107,7 +107,8 @@ func TestChildEndsWithThisProcess(t *testing.T) {
 	}
 }
 
-// waitUntilGone waits for a process that is not our child, for which there is no call but to ask again.
+// waitUntilGone waits for a process that is not our child, for which there is no call but to ask
+// again.
 func waitUntilGone(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -125,8 +126,8 @@ func waitUntilGone(t *testing.T, pid int) {
 	}
 }
 
-// isZombie reports whether a process has ended and only waits to be reaped. In a container without an init
-// nobody does that for orphans.
+// isZombie reports whether a process has ended and only waits to be reaped. In a container without
+// an init nobody does that for orphans.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -238,9 +239,9 @@ func TestVersionIsThePoms(t *testing.T) {
 	}
 }
 
-// TestSixtyThousandRecords shows that the heap limit is enough for the largest data a test here may hold. It
-// takes a while and says nothing about Ordergraph, so it runs on request only. Measured with one writer on two
-// cores: 14 s, and the JVM's resident memory never above 256 MB.
+// TestSixtyThousandRecords shows that the heap limit is enough for the largest data a test here may
+// hold. It takes a while and says nothing about Ordergraph, so it runs on request only. Measured
+// with one writer on two cores: 14 s, and the JVM's resident memory never above 256 MB.
 func TestSixtyThousandRecords(t *testing.T) {
 	if os.Getenv("ORDERGRAPH_MEASURE") == "" {
 		t.Skip("set ORDERGRAPH_MEASURE=1 to run: it takes a minute and measures DynamoDB Local, not Ordergraph")

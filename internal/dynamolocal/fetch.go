@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Version is the version of DynamoDB Local that is fetched and run. It has to agree with pom.xml, which a
-// test checks.
+// Version is the version of DynamoDB Local that is fetched and run. It has to agree with pom.xml,
+// which a test checks.
 const Version = "3.1.0"
 
 //go:embed pom.xml
 var pom []byte
 
-// UnavailableError says that DynamoDB Local cannot be run on this machine for a reason that lies outside
-// Ordergraph: a program that is not installed, or a download that did not work. Tests skip on it (see
-// [Shared]); any other error of this package is a fault worth failing for.
+// UnavailableError says that DynamoDB Local cannot be run on this machine for a reason that lies
+// outside Ordergraph: a program that is not installed, or a download that did not work. Tests skip
+// on it (see [Shared]); any other error of this package is a fault worth failing for.
 type UnavailableError struct {
 	// What is missing: "java", "mvn", "cache directory" or "download".
 	What string
@@ -37,11 +37,11 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// CacheDir is the directory the jars are kept in. It is inside the user's cache directory, so it may be
-// removed at any time, and is filled again when it is next needed.
+// CacheDir is the directory the jars are kept in. It is inside the user's cache directory, so it
+// may be removed at any time, and is filled again when it is next needed.
 //
-// The error is an [*UnavailableError] when the system names no cache directory (for instance because HOME is
-// not set).
+// The error is an [*UnavailableError] when the system names no cache directory (for instance
+// because HOME is not set).
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -50,15 +50,15 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "ordergraph", "dynamodb-local-"+Version), nil
 }
 
-// Fetch makes sure the jars are in [CacheDir] and returns that directory. It does nothing when they are there
-// already, and then needs neither Maven nor the network.
+// Fetch makes sure the jars are in [CacheDir] and returns that directory. It does nothing when they
+// are there already, and then needs neither Maven nor the network.
 //
-// Several processes may call it at the same time: one fetches and the others wait for it. The directory gets
-// its name only when it is complete, so a fetch that was killed half way leaves nothing that looks like a
-// finished one.
+// Several processes may call it at the same time: one fetches and the others wait for it. The
+// directory gets its name only when it is complete, so a fetch that was killed half way leaves
+// nothing that looks like a finished one.
 //
-// The error is an [*UnavailableError] when Maven is missing or the download fails, the context's error when
-// that ends first, and otherwise one of the file system.
+// The error is an [*UnavailableError] when Maven is missing or the download fails, the context's
+// error when that ends first, and otherwise one of the file system.
 func Fetch(ctx context.Context) (string, error) {
 	dir, err := CacheDir()
 	if err != nil {
@@ -97,7 +97,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
 	lib := filepath.Join(work, "lib")
-	// MkdirTemp makes a private directory, but the jars get a directory of their own with usual rights.
+	// MkdirTemp makes a private directory, but the jars get a directory of their own with usual
+	// rights.
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
@@ -112,7 +113,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return &UnavailableError{What: "download", Err: fmt.Errorf("%w\n%s", err, tail(string(out), 20))}
 	}
 	if err := os.Rename(lib, dir); err != nil {
-		// Where there is no file lock (lock_other.go) another process may have been quicker, which is fine.
+		// Where there is no file lock (lock_other.go) another process may have been quicker, which
+		// is fine.
 		if _, statErr := os.Stat(dir); statErr == nil {
 			return nil
 		}

@@ -18,20 +18,21 @@ import (
 )
 
 const (
-	// mainClass changed its name with version 3; com.amazonaws.services.dynamodbv2.local.main.ServerRunner is
-	// what older instructions say.
+	// mainClass changed its name with version 3;
+	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner is what older instructions say.
 	mainClass = "software.amazon.dynamodb.services.local.main.ServerRunner"
 
-	// startTimeout is how long the JVM may take until it answers. It takes about a second on an idle machine.
+	// startTimeout is how long the JVM may take until it answers. It takes about a second on an
+	// idle machine.
 	startTimeout = 90 * time.Second
 
-	// startAttempts is how many ports are tried. Between our finding a free port and the JVM's taking it
-	// anything else on the machine may take it first.
+	// startAttempts is how many ports are tried. Between our finding a free port and the JVM's
+	// taking it anything else on the machine may take it first.
 	startAttempts = 3
 )
 
-// Instance is a running DynamoDB Local. It keeps its tables in memory. Its methods may be called from several
-// goroutines.
+// Instance is a running DynamoDB Local. It keeps its tables in memory. Its methods may be called
+// from several goroutines.
 type Instance struct {
 	endpoint string
 	cmd      *exec.Cmd
@@ -40,12 +41,12 @@ type Instance struct {
 	stop     sync.Once
 }
 
-// Start fetches DynamoDB Local if it is not there yet (see [Fetch]), starts one on a free port and waits until
-// it answers. The instance outlives ctx, which only limits the start; it ends with [Instance.Stop] or with
-// this process.
+// Start fetches DynamoDB Local if it is not there yet (see [Fetch]), starts one on a free port and
+// waits until it answers. The instance outlives ctx, which only limits the start; it ends with
+// [Instance.Stop] or with this process.
 //
-// The error is an [*UnavailableError] when Java or Maven is missing or the download fails. When the JVM was
-// started but ended or did not answer in time, the error has the last lines of its log.
+// The error is an [*UnavailableError] when Java or Maven is missing or the download fails. When the
+// JVM was started but ended or did not answer in time, the error has the last lines of its log.
 func Start(ctx context.Context) (*Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
@@ -58,9 +59,9 @@ func Start(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One start at a time on this machine: test processes of several packages run at once, and would
-	// otherwise be given each other's free ports. Worse than the failed start would be the successful one,
-	// with the answer to "are you up" coming from the other process's instance.
+	// One start at a time on this machine: test processes of several packages run at once, and
+	// would otherwise be given each other's free ports. Worse than the failed start would be the
+	// successful one, with the answer to "are you up" coming from the other process's instance.
 	unlock, err := lock(ctx, lib+".lock")
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: wait for another process: %w", err)
@@ -94,9 +95,9 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own descriptor
-	// The heap limit is far above what tests need (the doc of TestSixtyThousandRecords has the numbers); the
-	// rows are in SQLite's memory, outside the heap. One compiler tier and the serial collector make the start
-	// quicker and keep the JVM from starting threads for every core.
+	// The heap limit is far above what tests need (the doc of TestSixtyThousandRecords has the
+	// numbers); the rows are in SQLite's memory, outside the heap. One compiler tier and the serial
+	// collector make the start quicker and keep the JVM from starting threads for every core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -132,7 +133,8 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// waitUntilUp asks for the list of tables until there is an answer, the JVM has ended, or time is up.
+// waitUntilUp asks for the list of tables until there is an answer, the JVM has ended, or time is
+// up.
 func (i *Instance) waitUntilUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -170,8 +172,9 @@ func exitError(err error) error {
 // Endpoint returns the URL the instance answers on.
 func (i *Instance) Endpoint() string { return i.endpoint }
 
-// Client returns a new client of the instance. Without -sharedDb, DynamoDB Local keeps separate tables per
-// access key and region; all clients from here use the same ones, unless optFns change them.
+// Client returns a new client of the instance. Without -sharedDb, DynamoDB Local keeps separate
+// tables per access key and region; all clients from here use the same ones, unless optFns change
+// them.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: aws.String(i.endpoint),
@@ -184,8 +187,8 @@ func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 // Stop ends the instance and waits until it is gone. Its tables are lost. Further calls do nothing.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
-		// There is nothing to save, so nothing is gained by asking politely; the error would say that it has
-		// ended already.
+		// There is nothing to save, so nothing is gained by asking politely; the error would say
+		// that it has ended already.
 		_ = i.cmd.Process.Kill()
 		for range i.ended { // drained: closed when the process has been reaped
 		}

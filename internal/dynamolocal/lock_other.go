@@ -4,8 +4,9 @@ package dynamolocal
 
 import "context"
 
-// lock does nothing here: the standard library has no file lock for this system. Two processes may then fetch
-// at the same time, of which the first to finish wins, and one may lose its port to the other and try again.
+// lock does nothing here: the standard library has no file lock for this system. Two processes may
+// then fetch at the same time, of which the first to finish wins, and one may lose its port to the
+// other and try again.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	return func() {}, ctx.Err()
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// lock takes the lock on the file at path, which it creates, and returns what gives it back. The system gives
-// it back too when the process ends, however it ends, so there are no stale locks. The file stays: removing
-// it would let two processes hold "the" lock on two different files.
+// lock takes the lock on the file at path, which it creates, and returns what gives it back. The
+// system gives it back too when the process ends, however it ends, so there are no stale locks. The
+// file stays: removing it would let two processes hold "the" lock on two different files.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

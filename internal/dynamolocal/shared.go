@@ -12,9 +12,9 @@ import (
 // fetchTimeout limits the first start on a machine, download included.
 const fetchTimeout = 10 * time.Minute
 
-// shared is the one instance of this test process. A package variable cannot be avoided: tests of one package
-// have nothing else in common in which to keep something that each of them would otherwise pay a second and
-// 200 MB for. It is written once, under its own lock.
+// shared is the one instance of this test process. A package variable cannot be avoided: tests of
+// one package have nothing else in common in which to keep something that each of them would
+// otherwise pay a second and 200 MB for. It is written once, under its own lock.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -48,12 +48,12 @@ func (s *sharedInstance) stop() {
 	}
 }
 
-// Shared returns the test process's instance, started by the first call. Tests that use it keep apart by
-// their tables' names.
+// Shared returns the test process's instance, started by the first call. Tests that use it keep
+// apart by their tables' names.
 //
-// Where DynamoDB Local is not available (see [UnavailableError]) the test is skipped, with the reason. That
-// must not happen unnoticed where it counts, so if the environment has CI=true the test fails instead. Any
-// other failure fails the test everywhere.
+// Where DynamoDB Local is not available (see [UnavailableError]) the test is skipped, with the
+// reason. That must not happen unnoticed where it counts, so if the environment has CI=true the
+// test fails instead. Any other failure fails the test everywhere.
 //
 // The instance ends with the process; [Main] ends it a moment earlier and removes its log.
 func Shared(t testing.TB) *Instance {
@@ -69,7 +69,8 @@ func Shared(t testing.TB) *Instance {
 	return nil
 }
 
-// Main is for TestMain: it runs the tests, stops what [Shared] started, and returns what to exit with.
+// Main is for TestMain: it runs the tests, stops what [Shared] started, and returns what to exit
+// with.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {

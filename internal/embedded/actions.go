@@ -17,8 +17,8 @@ const (
 	checked = "ConditionCheck"
 )
 
-// request is what asks for an action. DynamoDB's requests for single records and the actions of its transactions have these
-// fields or some of them.
+// request is what asks for an action. DynamoDB's requests for single records and the actions of its
+// transactions have these fields or some of them.
 type request struct {
 	TableName                           *string
 	Key                                 record // but not of a put
@@ -31,16 +31,18 @@ type request struct {
 	ReturnValuesOnConditionCheckFailure types.ReturnValuesOnConditionCheckFailure
 }
 
-// action is something to be done to one record under a condition: an action of a transaction, or a request of its own.
+// action is something to be done to one record under a condition: an action of a transaction, or a
+// request of its own.
 //
-// Everything that writes a record becomes a put of the whole record or a delete, as those are what the engine gets right.
-// Conditions and lists stay the engine's.
+// Everything that writes a record becomes a put of the whole record or a delete, as those are what
+// the engine gets right. Conditions and lists stay the engine's.
 type action struct {
 	*request
 	verb string
 
-	// What prepare finds out: the table, the record as it is and as it will be (nil for none), the attributes that an update
-	// names, and why the record cannot be so (nil where it can; it stays as it is then).
+	// What prepare finds out: the table, the record as it is and as it will be (nil for none), the
+	// attributes that an update names, and why the record cannot be so (nil where it can; it stays
+	// as it is then).
 	table    *table
 	old, new record
 	touched  []string
@@ -49,7 +51,8 @@ type action struct {
 
 // prepare reads the record and works out what becomes of it.
 //
-// Errors: ValidationException, ResourceNotFoundException; errBeyond for updates that are the engine's.
+// Errors: ValidationException, ResourceNotFoundException; errBeyond for updates that are the
+// engine's.
 func (s *Store) prepare(ctx context.Context, a *action) (err error) {
 	if err := checkPlaceholders(a.ExpressionAttributeNames, a.ExpressionAttributeValues, a.ConditionExpression, a.UpdateExpression); err != nil {
 		return err
@@ -90,9 +93,11 @@ func (s *Store) prepare(ctx context.Context, a *action) (err error) {
 	return err
 }
 
-// commit does all actions, which are prepared and of different records, or none. It returns a reason for each.
+// commit does all actions, which are prepared and of different records, or none. It returns a
+// reason for each.
 //
-// Errors: the engine's. Everything is as it was then, and also where a reason is another than reasonNone.
+// Errors: the engine's. Everything is as it was then, and also where a reason is another than
+// reasonNone.
 func (s *Store) commit(ctx context.Context, actions []*action) (reasons []reason, err error) {
 	begun, failed := 0, true
 	defer func() { // also where the engine panics
@@ -132,9 +137,9 @@ func (s *Store) undo(ctx context.Context, actions []*action) error {
 	return all
 }
 
-// replace makes one record of another, or none, or one of none; under the action's condition where that is asked for. A record
-// that leaves an index is deleted first: a put would leave it in the engine's lists, and a later delete would take another
-// out of them.
+// replace makes one record of another, or none, or one of none; under the action's condition where
+// that is asked for. A record that leaves an index is deleted first: a put would leave it in the
+// engine's lists, and a later delete would take another out of them.
 func (s *Store) replace(ctx context.Context, a *action, from, to record, conditional bool) error {
 	var condition *string
 	var names map[string]string

@@ -8,8 +8,9 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// spelled makes of an answer what encodes to its JSON with empty lists, maps and bytes in it. The engine's own types leave them
-// out, and the SDK takes a value without a type for the one before it.
+// spelled makes of an answer what encodes to its JSON with empty lists, maps and bytes in it. The
+// engine's own types leave them out, and the SDK takes a value without a type for the one before
+// it.
 func spelled(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -60,7 +61,8 @@ func fields(v reflect.Value, leftOut func(reflect.Value) bool) map[string]any {
 	return values
 }
 
-// emptied tells of a set from which the last element was taken. DynamoDB has no such attribute any more.
+// emptied tells of a set from which the last element was taken. DynamoDB has no such attribute any
+// more.
 func emptied(a *server.AttributeValue) bool {
 	return a.SS != nil && len(a.SS) == 0 || a.NS != nil && len(a.NS) == 0 || a.BS != nil && len(a.BS) == 0
 }

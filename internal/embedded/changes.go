@@ -18,12 +18,14 @@ type observer struct {
 	observe func(before, after []item)
 }
 
-// Observe calls observe for every change of a table's records until stop is called: with the records as they were before and as they
-// are after, nil for none, those of a transaction at once. A write that changes nothing is none, as with DynamoDB's streams. Unlike
-// those, it asks for no setting of the table.
+// Observe calls observe for every change of a table's records until stop is called: with the
+// records as they were before and as they are after, nil for none, those of a transaction at once.
+// A write that changes nothing is none, as with DynamoDB's streams. Unlike those, it asks for no
+// setting of the table.
 //
-// The calls come one after the other, in the order of the commits, before the writer gets its answer, while nobody else is served: so
-// observe must be quick, and not make requests of its own. None comes when stop has returned.
+// The calls come one after the other, in the order of the commits, before the writer gets its
+// answer, while nobody else is served: so observe must be quick, and not make requests of its own.
+// None comes when stop has returned.
 func (s *Store) Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func()) {
 	o := &observer{table: table, observe: observe}
 	s.mu.Lock()
@@ -84,7 +86,8 @@ func (s *Store) tellOf(table string, before, after []record) {
 	}
 }
 
-// watching looks at records of a table that the engine is about to write by itself, and returns what tells of the change then.
+// watching looks at records of a table that the engine is about to write by itself, and returns
+// what tells of the change then.
 func (s *Store) watching(ctx context.Context, table *string, keys ...record) (told func() error) {
 	name := aws.ToString(table)
 	if !s.observed(name) {
@@ -171,7 +174,8 @@ func itemOf(r record) item {
 	return out
 }
 
-// valueOf is a value in the SDK's terms. It shares nothing with the engine's, which may change its own.
+// valueOf is a value in the SDK's terms. It shares nothing with the engine's, which may change its
+// own.
 func valueOf(v *server.AttributeValue) types.AttributeValue {
 	texts := func(from []*string) []string {
 		to := make([]string, len(from))

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
-// Every write is told with the record before and after, those of a transaction at once, and nothing that was taken back or
-// changed nothing.
+// Every write is told with the record before and after, those of a transaction at once, and nothing
+// that was taken back or changed nothing.
 func TestChangesAreTold(t *testing.T) {
 	ctx := context.Background()
 	store := embedded.New()

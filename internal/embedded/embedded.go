@@ -1,13 +1,14 @@
-// Package embedded is the built-in store: minidyn, a DynamoDB in memory, behind the AWS SDK's own client. There is no
-// port and no listener; everything above the HTTP client is what production runs.
+// Package embedded is the built-in store: minidyn, a DynamoDB in memory, behind the AWS SDK's own
+// client. There is no port and no listener; everything above the HTTP client is what production
+// runs.
 //
-// What the code relies on, and where the store is known to differ from DynamoDB, is written down as tests in package
-// dynamo/enginetest.
+// What the code relies on, and where the store is known to differ from DynamoDB, is written down as
+// tests in package dynamo/enginetest.
 //
 // # What is mended
 //
-// minidyn keeps the records, evaluates conditions and answers reads. What it does wrong where records are written is mended here,
-// in front of it, so that nothing above has to know:
+// minidyn keeps the records, evaluates conditions and answers reads. What it does wrong where
+// records are written is mended here, in front of it, so that nothing above has to know:
 //
 //   - A write of a single record, and every action of a transaction, becomes a put of the whole record or a delete, under the
 //     condition it came with. What an update makes of the record is worked out here, with minidyn's parser and exact numbers.
@@ -22,8 +23,9 @@
 //
 // # What is not
 //
-// It is good for a first run and for tests, not for measurements: a Query costs as much as the table is large. The rest of the
-// code keeps clear of where it still behaves otherwise than DynamoDB:
+// It is good for a first run and for tests, not for measurements: a Query costs as much as the
+// table is large. The rest of the code keeps clear of where it still behaves otherwise than
+// DynamoDB:
 //
 //   - It reports no consumed capacity, so package dynamo computes read units by DynamoDB's documented rules.
 //   - A Query that continues behind a record that is no longer there gives nothing, so lists never use
@@ -68,8 +70,8 @@ func New() *Store {
 	return s
 }
 
-// Client returns a client of the store. What optFns set of the endpoint, the region and the credentials does not matter;
-// an HTTP client in the place of the store's can wrap it.
+// Client returns a client of the store. What optFns set of the endpoint, the region and the
+// credentials does not matter; an HTTP client in the place of the store's can wrap it.
 func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		// No request leaves the process; if one did, .invalid is no name of any host (RFC 2606).
@@ -106,8 +108,8 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// serve answers, unless the context ends while others are served. A panic of the engine becomes what DynamoDB answers
-// when it fails.
+// serve answers, unless the context ends while others are served. A panic of the engine becomes
+// what DynamoDB answers when it fails.
 func (s *Store) serve(r *http.Request) (status int, body []byte, err error) {
 	defer r.Body.Close()
 	request, err := io.ReadAll(r.Body)

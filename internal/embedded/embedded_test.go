@@ -79,8 +79,8 @@ func TestErrorsAreDynamoDBs(t *testing.T) {
 	}
 }
 
-// A panic of the engine is an error of DynamoDB's to the caller, and the store goes on. Asking for a list element behind
-// the end makes it panic.
+// A panic of the engine is an error of DynamoDB's to the caller, and the store goes on. Asking for
+// a list element behind the end makes it panic.
 func TestAPanicOfTheEngineIsAnError(t *testing.T) {
 	store := embedded.New()
 	db := store.Client()

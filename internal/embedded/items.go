@@ -36,7 +36,8 @@ func (s *Store) write(verb string) func(context.Context, *request) (*writtenItem
 	}
 }
 
-// updateItem leaves to the engine, with its faults, what reaches into lists and maps, changes sets or appends to lists.
+// updateItem leaves to the engine, with its faults, what reaches into lists and maps, changes sets
+// or appends to lists.
 func (s *Store) updateItem(ctx context.Context, in *request) (*writtenItem, error) {
 	out, err := s.write(updated)(ctx, in)
 	if !errors.Is(err, errBeyond) {

@@ -11,9 +11,11 @@ const (
 	maxMagnitude = 126
 )
 
-// sum returns a + b, or a - b, as DynamoDB spells it: exact, in plain digits, without zeros that mean nothing.
+// sum returns a + b, or a - b, as DynamoDB spells it: exact, in plain digits, without zeros that
+// mean nothing.
 //
-// Errors: a refusal, where one of them is no number or the result is not exact in what DynamoDB can keep.
+// Errors: a refusal, where one of them is no number or the result is not exact in what DynamoDB can
+// keep.
 func sum(a, b string, minus bool) (string, error) {
 	x, err := parseNumber(a)
 	if err != nil {

@@ -47,7 +47,8 @@ func decoded[In, Out any](do func(context.Context, *In) (*Out, error)) operation
 	}
 }
 
-// The codes of DynamoDB's that the store itself answers with. Those of reasons are not those of errors.
+// The codes of DynamoDB's that the store itself answers with. Those of reasons are not those of
+// errors.
 const (
 	codeCondition  = "ConditionalCheckFailedException"
 	codeInternal   = "InternalServerError"
@@ -61,8 +62,8 @@ const (
 	reasonValidation = "ValidationError"
 )
 
-// failure is an error as DynamoDB sends it. One of the type reasonValidation is never sent: it is about a record and becomes
-// the reason of a cancelled transaction.
+// failure is an error as DynamoDB sends it. One of the type reasonValidation is never sent: it is
+// about a record and becomes the reason of a cancelled transaction.
 type failure struct {
 	Type    string   `json:"__type"`
 	Message string   `json:"message"`
@@ -89,7 +90,8 @@ func refused(format string, args ...any) error {
 	return &failure{Type: reasonValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// encode makes the reply of what an operation returned. The engine's errors are told apart by their codes.
+// encode makes the reply of what an operation returned. The engine's errors are told apart by their
+// codes.
 func encode(out any, err error) (status int, body []byte, _ error) {
 	status = http.StatusOK
 	if err != nil {

@@ -18,8 +18,8 @@ func tokensOf(expression string) []language.Token {
 	}
 }
 
-// checkPlaceholders checks that the expressions use all that is declared and nothing else, and name no attribute by a
-// reserved word. The engine is content with much less.
+// checkPlaceholders checks that the expressions use all that is declared and nothing else, and name
+// no attribute by a reserved word. The engine is content with much less.
 //
 // Errors: a ValidationException.
 func checkPlaceholders(names map[string]string, values record, expressions ...*string) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// scan gives a segment its share of every page of the engine, which knows no segments. Pages may so be empty while others
-// follow, as DynamoDB's may.
+// scan gives a segment its share of every page of the engine, which knows no segments. Pages may so
+// be empty while others follow, as DynamoDB's may.
 func (s *Store) scan(ctx context.Context, in *server.ScanInput) (*server.ScanOutput, error) {
 	out, err := s.engine.Scan(ctx, in)
 	if err != nil || in.Segment == nil && in.TotalSegments == nil {

@@ -126,8 +126,8 @@ func (t *table) keyOf(r record) record {
 	return key
 }
 
-// leavesIndex says whether a record that becomes another loses a key of an index. It may still be in none or in another:
-// that is as well.
+// leavesIndex says whether a record that becomes another loses a key of an index. It may still be
+// in none or in another: that is as well.
 func (t *table) leavesIndex(from, to record) bool {
 	for name := range t.defined {
 		if from[name] != nil && to[name] == nil {
@@ -137,8 +137,8 @@ func (t *table) leavesIndex(from, to record) bool {
 	return false
 }
 
-// checkKeys refuses a record whose keys, of the table or an index, have another type than was defined, or are empty. The
-// engine would notice some of it when half of its lists are written.
+// checkKeys refuses a record whose keys, of the table or an index, have another type than was
+// defined, or are empty. The engine would notice some of it when half of its lists are written.
 func (t *table) checkKeys(r record) error {
 	for name, want := range t.defined {
 		v := r[name]

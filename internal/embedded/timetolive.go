@@ -8,10 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// updateTimeToLive keeps the setting, and that is all: DynamoDB promises no moment at which it deletes what has expired either,
-// so nothing may rest on it.
+// updateTimeToLive keeps the setting, and that is all: DynamoDB promises no moment at which it
+// deletes what has expired either, so nothing may rest on it.
 //
-// Errors: ResourceNotFoundException, ValidationException where nothing would change or another attribute is in its place.
+// Errors: ResourceNotFoundException, ValidationException where nothing would change or another
+// attribute is in its place.
 func (s *Store) updateTimeToLive(_ context.Context, in *dynamodb.UpdateTimeToLiveInput) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	t, err := s.table(in.TableName)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // digest stands for what a transaction was to do.
 type digest = [sha256.Size]byte
 
-// tokens are the ClientRequestTokens of the last transactions that succeeded. DynamoDB forgets a token after ten minutes; the
-// store has no clock and forgets the oldest when there are too many.
+// tokens are the ClientRequestTokens of the last transactions that succeeded. DynamoDB forgets a
+// token after ten minutes; the store has no clock and forgets the oldest when there are too many.
 type tokens struct {
 	limit  int
 	known  map[string]digest

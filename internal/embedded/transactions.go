@@ -21,11 +21,11 @@ type transaction struct {
 	ClientRequestToken *string
 }
 
-// transactWriteItems does all actions or none. Not by the engine's own transactions: those copy whole tables, and put back copies
-// that leave out what is empty.
+// transactWriteItems does all actions or none. Not by the engine's own transactions: those copy
+// whole tables, and put back copies that leave out what is empty.
 //
-// Errors: ValidationException, ResourceNotFoundException, IdempotentParameterMismatchException; TransactionCanceledException with
-// a reason for each action, of which several may have failed.
+// Errors: ValidationException, ResourceNotFoundException, IdempotentParameterMismatchException;
+// TransactionCanceledException with a reason for each action, of which several may have failed.
 func (s *Store) transactWriteItems(ctx context.Context, in *transaction) (*server.TransactWriteItemsOutput, error) {
 	if n := len(in.TransactItems); n == 0 || n > maxActions {
 		return nil, invalid("Member must have length between 1 and %d: transactItems has %d", maxActions, n)
@@ -68,7 +68,8 @@ func (s *Store) transactWriteItems(ctx context.Context, in *transaction) (*serve
 
 // prepareAll prepares the actions of a transaction.
 //
-// Errors: those of prepare, and ValidationException where two actions are of one record or an update is errBeyond.
+// Errors: those of prepare, and ValidationException where two actions are of one record or an
+// update is errBeyond.
 func (s *Store) prepareAll(ctx context.Context, items []map[string]*request) ([]*action, error) {
 	actions, seen := make([]*action, 0, len(items)), map[string]bool{}
 	for _, item := range items {

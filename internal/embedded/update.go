@@ -10,8 +10,8 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// errBeyond is the error for update expressions that are left to the engine: all that reach into lists and maps, change sets or
-// append to lists.
+// errBeyond is the error for update expressions that are left to the engine: all that reach into
+// lists and maps, change sets or append to lists.
 var errBeyond = errors.New("the embedded store applies updates of top-level attributes only, by SET, REMOVE, and ADD of numbers")
 
 // update is an update expression that is applied to a record.
@@ -24,9 +24,11 @@ type update struct {
 	touched []string
 }
 
-// apply carries an update expression out, with the engine's parser. A record that is not there yet begins as its key.
+// apply carries an update expression out, with the engine's parser. A record that is not there yet
+// begins as its key.
 //
-// Errors: errBeyond; a ValidationException where the expression makes no sense; a refusal where it makes none for this record.
+// Errors: errBeyond; a ValidationException where the expression makes no sense; a refusal where it
+// makes none for this record.
 func (u *update) apply(expression string, key record) error {
 	parser := language.NewUpdateParser(language.NewLexer(expression))
 	root, ok := parser.ParseUpdateExpression().Expression.(*language.UpdateExpression)
@@ -112,8 +114,8 @@ func (u *update) assigned(e language.Expression) (*server.AttributeValue, error)
 	return arithmetic(left, right, infix.Token.Type == language.MINUS)
 }
 
-// operand is a :value, an attribute, or if_not_exists of an attribute and an operand. Both of the latter have to be there or
-// given, as DynamoDB has it, whichever is taken.
+// operand is a :value, an attribute, or if_not_exists of an attribute and an operand. Both of the
+// latter have to be there or given, as DynamoDB has it, whichever is taken.
 func (u *update) operand(e language.Expression) (*server.AttributeValue, error) {
 	switch e := e.(type) {
 	case *language.Identifier:

@@ -10,7 +10,8 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// FuzzUpdate has that no expression makes the store panic, changes the record it reads, its key, or what it does not name.
+// FuzzUpdate has that no expression makes the store panic, changes the record it reads, its key, or
+// what it does not name.
 func FuzzUpdate(f *testing.F) {
 	for _, e := range []string{
 		"SET n = n + :d, v = if_not_exists(v, :s) REMOVE #x ADD m :d",

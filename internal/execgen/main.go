@@ -1,6 +1,7 @@
-// Command execgen generates graph/execute_generated.go: the code by which an execution (graph/execute.go) writes each type and field
-// of the schema. It reads what gqlgen reads, the schema and the bindings of gqlgen.yml, so that both call the same resolvers and read
-// the same struct fields. Run it in the module's root, after gqlgen: see "generate" in the Makefile.
+// Command execgen generates graph/execute_generated.go: the code by which an execution
+// (graph/execute.go) writes each type and field of the schema. It reads what gqlgen reads, the
+// schema and the bindings of gqlgen.yml, so that both call the same resolvers and read the same
+// struct fields. Run it in the module's root, after gqlgen: see "generate" in the Makefile.
 package main
 
 import (
@@ -33,8 +34,8 @@ func run() error {
 	return os.WriteFile(output, source, 0o644)
 }
 
-// bindings is what gqlgen knows of the schema when it begins to generate. Its own steps are taken here, as api.Generate would also write what it
-// generates itself.
+// bindings is what gqlgen knows of the schema when it begins to generate. Its own steps are taken
+// here, as api.Generate would also write what it generates itself.
 func bindings() (*codegen.Data, error) {
 	cfg, err := config.LoadConfigFromDefaultLocations()
 	if err != nil {

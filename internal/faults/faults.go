@@ -23,7 +23,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The faults. Those of the first group keep a request from the engine, those of the second let it answer, in whole or in part.
+// The faults. Those of the first group keep a request from the engine, those of the second let it
+// answer, in whole or in part.
 const (
 	// None is no fault.
 	None Kind = ""
@@ -34,18 +35,19 @@ const (
 	Throttling Kind = "Throttling"
 	// Internal is DynamoDB's InternalServerError, with HTTP status 500.
 	Internal Kind = "InternalServerError"
-	// Conflict is another transaction that writes the same record: a TransactionCanceledException for TransactWriteItems, a
-	// TransactionConflictException for a single write.
+	// Conflict is another transaction that writes the same record: a TransactionCanceledException
+	// for TransactWriteItems, a TransactionConflictException for a single write.
 	Conflict Kind = "TransactionConflict"
-	// InProgress is a TransactionInProgressException: the same transaction was sent before, and is not done yet. It is only for
-	// TransactWriteItems.
+	// InProgress is a TransactionInProgressException: the same transaction was sent before, and is
+	// not done yet. It is only for TransactWriteItems.
 	InProgress Kind = "TransactionInProgress"
 	// Refused is a connection that cannot be made.
 	Refused Kind = "connection refused"
 
 	// Expired is the streams' ExpiredIteratorException. It is only for GetRecords.
 	Expired Kind = "ExpiredIterator"
-	// Trimmed is the streams' TrimmedDataAccessException: what was asked for is older than a day. It is only for GetRecords.
+	// Trimmed is the streams' TrimmedDataAccessException: what was asked for is older than a day.
+	// It is only for GetRecords.
 	Trimmed Kind = "TrimmedDataAccess"
 	// Limit is the streams' LimitExceededException: too many read one shard.
 	Limit Kind = "LimitExceeded"
@@ -56,7 +58,8 @@ const (
 	Silence Kind = "time-out after the commit"
 	// Cut is a reply that ends in the middle. The SDK does not repeat such a request.
 	Cut Kind = "reply cut off"
-	// Unprocessed is a batch of which the engine sees the first half. It is only for batches of two or more.
+	// Unprocessed is a batch of which the engine sees the first half. It is only for batches of two
+	// or more.
 	Unprocessed Kind = "part of a batch unprocessed"
 )
 
@@ -82,7 +85,8 @@ type Chooser func(Request) Kind
 // Rates are the probabilities of faults.
 type Rates map[Kind]float64
 
-// Random chooses faults with the probabilities writes for transactions and reads for all else, from seed.
+// Random chooses faults with the probabilities writes for transactions and reads for all else, from
+// seed.
 func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
@@ -132,7 +136,8 @@ func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	}), c
 }
 
-// BetweenStreams returns a client of the same streams with faults in between, which makes each request once.
+// BetweenStreams returns a client of the same streams with faults in between, which makes each
+// request once.
 func BetweenStreams(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {
@@ -142,7 +147,8 @@ func BetweenStreams(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbs
 	}), c
 }
 
-// OneAttempt is the retryer of a client that makes each request once, except those that are told to be persistent.
+// OneAttempt is the retryer of a client that makes each request once, except those that are told to
+// be persistent.
 func OneAttempt() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
 }

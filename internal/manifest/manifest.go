@@ -1,4 +1,5 @@
-// Package manifest reads files of trusted documents, in the formats of the tools that write them. It imports graph for the type.
+// Package manifest reads files of trusted documents, in the formats of the tools that write them.
+// It imports graph for the type.
 package manifest
 
 import (
@@ -11,22 +12,25 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// MaxBytes is how many bytes a manifest can have: some ten thousand documents. Their parsed forms take about ten times as much
-// memory.
+// MaxBytes is how many bytes a manifest can have: some ten thousand documents. Their parsed forms
+// take about ten times as much memory.
 const MaxBytes = 16 << 20
 
 // apolloFormat is what Apollo's tool writes as the format of a manifest.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// Read reads a manifest of trusted documents, in its order. It can be one of two, which its content tells apart:
+// Read reads a manifest of trusted documents, in its order. It can be one of two, which its content
+// tells apart:
 //
 //   - that of npm's @apollo/generate-persisted-query-manifest:
 //     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]};
 //   - that of Relay's compiler (persistConfig.file), and of GraphQL Code Generator: an object with a text for each id.
 //
-// A document that stands there twice is returned once. Whether it is a document at all, graph.NewExecutor and graph.CheckDocuments report.
+// A document that stands there twice is returned once. Whether it is a document at all,
+// graph.NewExecutor and graph.CheckDocuments report.
 //
-// Errors: what is read is no such manifest, is too large, has no documents, or two for one id; they name the operation.
+// Errors: what is read is no such manifest, is too large, has no documents, or two for one id; they
+// name the operation.
 func Read(r io.Reader) ([]graph.TrustedDocument, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -63,7 +67,8 @@ type member struct {
 // errNoManifest is told of a file that is something else.
 var errNoManifest = errors.New("this is no manifest: give the file that npm's @apollo/generate-persisted-query-manifest writes, or an object with a text for each id, as Relay's compiler and GraphQL Code Generator write it")
 
-// readMembers reads a JSON object as it stands there; decoding into a map would lose members of the same name.
+// readMembers reads a JSON object as it stands there; decoding into a map would lose members of the
+// same name.
 func readMembers(text []byte) ([]member, error) {
 	if !json.Valid(text) {
 		// Unmarshal tells where it is wrong.

@@ -85,7 +85,8 @@ func TestManifestsThatAreNone(t *testing.T) {
 	}
 }
 
-// Whatever stands in the file, it is refused with a reason, or read into documents that each have an id of their own and a text.
+// Whatever stands in the file, it is refused with a reason, or read into documents that each have
+// an id of their own and a text.
 func FuzzRead(f *testing.F) {
 	f.Add(apollo(`{"id": "1", "name": "A", "type": "query", "body": "{ __typename }"}`))
 	f.Add(`{"1": "{ __typename }", "2": "{ a }", "1": "{ __typename }"}`)

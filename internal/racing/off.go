@@ -1,6 +1,7 @@
 //go:build !race
 
-// Package racing tells tests that count allocations whether they are built with the race detector, which allocates as well.
+// Package racing tells tests that count allocations whether they are built with the race detector,
+// which allocates as well.
 package racing
 
 // On tells whether the race detector is built in.

@@ -24,8 +24,9 @@ type HTTP interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that replays the answers to reads. All else goes to the engine, and what changes something empties what is kept. It
-// is safe for concurrent use, but who reads while somebody writes may get for ever what was before.
+// Client is an HTTP client that replays the answers to reads. All else goes to the engine, and what
+// changes something empties what is kept. It is safe for concurrent use, but who reads while
+// somebody writes may get for ever what was before.
 type Client struct {
 	engine   HTTP
 	mu       sync.RWMutex
@@ -35,14 +36,15 @@ type Client struct {
 	transactions atomic.Bool
 }
 
-// answer is one that is kept. Header is shared by all its replays, as nobody changes the header of a response.
+// answer is one that is kept. Header is shared by all its replays, as nobody changes the header of
+// a response.
 type answer struct {
 	header http.Header
 	body   []byte
 }
 
-// Between returns a client of db's engine that replays, in front of it what production has: the SDK's retries, and credentials that
-// are kept.
+// Between returns a client of db's engine that replays, in front of it what production has: the
+// SDK's retries, and credentials that are kept.
 func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, kept: map[uint64]*answer{}}
 	return dynamodb.NewFromConfig(aws.Config{
@@ -156,7 +158,7 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.engine.Do(again)
 }
 
-// keep reads an answer, and gives it the headers that DynamoDB's have, but for the date, which would soon be wrong.
+// keep reads an answer, and gives it the headers that DynamoDB's have. A Date would soon be wrong.
 func keep(response *http.Response) (*answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

@@ -33,7 +33,8 @@ func (c *counting) Do(r *http.Request) (*http.Response, error) {
 	return c.next.Do(r)
 }
 
-// book returns the sample book behind a replaying client, and what counts the requests that come through.
+// book returns the sample book behind a replaying client, and what counts the requests that come
+// through.
 func book(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 	t.Helper()
 	engine := &counting{}
@@ -135,7 +136,8 @@ func TestTransactionsAreReplayed(t *testing.T) {
 	}
 }
 
-// Over HTTP an answer is what DynamoDB's looks like: its length and its checksum are told, and right.
+// Over HTTP an answer is what DynamoDB's looks like: its length and its checksum are told, and
+// right.
 func TestAnswersOverHTTP(t *testing.T) {
 	store, replayed, _ := book(t)
 	if err := store.Ping(t.Context()); err != nil {

@@ -41,16 +41,19 @@ func DefaultShape() Shape {
 // Weights are how often each status is met, in proportion to each other.
 type Weights [commerce.Cancelled + 1]uint
 
-// The most of everything. Behind them ids would be longer, counters would not fit, or nobody would see the end.
+// The most of everything. Behind them ids would be longer, counters would not fit, or nobody would
+// see the end.
 const (
 	maxGeneratedOrders = 100_000_000
 	maxGenerated       = 10_000_000
 	maxWeight          = 1_000_000
 )
 
-// ParseWeights reads weights such as "pending=1,delivered=9". A status that is not named is not met.
+// ParseWeights reads weights such as "pending=1,delivered=9". A status that is not named is not
+// met.
 //
-// Errors: commerce.InvalidError for anything else, where a status is named twice, and where all are 0.
+// Errors: commerce.InvalidError for anything else, where a status is named twice, and where all are
+// 0.
 func ParseWeights(s string) (Weights, error) {
 	var w Weights
 	total, named := uint(0), map[commerce.Status]bool{}
@@ -128,26 +131,30 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// Generator makes a book of a shape in parts, each as often as it is asked for. It holds two numbers for each customer and product, and
-// no orders, so that a million of them take no more memory than one.
+// Generator makes a book of a shape in parts, each as often as it is asked for. It holds two
+// numbers for each customer and product, and no orders, so that a million of them take no more
+// memory than one.
 //
-// Every id holds a mark made of the shape: two books of different shapes have no id in common, and can stand in one table.
+// Every id holds a mark made of the shape: two books of different shapes have no id in common, and
+// can stand in one table.
 type Generator struct {
 	shape Shape
 	mark  string
 	// seed is of the shape, and of nothing else.
 	seed uint64
-	// placed is how many orders each customer has, reserved how many pieces of each product pending and confirmed orders hold back.
+	// placed is how many orders each customer has, reserved how many pieces of each product pending
+	// and confirmed orders hold back.
 	placed, reserved []int32
 }
 
-// firstOrder is when the first order of every generated book was placed, and span how long it is from there to the last one. The
-// past, so that what is done to the orders later happens later.
+// firstOrder is when the first order of every generated book was placed, and span how long it is
+// from there to the last one. The past, so that what is done to the orders later happens later.
 var firstOrder = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const span = 365 * 24 * time.Hour
 
-// NewGenerator returns what makes the book of that shape. It looks at each order once, to count: about a second for a million.
+// NewGenerator returns what makes the book of that shape. It looks at each order once, to count:
+// about a second for a million.
 //
 // Errors: those of Shape.Check; the context's, as the most orders there can be take minutes.
 func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
@@ -185,7 +192,8 @@ type draft struct {
 
 type draftLine struct{ product, quantity int }
 
-// maxPieces is how many pieces a generated line has at most. With the most orders there can be, reserved stays below what a level may be.
+// maxPieces is how many pieces a generated line has at most. With the most orders there can be,
+// reserved stays below what a level may be.
 const maxPieces = 3
 
 func (g *Generator) draft(n int) draft {
@@ -193,7 +201,8 @@ func (g *Generator) draft(n int) draft {
 	slot := max(span/time.Duration(max(1, g.shape.Orders)), time.Millisecond)
 	d := draft{
 		customer: random.IntN(g.shape.Customers), status: g.shape.Statuses.at(random.Uint64()), random: random,
-		// Each order is placed in its own part of the year, so that orders come in the order of their numbers.
+		// Each order is placed in its own part of the year, so that orders come in the order of
+		// their numbers.
 		at: firstOrder.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
 	}
 	d.lines = make([]draftLine, g.shape.FewestItems+random.IntN(g.shape.MostItems-g.shape.FewestItems+1))
@@ -250,8 +259,8 @@ const (
 	warehouses         = 3
 )
 
-// Stock is everything but orders: warehouses, employees, products with their inventory, and customers, in parts. It belongs into
-// the table before any order does.
+// Stock is everything but orders: warehouses, employees, products with their inventory, and
+// customers, in parts. It belongs into the table before any order does.
 func (g *Generator) Stock() iter.Seq[commerce.Book] {
 	return func(yield func(commerce.Book) bool) {
 		if !yield(g.staff()) {
@@ -340,8 +349,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders are the orders from the n-th on, in parts, from the first one placed to the last. Each part has the same
-// number of them, but the last one.
+// Orders are the orders from the n-th on, in parts, from the first one placed to the last. Each
+// part has the same number of them, but the last one.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Book] {
 	return func(yield func(commerce.Book) bool) {
 		for ; from < g.shape.Orders; from += generatedOrders {

@@ -57,7 +57,8 @@ func shapes() *rapid.Generator[sampledata.Shape] {
 	})
 }
 
-// What a generated book says of itself is what commerce works out from its parts, and its histories lead to where its orders are.
+// What a generated book says of itself is what commerce works out from its parts, and its histories
+// lead to where its orders are.
 func TestGeneratedBooksAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := shapes().Draw(t, "shape")
@@ -101,7 +102,8 @@ func TestGeneratedBooksAddUp(t *testing.T) {
 	})
 }
 
-// checkHistory follows an order's events from its placing to its status, only by moves that orders can make.
+// checkHistory follows an order's events from its placing to its status, only by moves that orders
+// can make.
 func checkHistory(t rapid.TB, o commerce.OrderWithItems) {
 	t.Helper()
 	before := commerce.Event{At: o.PlacedAt}

@@ -1,4 +1,5 @@
-// Package sampledata reads order books from JSON files, holds the one that the embedded store starts with, and generates large ones.
+// Package sampledata reads order books from JSON files, holds the one that the embedded store
+// starts with, and generates large ones.
 package sampledata
 
 import (
@@ -71,10 +72,11 @@ type file struct {
 	} `json:"orders"`
 }
 
-// Read reads a book. Everything in it has version 1, and every order one event, which says that it was imported.
+// Read reads a book. Everything in it has version 1, and every order one event, which says that it
+// was imported.
 //
-// Errors: one that names the place, for JSON of another form, ids and amounts of the wrong form, an order whose
-// id tells another time than placedAt, and whatever commerce.Book.Settle refuses.
+// Errors: one that names the place, for JSON of another form, ids and amounts of the wrong form, an
+// order whose id tells another time than placedAt, and whatever commerce.Book.Settle refuses.
 func Read(r io.Reader) (commerce.Book, error) {
 	var f file
 	d := json.NewDecoder(r)
@@ -214,8 +216,8 @@ func (f file) orders(p *place, b *commerce.Book) {
 	}
 }
 
-// importEventID is the same each time that the same order is read, so that loading a file twice equals once. It has the
-// order's time.
+// importEventID is the same each time that the same order is read, so that loading a file twice
+// equals once. It has the order's time.
 func importEventID(order commerce.OrderID) commerce.EventID {
 	event, _ := ulid.ParseStrict(string(order))
 	hash := sha256.Sum256([]byte("imported " + order))

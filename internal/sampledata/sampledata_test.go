@@ -70,7 +70,8 @@ func TestSampleAccountReps(t *testing.T) {
 	}
 }
 
-// Every order has one event, which says that it was imported in the status that it has, at its own time.
+// Every order has one event, which says that it was imported in the status that it has, at its own
+// time.
 func TestSampleEvents(t *testing.T) {
 	seen := map[commerce.EventID]bool{}
 	for _, o := range sample(t).Orders {
@@ -89,7 +90,8 @@ func TestSampleEvents(t *testing.T) {
 	}
 }
 
-// Loading a file twice must equal loading it once, so nothing in a book may depend on when it is read.
+// Loading a file twice must equal loading it once, so nothing in a book may depend on when it is
+// read.
 func TestReadingTwiceGivesEqualBooks(t *testing.T) {
 	if first, second := sample(t), sample(t); !reflect.DeepEqual(first, second) {
 		t.Errorf("two readings differ:\n%+v\n%+v", first, second)

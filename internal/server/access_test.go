@@ -63,7 +63,8 @@ func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// heard are the requests since it was asked last, in an order that does not depend on which was quicker.
+// heard are the requests since it was asked last, in an order that does not depend on which was
+// quicker.
 func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +118,9 @@ const (
 	asStaff = "role=STAFF&as=sam"
 )
 
-// Whatever a customer tries with somebody else's ids, in whatever way, is answered as it is for ids that nobody has, by the same requests
-// that find as little; nothing of it changes the table; and with the own ids it works.
+// Whatever a customer tries with somebody else's ids, in whatever way, is answered as it is for ids
+// that nobody has, by the same requests that find as little; nothing of it changes the table; and
+// with the own ids it works.
 func TestGuessedIDs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newGuardedShop(t, db)
@@ -175,7 +177,8 @@ func TestGuessedIDs(t *testing.T) {
 	})
 }
 
-// Customers cannot change their e-mail address, so they cannot find out who has one, nor take one that is not theirs.
+// Customers cannot change their e-mail address, so they cannot find out who has one, nor take one
+// that is not theirs.
 func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	before := s.records(t)
@@ -208,7 +211,8 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	}
 }
 
-// A representation that names no entity is refused without the names of entities and keys, to callers who may not know of the schema.
+// A representation that names no entity is refused without the names of entities and keys, to
+// callers who may not know of the schema.
 func TestMessagesAboutRepresentations(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	for representation, told := range map[string]string{

@@ -12,17 +12,20 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
-// authentication finds out who makes requests, by the tokens that they come with. With nil for tokens nobody is asked.
+// authentication finds out who makes requests, by the tokens that they come with. With nil for
+// tokens nobody is asked.
 type authentication struct {
 	tokens *auth.Authenticator
 	log    *slog.Logger
 }
 
-// challengeHeader tells how to say who one is, and what was wrong with how it was said (https://www.rfc-editor.org/rfc/rfc6750#section-3).
+// challengeHeader tells how to say who one is, and what was wrong with how it was said
+// (https://www.rfc-editor.org/rfc/rfc6750#section-3).
 const challengeHeader = "WWW-Authenticate"
 
-// authenticated is a request in the name of who makes it. It comes before the body is read and before a place is taken, so that strangers get
-// neither; what they can make the server do, checking signatures, has a bound of its own (auth.Authenticator).
+// authenticated is a request in the name of who makes it. It comes before the body is read and
+// before a place is taken, so that strangers get neither; what they can make the server do,
+// checking signatures, has a bound of its own (auth.Authenticator).
 func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 	if h.authentication.tokens == nil {
 		return r, nil
@@ -49,8 +52,8 @@ func customerOf(ctx context.Context) commerce.CustomerID {
 	return identity.Principal.Customer
 }
 
-// watch ends a connection that stays open when a new request with its token would be refused. The function that it returns ends the
-// watch. A request without a token is not watched.
+// watch ends a connection that stays open when a new request with its token would be refused. The
+// function that it returns ends the watch. A request without a token is not watched.
 func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok {
@@ -62,8 +65,8 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	})
 }
 
-// identify tells who makes the request that a header belongs to. Tokens are taken from Authorization only: URLs are logged by proxies and
-// kept by browsers.
+// identify tells who makes the request that a header belongs to. Tokens are taken from
+// Authorization only: URLs are logged by proxies and kept by browsers.
 func (a authentication) identify(ctx context.Context, header http.Header) (auth.Identity, *refusal) {
 	given := header.Values("Authorization")
 	if len(given) > 1 {
@@ -83,8 +86,8 @@ func (a authentication) identify(ctx context.Context, header http.Header) (auth.
 	return identity, nil
 }
 
-// token tells whom a token speaks for, and the log why it speaks for nobody: at debug level where that is the client's to mend, as anybody could
-// fill the log. Nothing of a token is logged.
+// token tells whom a token speaks for, and the log why it speaks for nobody: at debug level where
+// that is the client's to mend, as anybody could fill the log. Nothing of a token is logged.
 //
 // Errors: those of auth.Authenticator.Authenticate.
 func (a authentication) token(ctx context.Context, token string) (auth.Identity, error) {
@@ -102,14 +105,16 @@ func (a authentication) token(ctx context.Context, token string) (auth.Identity,
 	return identity, err
 }
 
-// bearer is the token of an Authorization header, false where there is none (https://www.rfc-editor.org/rfc/rfc6750#section-2.1).
+// bearer is the token of an Authorization header, false where there is none
+// (https://www.rfc-editor.org/rfc/rfc6750#section-2.1).
 func bearer(authorization string) (string, bool) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.Trim(token, " ")
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated refuses a request; given tells that a token came with it. Why is for the log: it would help those who try.
+// unauthenticated refuses a request; given tells that a token came with it. Why is for the log: it
+// would help those who try.
 func unauthenticated(given bool) *refusal {
 	if given {
 		refused := refuse(http.StatusUnauthorized, graph.CodeUnauthenticated, "the token is not valid: get a new one, and send it as Authorization: Bearer TOKEN, once")

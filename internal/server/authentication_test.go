@@ -91,7 +91,8 @@ func (g *guarded) token(t testing.TB, others authtest.Object) string {
 	return g.key.Token(t, authtest.Claims(g.now(), others), nil)
 }
 
-// checkLog checks that no part of the texts stands in the log, nor anything else that a client sent.
+// checkLog checks that no part of the texts stands in the log, nor anything else that a client
+// sent.
 func (g *guarded) checkLog(t testing.TB, secrets ...string) {
 	t.Helper()
 	g.log.mu.Lock()
@@ -140,7 +141,8 @@ func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given
 	}
 }
 
-// Nobody without a good token gets anything read, neither the own body nor the table, and learns why.
+// Nobody without a good token gets anything read, neither the own body nor the table, and learns
+// why.
 func TestStrangers(t *testing.T) {
 	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("a stranger's request reads the table")
@@ -259,7 +261,8 @@ func TestWithAToken(t *testing.T) {
 	}
 }
 
-// Who makes a change stands in its event, by the token's subject, which also tells apart whose idempotency key it is.
+// Who makes a change stands in its event, by the token's subject, which also tells apart whose
+// idempotency key it is.
 func TestSubjectsAreActors(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{})
 	const place = `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}], idempotencyKey: "one"}) { order { id timeline(first: 1) { nodes { actor } } } userErrors { message } } }`
@@ -279,7 +282,8 @@ func TestSubjectsAreActors(t *testing.T) {
 	}
 }
 
-// While others have all places, a stranger is told that it is one, and a token gets no place before others.
+// While others have all places, a stranger is told that it is one, and a token gets no place before
+// others.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	b := block()
 	g := guarding(t, sampleThrough(t, b.pass), server.Options{Limits: server.Limits{Concurrent: 1}})
@@ -297,8 +301,8 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 	}
 }
 
-// The issuer changes its keys: tokens of the new one are good at once, those of the old one until the keys are read again without it. While the
-// issuer is down, tokens of known keys are good.
+// The issuer changes its keys: tokens of the new one are good at once, those of the old one until
+// the keys are read again without it. While the issuer is down, tokens of known keys are good.
 func TestTheIssuerChangesItsKeys(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{})
 	status := func(token string) int {
@@ -332,7 +336,8 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	}
 }
 
-// A customer's token ends with the customer, within half a minute; while that cannot be found out, it is the server's fault, not the token's.
+// A customer's token ends with the customer, within half a minute; while that cannot be found out,
+// it is the server's fault, not the token's.
 func TestTokensOfDeletedCustomers(t *testing.T) {
 	var fails atomic.Bool
 	var asked atomic.Int64

@@ -145,7 +145,8 @@ func TestRequestBudgets(t *testing.T) {
 	})
 }
 
-// The last page of a list of 10,000 costs what the first costs: requests, round trips, records and read units.
+// The last page of a list of 10,000 costs what the first costs: requests, round trips, records and
+// read units.
 func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 	const orders = 10_000
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

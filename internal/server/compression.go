@@ -15,11 +15,13 @@ const (
 	jitter = 32
 )
 
-// compression returns what compresses the answers of GraphQL for clients that accept gzip; GraphiQL's pages are stored compressed. It says so
-// in Vary. zstd is off: its encoders take megabytes each.
+// compression returns what compresses the answers of GraphQL for clients that accept gzip;
+// GraphiQL's pages are stored compressed. It says so in Vary. zstd is off: its encoders take
+// megabytes each.
 //
-// To guess a secret from sizes (BREACH, https://www.breachattack.com) somebody has to make a victim's browser ask for chosen things
-// many times. forgeable stands against the asking, and jitter makes the sizes say less.
+// To guess a secret from sizes (BREACH, https://www.breachattack.com) somebody has to make a
+// victim's browser ask for chosen things many times. forgeable stands against the asking, and
+// jitter makes the sizes say less.
 //
 // Errors: one where the library does not take the options.
 func compression() (func(http.Handler) http.HandlerFunc, error) {

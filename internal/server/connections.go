@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// connections counts the connections that are open, those that have become sockets included. The listener stops at the most that may be;
-// this sees to it that those that are idle do not take all the room, for up to idleTimeout each: beyond three quarters, answers close
-// their connection. What is left is taken by clients who are sending, asking or reading, each within a limit of time. Sockets and streams of
-// events, which stay, get no more than those three quarters (see lasting).
+// connections counts the connections that are open, those that have become sockets included. The
+// listener stops at the most that may be; this sees to it that those that are idle do not take all
+// the room, for up to idleTimeout each: beyond three quarters, answers close their connection. What
+// is left is taken by clients who are sending, asking or reading, each within a limit of time.
+// Sockets and streams of events, which stay, get no more than those three quarters (see lasting).
 type connections struct {
 	most int
 
@@ -71,8 +72,8 @@ func (c *connections) relieved(next http.Handler) http.Handler {
 	})
 }
 
-// countedListener tells connections what it accepts and what is closed. The states that net/http tells end where a connection
-// becomes a socket.
+// countedListener tells connections what it accepts and what is closed. The states that net/http
+// tells end where a connection becomes a socket.
 type countedListener struct {
 	net.Listener
 	counted *connections

@@ -64,7 +64,8 @@ func TestManyAdjustOneLevel(t *testing.T) {
 	})
 }
 
-// Who loses once tries again with what the loss told; who loses twice, and has waited, looks first: what was told is old by then.
+// Who loses once tries again with what the loss told; who loses twice, and has waited, looks first:
+// what was told is old by then.
 func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		level := in{"sku": "mug", "warehouseId": "north", "delta": 1}
@@ -97,8 +98,9 @@ func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 	})
 }
 
-// Whoever edits a product or a customer gets it done, also when another one orders between each look at the record and its change:
-// the counters that orders change are no reason to begin anew for ever, and lose nothing.
+// Whoever edits a product or a customer gets it done, also when another one orders between each
+// look at the record and its change: the counters that orders change are no reason to begin anew
+// for ever, and lose nothing.
 func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
@@ -183,8 +185,8 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 	})
 }
 
-// Shipping and cancelling do not read stock: a failed transaction tells them of it. That is not forgotten when somebody else was quicker
-// once before.
+// Shipping and cancelling do not read stock: a failed transaction tells them of it. That is not
+// forgotten when somebody else was quicker once before.
 func TestWhatATransactionToldIsNotForgotten(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

@@ -42,8 +42,8 @@ func want(t testing.TB, what string, got []string, ids ...string) {
 	}
 }
 
-// A customer goes from nobody to one rep, to another one, and to nobody: the reps' customers follow at once, orders stay with whom they
-// were placed under.
+// A customer goes from nobody to one rep, to another one, and to nobody: the reps' customers follow
+// at once, orders stay with whom they were placed under.
 func TestAccountReps(t *testing.T) {
 	const customers, orders = `{ list: employee(id: %q) { customers { nodes { id } } } }`, `{ list: employee(id: %q) { orders { nodes { id } } } }`
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -244,8 +244,8 @@ func TestProductsMoveBetweenCategories(t *testing.T) {
 	})
 }
 
-// Mutations of one request are made one after the other: the second sees what the first has done, and what is refused or fails in
-// one leaves the answers of the others.
+// Mutations of one request are made one after the other: the second sees what the first has done,
+// and what is refused or fails in one leaves the answers of the others.
 func TestSeveralMutationsInOneRequest(t *testing.T) {
 	const place = `placeOrder(input: {customerId: "ann", items: [{sku: "mug", quantity: 1}]}) { order { id customer { orderCount } items { nodes { product { available } } } } userErrors { code } }`
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -296,7 +296,8 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 	})
 }
 
-// A fault in the second of three mutations is an error of its own: the first and third are made and answered.
+// A fault in the second of three mutations is an error of its own: the first and third are made and
+// answered.
 func TestAFaultLeavesTheOtherMutations(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

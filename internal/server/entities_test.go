@@ -33,7 +33,8 @@ func represented(t testing.TB, representations ...in) json.RawMessage {
 	return variables
 }
 
-// However many entities a gateway asks for, those of a kind are one BatchGetItem for each hundred, and all kinds start together.
+// However many entities a gateway asks for, those of a kind are one BatchGetItem for each hundred,
+// and all kinds start together.
 func TestEntityBudgets(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40})
@@ -97,7 +98,8 @@ func TestEntityBudgets(t *testing.T) {
 	})
 }
 
-// A fault of the store at one kind of record takes away the entities of this kind and leaves the others.
+// A fault of the store at one kind of record takes away the entities of this kind and leaves the
+// others.
 func TestFaultsTakeAwayOneKindOfEntity(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)

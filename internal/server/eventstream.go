@@ -10,8 +10,9 @@ import (
 )
 
 // streamed answers a request with a stream of events, one connection for each
-// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). What goes wrong before the stream begins
-// has the status that says so, as with GraphQL's own type; it is told as JSON.
+// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode).
+// What goes wrong before the stream begins has the status that says so, as with GraphQL's own type;
+// it is told as JSON.
 func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	r, result, refused := h.start(w, r, &stream)
@@ -54,8 +55,8 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// start begins what a request asks for, and returns the request in the name of who makes it. Where it is a subscription, it is counted, and
-// so is the connection.
+// start begins what a request asks for, and returns the request in the name of who makes it. Where
+// it is a subscription, it is counted, and so is the connection.
 func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
 	asked, decode, refused := h.asked(w, r, true)
 	if refused != nil {
@@ -92,8 +93,9 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 	return r, result, refused
 }
 
-// follow tells a subscription's events until it is over, the client has gone, the server stops, or who uses it has no right to any more. Only
-// in the first case the stream is complete, else it breaks off: clients then connect again.
+// follow tells a subscription's events until it is over, the client has gone, the server stops, or
+// who uses it has no right to any more. Only in the first case the stream is complete, else it
+// breaks off: clients then connect again.
 func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stream) {
 	for {
 		result, more := stream.Next(ctx)
@@ -128,7 +130,8 @@ func (h overHTTP) event(s *eventStream, result graph.Result) bool {
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 
-// eventStream is the answer to a request as a stream. It is safe for concurrent use: comments are written while events are waited for.
+// eventStream is the answer to a request as a stream. It is safe for concurrent use: comments are
+// written while events are waited for.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -167,8 +170,8 @@ func (s *eventStream) write(parts ...string) bool {
 	return true
 }
 
-// keepAlive writes comments where nothing else is written for a while, so that proxies do not take the connection for a dead one, and
-// that one that is dead is found out.
+// keepAlive writes comments where nothing else is written for a while, so that proxies do not take
+// the connection for a dead one, and that one that is dead is found out.
 func (s *eventStream) keepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

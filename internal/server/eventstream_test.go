@@ -77,8 +77,9 @@ func (l *live) try(ctx context.Context, leave context.CancelFunc, method, url, b
 	return &events{l.t, response, bufio.NewReader(response.Body), leave, 0}, nil
 }
 
-// begun is a stream that a server with short limits of time has let begin. On a busy machine it may take longer than they are to send a request, or to
-// begin what it asks for: then the server rightly closes the connection, or answers that it took too long, and the client asks again.
+// begun is a stream that a server with short limits of time has let begin. On a busy machine it may
+// take longer than they are to send a request, or to begin what it asks for: then the server
+// rightly closes the connection, or answers that it took too long, and the client asks again.
 func (l *live) begun(method, url, body string) *events {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
@@ -256,7 +257,8 @@ func (e *events) told(t *testing.T) {
 	}
 }
 
-// Where nothing happens, comments show that the connection is alive; the time limits of requests do not end it.
+// Where nothing happens, comments show that the connection is alive; the time limits of requests do
+// not end it.
 func TestEventStreamsAreKeptAlive(t *testing.T) {
 	l := newLive(t, server.Limits{KeepAlive: 5 * time.Millisecond, HeaderTime: 20 * time.Millisecond, BodyTime: 20 * time.Millisecond, RequestTime: 100 * time.Millisecond, AnswerTime: time.Second})
 	order := l.place()

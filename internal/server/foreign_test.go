@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// foreign writes records as other software does: string and number attributes, a number where the text is one.
+// foreign writes records as other software does: string and number attributes, a number where the
+// text is one.
 type foreign struct {
 	db    *dynamodb.Client
 	table string
@@ -51,8 +52,8 @@ func emptyTable(t *testing.T, db *dynamodb.Client) (*dynamo.Store, foreign) {
 	return store, foreign{db: db, table: description.Name}
 }
 
-// foreignTable is a table that an ElectroDB service wrote: no entity, version or items, the keys of one shard, the order's id of
-// an item in the key alone.
+// foreignTable is a table that an ElectroDB service wrote: no entity, version or items, the keys of
+// one shard, the order's id of an item in the key alone.
 func foreignTable(t *testing.T, db *dynamodb.Client) (api, foreign) {
 	store, f := emptyTable(t, db)
 	marks := map[string]types.AttributeValue{
@@ -124,7 +125,8 @@ func TestRecordsOfOtherSoftwareReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// An order whose record has over a megabyte of company on its page: a Query ends at a megabyte, the page does not.
+// An order whose record has over a megabyte of company on its page: a Query ends at a megabyte, the
+// page does not.
 func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		api, f := foreignTable(t, db)
@@ -154,8 +156,8 @@ func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 	})
 }
 
-// A record that lacks what its kind must have fails the field that reads it, not its neighbours, and tells the client nothing of
-// the table.
+// A record that lacks what its kind must have fails the field that reads it, not its neighbours,
+// and tells the client nothing of the table.
 func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
@@ -176,8 +178,8 @@ func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 	})
 }
 
-// References that lead nowhere are null; references that can lead nowhere are an error of their own; neither touches the other
-// orders of the page.
+// References that lead nowhere are null; references that can lead nowhere are an error of their
+// own; neither touches the other orders of the page.
 func TestBadReferencesHarmNoOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)

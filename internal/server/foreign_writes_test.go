@@ -12,8 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// foreignShop is a shop whose records another program wrote: no entity, version, items, count or currency anywhere, products that
-// count nothing, and marks of that program on every record, on the two of an order different ones.
+// foreignShop is a shop whose records another program wrote: no entity, version, items, count or
+// currency anywhere, products that count nothing, and marks of that program on every record, on the
+// two of an order different ones.
 func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
 	t.Helper()
 	s = newShop(t, db, commerce.Book{})
@@ -64,7 +65,8 @@ func (s *shop) marked(t testing.TB, after string) {
 	}
 }
 
-// Every mutation that changes a record changes one of another program, and leaves on it what is not ours.
+// Every mutation that changes a record changes one of another program, and leaves on it what is not
+// ours.
 func TestRecordsOfOtherSoftwareChange(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -101,7 +103,8 @@ func TestRecordsOfOtherSoftwareChange(t *testing.T) {
 	})
 }
 
-// An order that another program wrote without items on it can be cancelled: what it has comes back to the products that count.
+// An order that another program wrote without items on it can be cancelled: what it has comes back
+// to the products that count.
 func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s, id := foreignShop(t, db)
@@ -119,7 +122,8 @@ func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 	})
 }
 
-// What another program wrote inside of an order's address and times stays on both records, and stays the same on both.
+// What another program wrote inside of an order's address and times stays on both records, and
+// stays the same on both.
 func TestForeignPartsOfAnOrderStay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -164,8 +168,8 @@ func TestALostCopyComesBack(t *testing.T) {
 	})
 }
 
-// An order of 200 lines, which only other software writes, can be confirmed, delivered and sent elsewhere; what would touch all of its
-// lines is more than a transaction holds.
+// An order of 200 lines, which only other software writes, can be confirmed, delivered and sent
+// elsewhere; what would touch all of its lines is more than a transaction holds.
 func TestOrdersOfTwoHundredLines(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {

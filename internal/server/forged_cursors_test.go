@@ -42,8 +42,8 @@ func positionOf(t *testing.T, cursor string) string {
 	return string(b[13:])
 }
 
-// forgedList is a list of the schema: a query for it, with %s in place of the fields of the list, and the
-// list's field with %s in place of its cursors.
+// forgedList is a list of the schema: a query for it, with %s in place of the fields of the list,
+// and the list's field with %s in place of its cursors.
 type forgedList struct {
 	name, query, call string
 	// scope is what cursors are signed for beside the field.
@@ -71,7 +71,8 @@ func forgedLists() []forgedList {
 		{"Customer.orders", `{ customer(id: "cust_01") { %s } }`, `orders(%s)`, []string{"cust_01", noRange}, true},
 		{"Customer.orders", `{ customer(id: "cust_01") { %s } }`, `orders(` + someYears + `%s)`, []string{"cust_01", years}, true},
 		{"Order.items", `{ order(id: "01HVMK3P2Q0000000000000001") { %s } }`, `items(%s)`, []string{"01HVMK3P2Q0000000000000001"}, false},
-		// The test takes the items out of the record of this order, so that they are listed with a Query.
+		// The test takes the items out of the record of this order, so that they are listed with a
+		// Query.
 		{"Order.items", `{ order(id: "01KNVV2HR00000000000000101") { %s } }`, `items(%s)`, []string{"01KNVV2HR00000000000000101"}, false},
 		{"Order.timeline", `{ order(id: "01HVMK3P2Q0000000000000001") { %s } }`, `timeline(%s)`, []string{"01HVMK3P2Q0000000000000001"}, false},
 		{"Order.timeline", `{ customer(id: "cust_01") { order(id: "01HVMK3P2Q0000000000000001") { %s } } }`, `timeline(%s)`, []string{"01HVMK3P2Q0000000000000001"}, false},
@@ -90,7 +91,8 @@ type cursorPage struct {
 	Edges []struct{ Cursor string }
 }
 
-// pages asks for pages of a list, each with its cursors, in one query, and returns the positions on each.
+// pages asks for pages of a list, each with its cursors, in one query, and returns the positions on
+// each.
 func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]string {
 	t.Helper()
 	var fields strings.Builder
@@ -124,8 +126,9 @@ func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]st
 	return all
 }
 
-// TestForgedCursors gives every list of the schema cursors with a valid signature for positions that no
-// record has. Each page holds the records between its cursors, and no position is a fault of the server.
+// TestForgedCursors gives every list of the schema cursors with a valid signature for positions
+// that no record has. Each page holds the records between its cursors, and no position is a fault
+// of the server.
 func TestForgedCursors(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
@@ -255,7 +258,8 @@ func TestForgedCursorsOfEveryList(t *testing.T) {
 	}
 }
 
-// TestCursorsThatAreNone gives every list cursors with a valid signature that hold no position at all.
+// TestCursorsThatAreNone gives every list cursors with a valid signature that hold no position at
+// all.
 func TestCursorsThatAreNone(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for _, l := range forgedLists() {
@@ -278,8 +282,8 @@ func TestCursorsThatAreNone(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// TestLongKeysArePaged walks through a list of records of other software whose IDs are as long as a cursor
-// can hold.
+// TestLongKeysArePaged walks through a list of records of other software whose IDs are as long as a
+// cursor can hold.
 func TestLongKeysArePaged(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)

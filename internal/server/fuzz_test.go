@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Whatever a client sends to /graphql, it gets JSON in UTF-8 that is a GraphQL response, never a fault of the server, and in the end.
+// Whatever a client sends to /graphql, it gets JSON in UTF-8 that is a GraphQL response, never a
+// fault of the server, and in the end.
 func FuzzHandler(f *testing.F) {
 	h, _ := handler(f, sampleThrough(f, direct), slog.LevelInfo, origin)
 	for _, body := range []string{

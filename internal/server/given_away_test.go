@@ -19,7 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// givenAway is a live server with tokens, on whose table other software gives orders to other customers.
+// givenAway is a live server with tokens, on whose table other software gives orders to other
+// customers.
 type givenAway struct {
 	*live
 	guarded *guarded
@@ -41,8 +42,8 @@ func newGivenAway(t *testing.T) *givenAway {
 	return &givenAway{l, g, db, table.Name}
 }
 
-// give gives an order to another customer. The order's records agree afterwards. The former customer's
-// copy is deleted, unless leaveCopy is set.
+// give gives an order to another customer. The order's records agree afterwards. The former
+// customer's copy is deleted, unless leaveCopy is set.
 func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
 	g.t.Helper()
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

@@ -137,8 +137,8 @@ func (a api) read(t testing.TB, v any, query string, args ...any) explained {
 	return got.Extensions.Explain
 }
 
-// budget fails t where a query made other requests than these many in these many round trips, or one that no plan saw
-// coming.
+// budget fails t where a query made other requests than these many in these many round trips, or
+// one that no plan saw coming.
 func (e explained) budget(t testing.TB, requests, roundTrips int) {
 	t.Helper()
 	if e.Totals.Requests != requests || e.Totals.RoundTrips != roundTrips {
@@ -169,7 +169,8 @@ func (e explained) String() string {
 	return b.String()
 }
 
-// Every query of testdata/golden gets the same JSON and makes the same DynamoDB requests on both engines.
+// Every query of testdata/golden gets the same JSON and makes the same DynamoDB requests on both
+// engines.
 func TestGolden(t *testing.T) {
 	names, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(names) == 0 {

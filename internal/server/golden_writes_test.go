@@ -16,8 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Every mutation of testdata/golden-writes gives the same JSON, makes the same DynamoDB requests and leaves the same records on
-// both engines. What stands in setup.graphql is done before, a second for each mutation.
+// Every mutation of testdata/golden-writes gives the same JSON, makes the same DynamoDB requests
+// and leaves the same records on both engines. What stands in setup.graphql is done before, a
+// second for each mutation.
 func TestGoldenWrites(t *testing.T) {
 	names, err := filepath.Glob("testdata/golden-writes/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -48,8 +49,8 @@ func shows(t *testing.T, name, mutation string) bool {
 	})
 }
 
-// write is the explain output of a mutation: what it read and wrote in its order, then what its payload read in any order, as
-// those requests do not wait for one another.
+// write is the explain output of a mutation: what it read and wrote in its order, then what its
+// payload read in any order, as those requests do not wait for one another.
 func (e explained) write() string {
 	lines := strings.SplitAfter(e.String(), "\n")
 	wrote := 1 + slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "TransactWriteItems") })

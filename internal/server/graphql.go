@@ -25,7 +25,8 @@ type overHTTP struct {
 	// arriving and unread are the room for long bodies and for long answers.
 	arriving, unread *graph.Quota
 	shedding         *shedding
-	// staying has a place for each socket and stream of events that can be open at once, subscriptions one for each that can be followed.
+	// staying has a place for each socket and stream of events that can be open at once,
+	// subscriptions one for each that can be followed.
 	staying, subscriptions chan struct{}
 	// connected and followed are what customers have of them.
 	connected, followed *shares
@@ -44,14 +45,16 @@ func newOverHTTP(executor *graph.Executor, limits Limits, authentication authent
 	}
 }
 
-// methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody gets.
+// methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody
+// gets.
 const methods = "GET, HEAD, POST, OPTIONS"
 
 // ServeHTTP answers one request.
 func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
-	// Stock and orders are those of the moment, and the answer depends on headers: there is nothing that a cache should keep.
+	// Stock and orders are those of the moment, and the answer depends on headers: there is nothing
+	// that a cache should keep.
 	header["Cache-Control"] = noStore
 	header.Add("Vary", "Accept")
 	if r.Method == http.MethodOptions {
@@ -69,7 +72,8 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		contentType = typeJSON // there is no body, so nothing is streamed
 	}
 	result, refused := h.answer(w, r, acceptable)
-	// A client that does not read the answer is cut. Errors: a writer without a connection, as in tests, has no deadlines.
+	// A client that does not read the answer is cut. Errors: a writer without a connection, as in
+	// tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
 		h.refuseCompressed(w, r, refused, contentType)
@@ -101,7 +105,8 @@ func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t medi
 		return
 	}
 	if r.Method == http.MethodHead {
-		// What compresses leaves HEAD alone, and a GET may have another length: none is told (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
+		// What compresses leaves HEAD alone, and a GET may have another length: none is told
+		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
 		w.Header().Add("Vary", "Accept-Encoding")
 		w.Header()["Content-Type"] = contentTypeOf(t)
 		w.WriteHeader(status)
@@ -110,13 +115,15 @@ func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t medi
 	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, t, status, body) }))(w, r) // which says so in Vary
 }
 
-// refuseCompressed is refuse for those whose answers are compressed; refusals are too short for that.
+// refuseCompressed is refuse for those whose answers are compressed; refusals are too short for
+// that.
 func (h overHTTP) refuseCompressed(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	h.refuse(w, r, refused, contentType)
 }
 
-// advise tells in the header of an answer what clients can do about its status: by which method to ask, or when.
+// advise tells in the header of an answer what clients can do about its status: by which method to
+// ask, or when.
 func advise(header http.Header, result graph.Result, status int) {
 	switch status {
 	case http.StatusMethodNotAllowed:
@@ -128,7 +135,8 @@ func advise(header http.Header, result graph.Result, status int) {
 	}
 }
 
-// refuse replies that a request is not executed. Only overload is logged: all else is the client's to mend, and anybody could fill the log.
+// refuse replies that a request is not executed. Only overload is logged: all else is the client's
+// to mend, and anybody could fill the log.
 func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	if refused.code == graph.CodeOverloaded {
 		h.shedding.one(r.Context(), refused.message)
@@ -141,7 +149,8 @@ func busyReading() *refusal {
 	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server holds as many answers as it has room for, until slow clients have read them: try again in a moment, or ask for less")
 }
 
-// mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no status may say that it is to be sent again.
+// mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no
+// status may say that it is to be sent again.
 func mutationDropped() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": graph.CodeOverloaded}}}}}
 }
@@ -155,7 +164,8 @@ func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool
 	return h.placed(explaining(r.Context(), r.Header), decode, h.executor.Execute)
 }
 
-// asked waits until a request has arrived that can be answered. It returns the request, in the name of who makes it, and what decodes it.
+// asked waits until a request has arrived that can be answered. It returns the request, in the name
+// of who makes it, and what decodes it.
 func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, func() (graph.Request, *refusal), *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -190,8 +200,8 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 	return func() (graph.Request, *refusal) { return readQuery(r) }, nil
 }
 
-// placed has a request that has arrived decoded and executed, if there is a place free. Nobody waits for a place: a queue
-// in front of a server that is too slow only makes all wait longer.
+// placed has a request that has arrived decoded and executed, if there is a place free. Nobody
+// waits for a place: a queue in front of a server that is too slow only makes all wait longer.
 func (h overHTTP) placed(ctx context.Context, decode func() (graph.Request, *refusal), execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if !take(h.working) {
 		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
@@ -242,7 +252,8 @@ func status(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// answerBody is the body of an answer, in two parts, so that data, which can be megabytes, are not copied to stand inside the body.
+// answerBody is the body of an answer, in two parts, so that data, which can be megabytes, are not
+// copied to stand inside the body.
 type answerBody struct{ head, rest []byte }
 
 func (b answerBody) size() int { return len(b.head) + len(b.rest) }
@@ -250,15 +261,17 @@ func (b answerBody) size() int { return len(b.head) + len(b.rest) }
 // held is how much memory the body takes until the client has read it.
 func (b answerBody) held() int { return cap(b.rest) }
 
-// mostSpare is how much of the buffer that data were written to can be empty, beside a quarter of what they take. An operation gets a buffer for as much as
-// its last answer took: where that was long, and this answer is short, a client who does not read it would hold the room of the long one.
+// mostSpare is how much of the buffer that data were written to can be empty, beside a quarter of
+// what they take. An operation gets a buffer for as much as its last answer took: where that was
+// long, and this answer is short, a client who does not read it would hold the room of the long
+// one.
 const mostSpare = 4 << 10
 
 // dataHead begins the body of an answer that has data and no errors.
 var dataHead = []byte(`{"data":`)
 
-// encoded makes the body of an answer. Data are put in as they are: encoding/json would read and copy them once more. They are the
-// answer's own, and what ends the body is put behind them.
+// encoded makes the body of an answer. Data are put in as they are: encoding/json would read and
+// copy them once more. They are the answer's own, and what ends the body is put behind them.
 func encoded(result graph.Result) answerBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
 		return answerBody{rest: encode(result)}
@@ -292,7 +305,8 @@ func encode(result graph.Result) []byte {
 	return body
 }
 
-// marshal is for values of this module, which always have a form in JSON; else it panics, which answers INTERNAL.
+// marshal is for values of this module, which always have a form in JSON; else it panics, which
+// answers INTERNAL.
 func marshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -351,7 +365,8 @@ func (e *refusal) result() graph.Result {
 
 func contentTypeOf(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
 
-// reply writes an answer. What is short goes out in one packet, as net/http collects it; its length is told, so that net/http makes no chunks of it.
+// reply writes an answer. What is short goes out in one packet, as net/http collects it; its length
+// is told, so that net/http makes no chunks of it.
 func reply(w http.ResponseWriter, t mediaType, status int, body answerBody) {
 	header := w.Header()
 	header["Content-Type"] = contentTypeOf(t)

@@ -9,10 +9,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// hosts are the names by which clients may call a server without authentication, beside localhost and
-// IP addresses. They protect it against DNS rebinding (https://en.wikipedia.org/wiki/DNS_rebinding): a
-// page lets its own name resolve to the server's address. To the browser the two are then one site, so
-// neither CORS nor the CSRF check applies, but Host still has the name of the page.
+// hosts are the names by which clients may call a server without authentication, beside localhost
+// and IP addresses. They protect it against DNS rebinding
+// (https://en.wikipedia.org/wiki/DNS_rebinding): a page lets its own name resolve to the server's
+// address. To the browser the two are then one site, so neither CORS nor the CSRF check applies,
+// but Host still has the name of the page.
 type hosts map[string]bool
 
 // newHosts returns the hosts with these names. Their ports do not matter.
@@ -24,8 +25,8 @@ func newHosts(names []string) hosts {
 	return h
 }
 
-// hostname is the host of a Host header in the form in which names are compared: lower case, without a
-// port, brackets or the dot at the end.
+// hostname is the host of a Host header in the form in which names are compared: lower case,
+// without a port, brackets or the dot at the end.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -36,7 +36,8 @@ const (
 	aliceAnswer = `{"data":{"customer":{"name":"Alice Chen"}}}`
 )
 
-// between stands between the SDK and the engine: it passes a request on with next, or does something else.
+// between stands between the SDK and the engine: it passes a request on with next, or does
+// something else.
 type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
 
 type httpClient func(*http.Request) (*http.Response, error)
@@ -71,7 +72,8 @@ func (j *journal) entries(t testing.TB) []map[string]any {
 	return all
 }
 
-// checkShedding checks that the log has one line, which tells that requests are shed, whatever their number.
+// checkShedding checks that the log has one line, which tells that requests are shed, whatever
+// their number.
 func (j *journal) checkShedding(t testing.TB) {
 	t.Helper()
 	if all := j.entries(t); len(all) != 1 || all[0]["msg"] != "requests are shed" || all[0]["level"] != "WARN" {
@@ -191,8 +193,8 @@ func TestHealth(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// However often a balancer asks, the table is read now and then only: here at least one of 50 answers is not read anew, or
-// the answers took 50 seconds.
+// However often a balancer asks, the table is read now and then only: here at least one of 50
+// answers is not read anew, or the answers took 50 seconds.
 func TestReady(t *testing.T) {
 	var reads atomic.Int64
 	h, j := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
@@ -223,7 +225,7 @@ func TestNotReadyWithoutTable(t *testing.T) {
 	}
 }
 
-// A server whose clock is wrong is not ready and refuses changes. Reads go on.
+// A server whose clock is wrong is not ready and refuses mutations. Queries work.
 func TestNotReadyWithAWrongClock(t *testing.T) {
 	const change = `mutation { createWarehouse(input: {id: "w9", name: "Nine"}) { warehouse { id } } }`
 	h, j := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
@@ -459,8 +461,8 @@ func failure(status int, kind, message string) between {
 	}
 }
 
-// What fails behind the server is UNAVAILABLE or INTERNAL to the client and no more; the log has the rest, once, under the id
-// of the reply.
+// What fails behind the server is UNAVAILABLE or INTERNAL to the client and no more; the log has
+// the rest, once, under the id of the reply.
 func TestFailuresOfTheStore(t *testing.T) {
 	const secret = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"
 	for _, c := range []struct {

@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// keyed are the mutations that take an idempotency key: an input of each, and another one that differs from it.
+// keyed are the mutations that take an idempotency key: an input of each, and another one that
+// differs from it.
 func keyed(s *shop, t testing.TB) map[string][2]in {
 	t.Helper()
 	pending := in{"orderId": s.place(t, "ann", "mug")}
@@ -47,8 +48,9 @@ func keyed(s *shop, t testing.TB) map[string][2]in {
 	}
 }
 
-// Every mutation that takes a key answers the same request with the same words, also after a restart, and writes nothing then;
-// another request with that key, of the same mutation or of another one, is refused.
+// Every mutation that takes a key answers the same request with the same words, also after a
+// restart, and writes nothing then; another request with that key, of the same mutation or of
+// another one, is refused.
 func TestOneKeyIsOneRequest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -187,12 +189,14 @@ func TestKeysAreTheirCallers(t *testing.T) {
 		}
 		s.as("bert").do(t, "createWarehouse", in{"name": "East", "idempotencyKey": "e"})
 		s.as("alice").do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
-		// Neither a key that looks like part of another caller's, nor anything else with '#' in it, is one.
+		// Neither a key that looks like part of another caller's, nor anything else with '#' in it,
+		// is one.
 		s.refuse(t, "placeOrder", place.with("idempotencyKey", "bert#k"), "INVALID input.idempotencyKey")
 	})
 }
 
-// What was refused is not remembered: the same request with the same key is done once its cause is gone.
+// What was refused is not remembered: the same request with the same key is done once its cause is
+// gone.
 func TestRefusalsAreNotRemembered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -218,7 +222,8 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	})
 }
 
-// A key is remembered for 24 hours, and free after that, whether DynamoDB has deleted its record or not.
+// A key is remembered for 24 hours, and free after that, whether DynamoDB has deleted its record or
+// not.
 func TestKeysAreFreeAfterADay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -256,8 +261,9 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 	})
 }
 
-// A transaction whose answer gets lost on the way is not made twice, and its caller learns how it went: the SDK sends it again,
-// DynamoDB knows its token for ten minutes, and the order book knows the caller's key for a day.
+// A transaction whose answer gets lost on the way is not made twice, and its caller learns how it
+// went: the SDK sends it again, DynamoDB knows its token for ten minutes, and the order book knows
+// the caller's key for a day.
 func TestLostAnswers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, key := range []string{"", "k"} {

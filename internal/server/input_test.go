@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// What is wrong with a query is told in a sentence that names the argument, under the code BAD_USER_INPUT; nothing is
-// read for it, and nothing fails.
+// What is wrong with a query is told in a sentence that names the argument, under the code
+// BAD_USER_INPUT; nothing is read for it, and nothing fails.
 func TestBadInput(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	var foreignCursor struct {
@@ -111,8 +111,8 @@ func TestBadVariables(t *testing.T) {
 	}
 }
 
-// An enum value in another case is refused, not taken for none: a filter that is dropped gives records that were not asked
-// for.
+// An enum value in another case is refused, not taken for none: a filter that is dropped gives
+// records that were not asked for.
 func TestEnumVariablesAreReadStrictly(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
@@ -134,7 +134,8 @@ func TestEnumVariablesAreReadStrictly(t *testing.T) {
 	}
 }
 
-// A query that goes in circles, its answer growing by a page each time, is refused before it is begun; a large one is not.
+// A query that goes in circles, its answer growing by a page each time, is refused before it is
+// begun; a large one is not.
 func TestQueriesThatAskForTooMuch(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	circle := `id`
@@ -278,7 +279,8 @@ type walked struct {
 	}
 }
 
-// Walking a list page by page as Relay does gives each record once, in order, both ways, whatever the size of the pages.
+// Walking a list page by page as Relay does gives each record once, in order, both ways, whatever
+// the size of the pages.
 func TestWalkingConnections(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
 	book := generate(t, bookOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})

@@ -9,14 +9,15 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// What lasts: sockets, streams of events and the subscriptions on them. Each is counted, as each takes memory for as long as its client likes.
+// What lasts: sockets, streams of events and the subscriptions on them. Each is counted, as each
+// takes memory for as long as its client likes.
 
 // stay counts a connection that stays, and tells whether there is room for it; leave gives it back.
 func (h overHTTP) stay() bool { return take(h.staying) }
 func (h overHTTP) leave()     { <-h.staying }
 
-// subscribe counts a subscription, or another operation on a socket, for whom a context speaks for, or tells why there is no room for it;
-// unsubscribe gives it back.
+// subscribe counts a subscription, or another operation on a socket, for whom a context speaks for,
+// or tells why there is no room for it; unsubscribe gives it back.
 func (h overHTTP) subscribe(ctx context.Context) *refusal {
 	switch customer := customerOf(ctx); {
 	case !h.followed.take(customer):
@@ -35,11 +36,12 @@ func (h overHTTP) unsubscribe(ctx context.Context) {
 	h.followed.give(customerOf(ctx))
 }
 
-// customerShare is the part of all that lasts which one customer can have. Others are the shop's own, of whom one may speak for many:
-// a gateway.
+// customerShare is the part of all that lasts which one customer can have. Others are the shop's
+// own, of whom one may speak for many: a gateway.
 const customerShare = 20
 
-// shares count what customers have of something, so that none takes it from all others. They are safe for concurrent use.
+// shares count what customers have of something, so that none takes it from all others. They are
+// safe for concurrent use.
 type shares struct {
 	most int
 	mu   sync.Mutex
@@ -91,7 +93,8 @@ func tooManyStay() *refusal {
 
 type stoppingKey struct{}
 
-// withStopping returns a context whose requests know when the server stops. They are not ended by it: those that answer soon still do.
+// withStopping returns a context whose requests know when the server stops. They are not ended by
+// it: those that answer soon still do.
 func withStopping(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, stoppingKey{}, stopping)
 }

@@ -43,8 +43,8 @@ func moveInput(mutation, id string) in {
 	return input
 }
 
-// Every move from every status: those of the life of an order are made, with the stock that follows and an event; all others are
-// refused with where the order is and where it can go.
+// Every move from every status: those of the life of an order are made, with the stock that follows
+// and an event; all others are refused with where the order is and where it can go.
 func TestEveryMoveFromEveryStatus(t *testing.T) {
 	stock := map[commerce.Status]string{
 		commerce.Pending:   "99 of 102 available, 100 in north, 2 in south",
@@ -90,7 +90,8 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 	})
 }
 
-// listed fails t where an order is not in the list of that status alone, or differs in its customer's list.
+// listed fails t where an order is not in the list of that status alone, or differs in its
+// customer's list.
 func (s *shop) listed(t testing.TB, id string, in commerce.Status) {
 	t.Helper()
 	for _, status := range commerce.Statuses() {
@@ -135,7 +136,8 @@ func withoutKeys(r string) string {
 	return strings.Join(kept, " ")
 }
 
-// A warehouse that lacks what the order needs, for each of its products, is told of with what it has.
+// A warehouse that lacks what the order needs, for each of its products, is told of with what it
+// has.
 func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -159,7 +161,8 @@ func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 	})
 }
 
-// Stock cannot be taken away that orders have reserved, nor more than lies in the warehouse; nor does it come to where nothing is.
+// Stock cannot be taken away that orders have reserved, nor more than lies in the warehouse; nor
+// does it come to where nothing is.
 func TestStockLimits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -271,7 +274,8 @@ func TestWhatCanChangeInWhichStatus(t *testing.T) {
 	})
 }
 
-// An order carries its items on both of its records up to 25 of them: the 26th takes them off, its removal brings them back.
+// An order carries its items on both of its records up to 25 of them: the 26th takes them off, its
+// removal brings them back.
 func TestEmbeddedItemsComeAndGo(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
@@ -334,7 +338,8 @@ func TestFortyFiveLines(t *testing.T) {
 	})
 }
 
-// Ids and times of an order's events rise also while the clock stands still, and when it goes backwards.
+// Ids and times of an order's events rise also while the clock stands still, and when it goes
+// backwards.
 func TestTimelinesRise(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

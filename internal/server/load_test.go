@@ -62,7 +62,8 @@ func dial(t testing.TB, addr string) net.Conn {
 	return c
 }
 
-// Who comes while the server has all hands full is told at once; checks are answered, and so is who comes afterwards.
+// Who comes while the server has all hands full is told at once; checks are answered, and so is who
+// comes afterwards.
 func TestShedding(t *testing.T) {
 	b := block()
 	h, j := limited(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
@@ -231,7 +232,8 @@ func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// pipes is a listener whose connections have no buffers, so that a client that does not read shows at once.
+// pipes is a listener whose connections have no buffers, so that a client that does not read shows
+// at once.
 type pipes struct {
 	net.Listener // for its address
 	accepted     chan net.Conn

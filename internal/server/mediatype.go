@@ -11,18 +11,21 @@ import (
 type mediaType string
 
 const (
-	// typeJSON is what most clients take. Its status says whether a GraphQL request arrived, not how it went.
+	// typeJSON is what most clients take. Its status says whether a GraphQL request arrived, not
+	// how it went.
 	typeJSON mediaType = "application/json"
-	// typeGraphQL is the type of GraphQL over HTTP. Its status says also whether the request was executed.
+	// typeGraphQL is the type of GraphQL over HTTP. Its status says also whether the request was
+	// executed.
 	typeGraphQL mediaType = "application/graphql-response+json"
 	// typeEventStream is that of server-sent events, each of which is an answer (eventstream.go).
 	typeEventStream mediaType = "text/event-stream"
 )
 
-// answerType chooses the type of an answer by the values of Accept; false where none is acceptable. Of types that are equally
-// welcome, the one that is named wins over one that a wildcard covers, and then GraphQL's own wins. So does no Accept at all mean
-// JSON, as does */*. A stream of events has to be named, and wins no tie against another type that is: clients that can read all of them get
-// one answer as one.
+// answerType chooses the type of an answer by the values of Accept; false where none is acceptable.
+// Of types that are equally welcome, the one that is named wins over one that a wildcard covers,
+// and then GraphQL's own wins. So does no Accept at all mean JSON, as does */*. A stream of events
+// has to be named, and wins no tie against another type that is: clients that can read all of them
+// get one answer as one.
 func answerType(values []string) (mediaType, bool) {
 	// What most clients send is not taken apart.
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
@@ -75,7 +78,8 @@ func welcome(ranges []string, t mediaType) (weight float64, rank int) {
 	return weight, rank
 }
 
-// inUTF8 tells whether parameters ask for no other charset than UTF-8. Other parameters say nothing here.
+// inUTF8 tells whether parameters ask for no other charset than UTF-8. Other parameters say nothing
+// here.
 func inUTF8(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
@@ -86,8 +90,8 @@ func inUTF8(parameters string) bool {
 	return true
 }
 
-// isJSON tells whether a Content-Type is that of JSON in UTF-8, which is the only charset that JSON is exchanged in
-// (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
+// isJSON tells whether a Content-Type is that of JSON in UTF-8, which is the only charset that JSON
+// is exchanged in (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
 func isJSON(contentType string) bool {
 	if contentType == string(typeJSON) { // what most clients send
 		return true

@@ -17,8 +17,8 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// maxOperationID is the maximum length of an operation's ID in bytes. Every message of the operation
-// repeats the ID.
+// maxOperationID is the maximum length of an operation's ID in bytes. Every message of the
+// operation repeats the ID.
 const maxOperationID = 256
 
 // readMessage parses a message from a client.
@@ -55,8 +55,8 @@ func checkID(m message) error {
 	return nil
 }
 
-// checkSubscribe reports how the payload of a subscribe message breaks the protocol. The query may be
-// missing where the request names its document in another way.
+// checkSubscribe reports how the payload of a subscribe message breaks the protocol. The query may
+// be missing where the request names its document in another way.
 func checkSubscribe(payload []byte) error {
 	if !isObject(payload) {
 		return errors.New("the payload of subscribe is not an object")
@@ -74,7 +74,8 @@ func checkSubscribe(payload []byte) error {
 	return nil
 }
 
-// absent reports whether a JSON value is missing or null. Values are valid JSON without leading blanks.
+// absent reports whether a JSON value is missing or null. Values are valid JSON without leading
+// blanks.
 func absent(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

@@ -13,8 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// What is wrong with an input is told as data: the code, the field's path and a message, all that is wrong at once. Nothing is
-// written; where the input alone shows it, nothing is read either, and a failed look-up reads once.
+// What is wrong with an input is told as data: the code, the field's path and a message, all that
+// is wrong at once. Nothing is written; where the input alone shows it, nothing is read either, and
+// a failed look-up reads once.
 func TestBadMutationInput(t *testing.T) {
 	const unknown = "01HVMK3P2Q0000000000000001"
 	long := strings.Repeat("x", 100_000)

@@ -36,7 +36,8 @@ func TestTheRepGoesWithNullOnly(t *testing.T) {
 	})
 }
 
-// An e-mail address is one address however its characters are composed, and shows all that is in it.
+// An e-mail address is one address however its characters are composed, and shows all that is in
+// it.
 func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 	const composed, apart = "Zo\u00eb@example.com", "ZOE\u0308@example.com"
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -108,7 +109,8 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 	})
 }
 
-// A price without a currency is in the product's, with the digits that it has; only who names another one changes it.
+// A price without a currency is in the product's, with the digits that it has; only who names
+// another one changes it.
 func TestAPriceStaysInItsCurrency(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -196,7 +198,8 @@ func TestMessagesNameTheFieldOfAVariable(t *testing.T) {
 	}
 }
 
-// The log names neither e-mail addresses nor idempotency keys, whichever request to the store fails.
+// The log names neither e-mail addresses nor idempotency keys, whichever request to the store
+// fails.
 func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 	var fails atomic.Value // the operation that fails
 	fails.Store("")

@@ -54,7 +54,8 @@ func (s *shop) fails(t testing.TB, name string, input in) {
 	}
 }
 
-// A product without a category is in no list and can be changed; with a category it comes into that one's list.
+// A product without a category is in no list and can be changed; with a category it comes into that
+// one's list.
 func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -84,7 +85,8 @@ func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 		s.do(t, "updateProduct", in{"sku": "mug", "category": "Cups"})
 		want(t, "Foremen", s.ids(t, `{ list: employeesByJobTitle(jobTitle: "Foreman") { nodes { id } } }`, "id"), "sam")
 		want(t, "Cups", s.ids(t, `{ list: products(category: "Cups") { nodes { sku } } }`, "sku"), "mug")
-		// What stays is no reason to lose the record, and none to put it under a key that is not its own.
+		// What stays is no reason to lose the record, and none to put it under a key that is not
+		// its own.
 		s.change(t, "EMPLOYEE#rita", "#METADATA", map[string]attribute{"jobTitle": text("Rep #1")})
 		s.fails(t, "updateEmployee", in{"id": "rita", "warehouseId": "north"})
 	})
@@ -122,7 +124,8 @@ func TestMissingIndexKeysComeBack(t *testing.T) {
 	})
 }
 
-// The items of an order whose items stand only inside of it outlive the 26th, with which they stand no more inside of it.
+// The items of an order whose items stand only inside of it outlive the 26th, with which they stand
+// no more inside of it.
 func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
@@ -186,7 +189,8 @@ func TestHalfCountedProducts(t *testing.T) {
 	})
 }
 
-// Whatever the customer's copy of an order has that the order's own record lacks, it has no more after a change.
+// Whatever the customer's copy of an order has that the order's own record lacks, it has no more
+// after a change.
 func TestACopyThatKnowsMoreFollows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for mutation, more := range map[string]in{
@@ -260,7 +264,8 @@ func TestItemsOfLessThanOnePiece(t *testing.T) {
 	})
 }
 
-// A change at the end of all time does not take those after it beyond: they are made at their own time, and stay readable.
+// A change at the end of all time does not take those after it beyond: they are made at their own
+// time, and stay readable.
 func TestTimesAtTheEndOfTime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -284,8 +289,8 @@ func TestTimesAtTheEndOfTime(t *testing.T) {
 	})
 }
 
-// An address that its customer has and nobody claims is claimed when the customer gives it again, in whatever case, unless it has
-// become another's.
+// An address that its customer has and nobody claims is claimed when the customer gives it again,
+// in whatever case, unless it has become another's.
 func TestAMissingClaimComesBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, email := range []string{"bob@example.com", "Bob@Example.com"} {
@@ -303,7 +308,8 @@ func TestAMissingClaimComesBack(t *testing.T) {
 	})
 }
 
-// A request that was done is answered from memory, also when no other record of the table can be read any more.
+// A request that was done is answered from memory, also when no other record of the table can be
+// read any more.
 func TestMemoriesNeedNoOtherRecord(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

@@ -19,7 +19,8 @@ func panicking(with any) between {
 	return func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) { panic(with) }
 }
 
-// A panic is INTERNAL with the request's id, wherever it happens, and the log has the rest once under that id.
+// A panic is INTERNAL with the request's id, wherever it happens, and the log has the rest once
+// under that id.
 func TestPanics(t *testing.T) {
 	const secret = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"
 	for name, c := range map[string]struct {

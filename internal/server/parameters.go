@@ -13,9 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// maxValues is the maximum number of JSON values in a body. A zero and its comma take two bytes, and
-// thirty times as many once decoded, so a body within the byte limit could take megabytes. Inputs of
-// this schema have some hundred values.
+// maxValues is the maximum number of JSON values in a body. A zero and its comma take two bytes,
+// and thirty times as many once decoded, so a body within the byte limit could take megabytes.
+// Inputs of this schema have some hundred values.
 const maxValues = 10_000
 
 // tooManyValues reports whether JSON can have more than maxValues values. Each comma and each
@@ -249,7 +249,8 @@ func readArray(d *jsontext.Decoder) ([]any, error) {
 	return array, err
 }
 
-// readValue reads a value of any type. A number stays as written, because a float would lose digits.
+// readValue reads a value of any type. A number stays as written, because a float would lose
+// digits.
 func readValue(d *jsontext.Decoder) (any, error) {
 	switch d.PeekKind() {
 	case jsontext.KindBeginObject:

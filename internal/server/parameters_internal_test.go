@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzBody compares readBody with encoding/json: both accept the same JSON, and read the same values.
+// FuzzBody compares readBody with encoding/json: both accept the same JSON, and read the same
+// values.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{"query":"{ a }"}`, "\t{\"query\" : \"query A($a: ID!) {\\n a(b: \\\"\\\\c\\\") }\" ,\r\n\"operationName\":\"A\",\"extensions\":null} ",

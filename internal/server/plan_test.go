@@ -12,8 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// What is known at one time is read side by side, also where one field asks for an order with its timeline, and another for the timeline of the
-// same order by its id alone: here the one is not answered before the others are asked for.
+// What is known at one time is read side by side, also where one field asks for an order with its
+// timeline, and another for the timeline of the same order by its id alone: here the one is not
+// answered before the others are asked for.
 func TestAnOrderWithItsTimelineHoldsUpNothing(t *testing.T) {
 	var others sync.WaitGroup
 	others.Add(2) // the customer, and the customer's copy of the order

@@ -39,8 +39,8 @@ func (h holder) places(t *testing.T, customer, key string) string {
 	return id[:26]
 }
 
-// Principals with one subject, but of different issuers or customers, share no idempotency key and no rate limit. Their orders show the
-// subject as the actor.
+// Principals with one subject, but of different issuers or customers, share no idempotency key and
+// no rate limit. Their orders show the subject as the actor.
 func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)

@@ -25,7 +25,8 @@ func toldCost(t testing.TB, w *httptest.ResponseRecorder) costTold {
 	return *got.Extensions.Cost
 }
 
-// rated is a server with a bucket of 100 points, of which two come back each second, and what puts its clock forward.
+// rated is a server with a bucket of 100 points, of which two come back each second, and what puts
+// its clock forward.
 func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -46,7 +47,8 @@ func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 	}
 }
 
-// Who has used up their points is answered 429, whatever the answer's type and the method, with the time after which it fits; it fits then.
+// Who has used up their points is answered 429, whatever the answer's type and the method, with the
+// time after which it fits; it fits then.
 func TestRateLimits(t *testing.T) {
 	h, j, forward := rated(t)
 	const orders = `{ orders(first: 40) { nodes { id status } } }` // 1 + 10 + 1 + 40*3 is too much, with 20 it is 72

@@ -16,9 +16,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// free is the number of bytes up to which a body or an answer is not counted. Larger ones have a quota of memory that requests hold while
-// they wait for their clients to send or to read. Such a wait takes no place from requests that are worked on, so that slow clients do
-// not stop fast ones; but without a bound, thousands of them would each hold the largest body or answer that there can be.
+// free is the number of bytes up to which a body or an answer is not counted. Larger ones have a
+// quota of memory that requests hold while they wait for their clients to send or to read. Such a
+// wait takes no place from requests that are worked on, so that slow clients do not stop fast ones;
+// but without a bound, thousands of them would each hold the largest body or answer that there can
+// be.
 const free = 16 << 10
 
 // maxURL is the maximum length of a URL in bytes; many proxies refuse longer ones. It is below
@@ -82,8 +84,8 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	if expected < 0 {
 		expected = h.limits.Body // a chunked body does not declare its length
 	}
-	// net/http clears the deadline once the body has been read. A writer without a connection, as in
-	// tests, has no deadlines and returns an error.
+	// net/http clears the deadline once the body has been read. A writer without a connection, as
+	// in tests, has no deadlines and returns an error.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
 	var body []byte
 	var err error
@@ -108,8 +110,8 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// arrivedLongBody waits for a body that is long or of unknown length. A body that turns out to be long
-// takes its expected length of h.arriving while it arrives.
+// arrivedLongBody waits for a body that is long or of unknown length. A body that turns out to be
+// long takes its expected length of h.arriving while it arrives.
 func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, free))

@@ -19,7 +19,8 @@ const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// identifiedContext is the context of a request that has an id. It holds nothing of the reply: a socket keeps it.
+// identifiedContext is the context of a request that has an id. It holds nothing of the reply: a
+// socket keeps it.
 type identifiedContext struct {
 	context.Context
 	id string
@@ -39,8 +40,8 @@ func requestID(ctx context.Context) string {
 	return id
 }
 
-// identified gives every request an id, answers for panics, and logs requests, at debug level: what fails is logged where it
-// fails.
+// identified gives every request an id, answers for panics, and logs requests, at debug level: what
+// fails is logged where it fails.
 func identified(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
@@ -100,8 +101,8 @@ func (w *statusWriter) sent() int {
 // Unwrap lets http.ResponseController reach the writer beneath.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// fail answers a request whose handler panicked. If a part of the reply is out already, the connection is cut, so that the client
-// does not take that part for the whole.
+// fail answers a request whose handler panicked. If a part of the reply is out already, the
+// connection is cut, so that the client does not take that part for the whole.
 func (w *statusWriter) fail(id string) {
 	if w.status >= http.StatusOK {
 		panic(http.ErrAbortHandler)

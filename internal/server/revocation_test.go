@@ -87,7 +87,8 @@ func (r *revocable) connect(token, query string) connected {
 	return c
 }
 
-// goesOn checks that both connections are told of a change, and that the socket takes further operations.
+// goesOn checks that both connections are told of a change, and that the socket takes further
+// operations.
 func (r *revocable) goesOn(c connected, change func()) {
 	r.t.Helper()
 	change()
@@ -100,7 +101,8 @@ func (r *revocable) goesOn(c connected, change func()) {
 	c.socket.want("complete", "b")
 }
 
-// broken checks that the socket is closed with 4403 and the stream breaks off, and that the token opens nothing any more.
+// broken checks that the socket is closed with 4403 and the stream breaks off, and that the token
+// opens nothing any more.
 func (r *revocable) broken(c connected, token string) {
 	r.t.Helper()
 	c.socket.closed(4403)
@@ -115,7 +117,8 @@ func (r *revocable) broken(c connected, token string) {
 
 const followAll = `subscription { orderStatusChanged { id } }`
 
-// A key that the issuer takes away ends the connections of its tokens within a minute, and no others.
+// A key that the issuer takes away ends the connections of its tokens within a minute, and no
+// others.
 func TestARevokedKeyEndsConnections(t *testing.T) {
 	r := newRevocable(t, embedded.New().Client())
 	next := authtest.NewKey(t, "the-next-key", "EdDSA")
@@ -145,8 +148,9 @@ func TestARevokedKeyEndsConnections(t *testing.T) {
 	r.goesOn(stays, func() { r.place() })
 }
 
-// A customer whose record is deleted is cut off within a minute, and nobody else is. All connections of the customer share one look-up in
-// half a minute, and a table that cannot be read ends none of them.
+// A customer whose record is deleted is cut off within a minute, and nobody else is. All
+// connections of the customer share one look-up in half a minute, and a table that cannot be read
+// ends none of them.
 func TestADeletedCustomerEndsConnections(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRevocable(t, db)

@@ -1,8 +1,11 @@
 // Package server serves the GraphQL face, GraphiQL and the health checks over HTTP.
 //
-// A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go); without authentication, the check of
-// its Host header (hosts.go); CORS; the choice of the answer's type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go); reading (request.go, parameters.go), where long bodies count against a quota; a place
-// among those that are worked on at once, and a limit of time (graphql.go). Long answers are compressed (compression.go). Connections have limits of their own (connections.go). Subscriptions come over
+// A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go);
+// without authentication, the check of its Host header (hosts.go); CORS; the choice of the answer's
+// type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go);
+// reading (request.go, parameters.go), where long bodies count against a quota; a place among those
+// that are worked on at once, and a limit of time (graphql.go). Long answers are compressed
+// (compression.go). Connections have limits of their own (connections.go). Subscriptions come over
 // sockets (websocket.go) or as streams of events (eventstream.go), which are counted (lasting.go).
 package server
 
@@ -34,8 +37,8 @@ type Options struct {
 	Auth *auth.Authenticator
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
-	// Hosts are the names by which clients may call the server, beside localhost and IP addresses. They
-	// are checked where Auth is nil, on everything but the health checks.
+	// Hosts are the names by which clients may call the server, beside localhost and IP addresses.
+	// They are checked where Auth is nil, on everything but the health checks.
 	Hosts []string
 	// Limits bound what the server takes on.
 	Limits Limits
@@ -51,19 +54,19 @@ type Limits struct {
 	Concurrent int
 	// Connections is how many connections are open at once.
 	Connections int
-	// Waiting is how many bytes wait for slow clients: those of long bodies that are arriving, and as many of long answers that
-	// are being read.
+	// Waiting is how many bytes wait for slow clients: those of long bodies that are arriving, and
+	// as many of long answers that are being read.
 	Waiting int
-	// Subscriptions is how many subscriptions, and other operations on sockets, are under way at once; SocketSubscriptions is how many on one
-	// socket.
+	// Subscriptions is how many subscriptions, and other operations on sockets, are under way at
+	// once; SocketSubscriptions is how many on one socket.
 	Subscriptions, SocketSubscriptions int
 	// InitTime is how long a socket can take until it has said who it is.
 	InitTime time.Duration
-	// KeepAlive is how long nothing is written to a socket or a stream of events before the server shows that it is there. A socket that then
-	// is not heard of for as long again is cut.
+	// KeepAlive is how long nothing is written to a socket or a stream of events before the server
+	// shows that it is there. A socket that then is not heard of for as long again is cut.
 	KeepAlive time.Duration
-	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are how long its headers and its body
-	// can take to arrive, AnswerTime how long its answer can.
+	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are
+	// how long its headers and its body can take to arrive, AnswerTime how long its answer can.
 	RequestTime, HeaderTime, BodyTime, AnswerTime time.Duration
 }
 
@@ -177,7 +180,8 @@ func plain(w http.ResponseWriter, status int, text string) {
 // readyFor is how long an answer about readiness holds, so that checks cannot load the table.
 const readyFor = time.Second
 
-// readiness answers whether the table can be read, and written: while the server's clock is wrong, nothing is.
+// readiness reports whether the table can be read, and whether the clock is right, without which
+// nothing is written.
 func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var asked time.Time
@@ -209,7 +213,8 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 	}
 }
 
-// Serve serves h on l until ctx ends, then lets requests under way finish, and closes sockets and streams of events.
+// Serve serves h on l until ctx ends, then lets requests under way finish, and closes sockets and
+// streams of events.
 //
 // Errors: one where serving fails, or where requests or sockets do not finish in time.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, log *slog.Logger) error {

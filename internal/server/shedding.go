@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// sheddingLogged is how often the log tells of requests that were shed: whoever causes overload must not fill the log as well.
+// sheddingLogged is how often the log tells of requests that were shed: whoever causes overload
+// must not fill the log as well.
 const sheddingLogged = time.Minute
 
-// shedding tells the log that requests are shed: at once when it begins, then once a minute with how many there were.
+// shedding tells the log that requests are shed: at once when it begins, then once a minute with
+// how many there were.
 type shedding struct {
 	log *slog.Logger
 	now func() time.Time

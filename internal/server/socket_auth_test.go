@@ -90,7 +90,8 @@ func TestSocketsSayWhoUsesThem(t *testing.T) {
 	g.checkLog(t, good)
 }
 
-// A customer follows the own orders; others are as unknown as those that do not exist, and what only staff may follow is refused.
+// A customer follows the own orders; others are as unknown as those that do not exist, and what
+// only staff may follow is refused.
 func TestCustomersFollowTheirOwnOrders(t *testing.T) {
 	l, g := guardedLive(t)
 	mine := l.place()
@@ -153,7 +154,8 @@ func TestTheTokensEndIsTheEnd(t *testing.T) {
 	g.checkLog(t, short, long)
 }
 
-// No customer takes the places of all others: neither by subscriptions, however many sockets they are on, nor by sockets and streams.
+// No customer takes the places of all others: neither by subscriptions, however many sockets they
+// are on, nor by sockets and streams.
 func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 	l, g := guardedLive(t, server.Limits{Subscriptions: 40, Connections: 54})
 	ann, bob, staff := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001")), g.token(t, authtest.Object{"role": "STAFF"})

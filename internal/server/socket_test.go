@@ -80,7 +80,8 @@ func (l *live) set(id commerce.OrderID, quantity int) {
 	}
 }
 
-// last is the id of an order's last event. Who subscribes without it follows from a moment on that cannot be seen from here.
+// last is the id of an order's last event. Who subscribes without it follows from a moment on that
+// cannot be seen from here.
 func (l *live) last(id commerce.OrderID) commerce.EventID {
 	l.t.Helper()
 	page, err := l.store.Consistent().Timeline(context.Background(), id, dynamo.Page{Limit: 1000})
@@ -569,7 +570,8 @@ func TestSocketsShareThePlaces(t *testing.T) {
 	w.want("complete", "1")
 }
 
-// bulky are fields of an update that make it 20 kB, so that a connection that is not read soon takes no more.
+// bulky are fields of an update that make it 20 kB, so that a connection that is not read soon
+// takes no more.
 func bulky() string {
 	var fields strings.Builder
 	for i := range 90 {

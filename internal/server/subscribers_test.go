@@ -14,14 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// What subscribers may take that wait, in bytes, heap and stacks, the client's end of each connection included: several times
-// what was measured (docs/subscriptions.md).
+// What subscribers may take that wait, in bytes, heap and stacks, the client's end of each
+// connection included: several times what was measured (docs/subscriptions.md).
 const (
 	mostPerSocket       = 100 << 10
 	mostPerSubscription = 20 << 10
 )
 
-// sitting is a client's end of a socket that takes little memory: it knows just as much of the protocol as it needs, and reads nothing by itself.
+// sitting is a client's end of a socket that takes little memory: it knows just as much of the
+// protocol as it needs, and reads nothing by itself.
 type sitting struct {
 	conn  net.Conn
 	lines *bufio.Reader

@@ -113,7 +113,8 @@ func TestStatusOfRequestsThatAreNotExecuted(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// What is no GraphQL request is refused with a status of its own, a code, and words that do not repeat it.
+// What is no GraphQL request is refused with a status of its own, a code, and words that do not
+// repeat it.
 func TestRefusals(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("a refused request reads the table")

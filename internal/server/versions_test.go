@@ -16,15 +16,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// versioned are the mutations that take an expected version: an input of each without it, the record's keys, its version in
-// the shop, and how many requests a change costs.
+// versioned are the mutations that take an expected version: an input of each without it, the
+// record's keys, its version in the shop, and how many requests a change costs.
 type versioned struct {
 	input   in
 	pk, sk  string
 	version int
 	// reads is how many requests come before the transaction.
 	reads int
-	// elsewhere changes the record as another mutation would, and leaves a mark that the payload shows.
+	// elsewhere changes the record as another mutation would, and leaves a mark that the payload
+	// shows.
 	elsewhere map[string]types.AttributeValue
 	mark      string
 }
@@ -97,8 +98,8 @@ func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
 	}
 }
 
-// A version other than the record's is refused with the record as it is, for the one request that reads it; the right one and none
-// are not, and raise it by one.
+// A version other than the record's is refused with the record as it is, for the one request that
+// reads it; the right one and none are not, and raise it by one.
 func TestExpectedVersions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name := range versions(newShop(t, db, smallBook(t)), t) {
@@ -143,8 +144,9 @@ func versionOf(t testing.TB, record json.RawMessage) int {
 	return v.Version
 }
 
-// Where a record changes between the read and the transaction, DynamoDB tells with the failed condition what stands there now.
-// Nothing is read again: a caller who expects a version gets the conflict with that state, all others their change, made on it.
+// Where a record changes between the read and the transaction, DynamoDB tells with the failed
+// condition what stands there now. Nothing is read again: a caller who expects a version gets the
+// conflict with that state, all others their change, made on it.
 func TestChangesInBetween(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name := range versions(newShop(t, db, smallBook(t)), t) {
@@ -246,7 +248,8 @@ func TestAllWhoExpectNothingSucceed(t *testing.T) {
 	})
 }
 
-// increasing fails t where an order's events are not in the order of their ids and times, each later than the one before.
+// increasing fails t where an order's events are not in the order of their ids and times, each
+// later than the one before.
 func increasing(t testing.TB, o orderView) {
 	t.Helper()
 	for i, e := range o.Timeline.Nodes[1:] {

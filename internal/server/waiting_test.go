@@ -45,8 +45,8 @@ func busy(t *testing.T, name string, w *httptest.ResponseRecorder) {
 	}
 }
 
-// Answers that slow clients do not read are bounded together. Short ones are always sent, and what a mutation has done is never told to be
-// done again.
+// Answers that slow clients do not read are bounded together. Short ones are always sent, and what
+// a mutation has done is never told to be done again.
 func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, direct), server.Limits{Waiting: 30 << 10})
 	query := post(`{ customer(id: "cust_01") { ` + long("id", 17) + `} }`)
@@ -102,7 +102,8 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// Bodies that slow clients do not send to their end are bounded together; short ones always have room.
+// Bodies that slow clients do not send to their end are bounded together; short ones always have
+// room.
 func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, direct), server.Limits{Waiting: 130 << 10})
 	long := strings.Repeat(" ", 20<<10)
@@ -150,7 +151,8 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// What costs much is shed while as much is being executed as may be at once; what costs little is not.
+// What costs much is shed while as much is being executed as may be at once; what costs little is
+// not.
 func TestSheddingByCost(t *testing.T) {
 	b := block()
 	h, j := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo,
@@ -177,7 +179,8 @@ func TestSheddingByCost(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// What comes back with a pong takes room as answers do; where there is none, the pong comes without it.
+// What comes back with a pong takes room as answers do; where there is none, the pong comes without
+// it.
 func TestPongsTakeRoom(t *testing.T) {
 	limits := server.Limits{Waiting: 30 << 10}
 	h, j := limited(t, sampleThrough(t, direct), limits)

@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// fewReads selects much, as a page of a client does, and leaves all out that would be read: what is measured is the way in and out.
+// fewReads selects much, as a page of a client does, and leaves all out that would be read: what is
+// measured is the way in and out.
 const fewReads = `{"operationName":"Page","query":` + "\"query Page($id: ID!, $first: Int = 10, $all: Boolean = false) {\\n  __typename\\n  customer(id: $id) @include(if: $all) { id name email orders(first: $first) { nodes { id } pageInfo { hasNextPage endCursor } } }\\n}\"" + `,"variables":{"id":"cust_01","first":10}}`
 
 // taker is a writer of replies as net/http's is, without a connection.
@@ -43,7 +44,8 @@ func (w *taker) post(h http.Handler, body []byte, header http.Header) {
 	h.ServeHTTP(w, r)
 }
 
-// BenchmarkWayInAndOut is a small POST from the handler's begin to its end, for which nothing is read.
+// BenchmarkWayInAndOut is a small POST from the handler's begin to its end, for which nothing is
+// read.
 func BenchmarkWayInAndOut(b *testing.B) {
 	h, _ := handler(b, sampleThrough(b, direct), slog.LevelInfo)
 	w, header := &taker{header: http.Header{}}, http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}}

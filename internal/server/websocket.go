@@ -22,7 +22,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// subprotocol is the only one that is spoken here (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
+// subprotocol is the only one that is spoken here
+// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 const subprotocol = "graphql-transport-ws"
 
 // Codes that sockets are closed with, by the protocol.
@@ -48,21 +49,23 @@ const (
 	messageComplete  = "complete"
 )
 
-// parameterHeaders are headers that connection_init can have in its payload as well, as browsers cannot send any with an upgrade.
+// parameterHeaders are headers that connection_init can have in its payload as well, as browsers
+// cannot send any with an upgrade.
 var parameterHeaders = [...]string{"Authorization", ExplainHeader}
 
 // closeTime is how long a client has to agree to a close, and to send what it is in the middle of.
 const closeTime = 5 * time.Second
 
-// upgrades tells whether a request wants to become a socket. What else is wrong with it, websocket.Accept tells.
+// upgrades tells whether a request wants to become a socket. What else is wrong with it,
+// websocket.Accept tells.
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// overWebSocket serves GraphQL over WebSocket. What it shares with HTTP are the executor, the places of what is worked on, and the
-// room for long messages.
+// overWebSocket serves GraphQL over WebSocket. What it shares with HTTP are the executor, the
+// places of what is worked on, and the room for long messages.
 type overWebSocket struct {
 	overHTTP
-	// allowed tells whether a page of another site may open a socket. Nothing else stands against it: a browser lets any page open a
-	// socket to any site, without asking that first.
+	// allowed tells whether a page of another site may open a socket. Nothing else stands against
+	// it: a browser lets any page open a socket to any site, without asking that first.
 	allowed func(*http.Request) bool
 	log     *slog.Logger
 }
@@ -86,7 +89,8 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.heard.Store(true)
 	upgraded := &hijackedWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
-		// Those that the client offers come last: it is told why with code 4406, which a client whose offer is not taken up never sees.
+		// Those that the client offers come last: it is told why with code 4406, which a client
+		// whose offer is not taken up never sees.
 		Subprotocols:       append([]string{subprotocol}, offered(r.Header)...),
 		InsecureSkipVerify: true, // it was looked at above, by the same rules as CORS
 		CompressionMode:    websocket.CompressionDisabled,
@@ -102,7 +106,8 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.asking = s.ctx
 	stopping := stopping(r.Context())
-	// In a goroutine of its own, so that the stack that net/http has grown, its buffers and the request do not stay as long as the socket.
+	// In a goroutine of its own, so that the stack that net/http has grown, its buffers and the
+	// request do not stay as long as the socket.
 	go func() {
 		defer h.leave()
 		s.serve(stopping)
@@ -134,15 +139,17 @@ func offered(h http.Header) []string {
 	return all
 }
 
-// sameOrigin tells whether a request comes from a page of this site. Behind a proxy that ends TLS the scheme is not known here.
+// sameOrigin tells whether a request comes from a page of this site. Behind a proxy that ends TLS
+// the scheme is not known here.
 func sameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)
 }
 
-// socket is one connection. One goroutine reads, each operation has one, and there is no queue: an operation writes its messages itself, so
-// that there is at most one of each in memory, and the next event is not waited for before the last one is written. A client that does
-// not read holds up its own operations until a write has taken too long, and then it is cut.
+// socket is one connection. One goroutine reads, each operation has one, and there is no queue: an
+// operation writes its messages itself, so that there is at most one of each in memory, and the
+// next event is not waited for before the last one is written. A client that does not read holds up
+// its own operations until a write has taken too long, and then it is cut.
 type socket struct {
 	over overWebSocket
 	conn *websocket.Conn
@@ -154,15 +161,16 @@ type socket struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	closing sync.Once
-	// asking is the context of operations: ctx, with who uses the socket. Only the goroutine that reads has to do with it.
+	// asking is the context of operations: ctx, with who uses the socket. Only the goroutine that
+	// reads has to do with it.
 	asking context.Context
 	// initialised is set when connection_init has come, acknowledged when it has been answered.
 	initialised, acknowledged atomic.Bool
 	// heard tells that something has come since the last ping.
 	heard   atomic.Bool
 	running sync.WaitGroup
-	// left ends the watch over the token and gives back what the socket has of its customer's share. Only the goroutine that reads has to do with
-	// it.
+	// left ends the watch over the token and gives back what the socket has of its customer's
+	// share. Only the goroutine that reads has to do with it.
 	left func()
 
 	mu         sync.Mutex
@@ -175,7 +183,8 @@ type socket struct {
 // socketOperation is one that is under way.
 type socketOperation struct {
 	id string
-	// payload is what the client has sent, until it is decoded: answers may wait for a client who does not read.
+	// payload is what the client has sent, until it is decoded: answers may wait for a client who
+	// does not read.
 	payload []byte
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -214,7 +223,8 @@ func (s *socket) serve(stopping context.Context) {
 	}
 }
 
-// after runs a function after some time, unless the socket has ended. Timers take no goroutine while they wait.
+// after runs a function after some time, unless the socket has ended. Timers take no goroutine
+// while they wait.
 func (s *socket) after(timer **time.Timer, d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,10 +295,11 @@ func (s *socket) read() bool {
 	}
 }
 
-// receive waits for a message, and reads it as fast as bodies have to come. Errors: those of the connection, os.ErrDeadlineExceeded not among
-// them: a slow sender is cut.
+// receive waits for a message, and reads it as fast as bodies have to come. Errors: those of the
+// connection, os.ErrDeadlineExceeded not among them: a slow sender is cut.
 func (s *socket) receive() (websocket.MessageType, []byte, error) {
-	// Without an end of their own: where a context ends, the library cuts the connection, and close could not say why.
+	// Without an end of their own: where a context ends, the library cuts the connection, and close
+	// could not say why.
 	kind, from, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return 0, nil, err
@@ -308,7 +319,8 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		// The library has told the client; but a client that still sends would find the connection cut, and not read why.
+		// The library has told the client; but a client that still sends would find the connection
+		// cut, and not read why.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
@@ -345,7 +357,8 @@ func (s *socket) begin(m message) bool {
 	return true
 }
 
-// authenticate finds out who uses the socket, which is closed when their token is no longer valid. It reports whether to go on.
+// authenticate finds out who uses the socket, which is closed when their token is no longer valid.
+// It reports whether to go on.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.over.limits.RequestTime)
 	defer cancel()
@@ -376,7 +389,8 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// headers are the headers of the upgrade, with what connection_init says instead. False where it says something twice, or in another form than as a text.
+// headers are the headers of the upgrade, with what connection_init says instead. False where it
+// says something twice, or in another form than as a text.
 func (s *socket) headers(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range parameterHeaders {
@@ -479,7 +493,8 @@ func shortened(id string) string {
 	return strings.ToValidUTF8(id[:most], "") + "..."
 }
 
-// finish takes an operation off the list, and ends it: whichever has the id, where no operation is given.
+// finish takes an operation off the list, and ends it: whichever has the id, where no operation is
+// given.
 func (s *socket) finish(id string, o *socketOperation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -550,7 +565,8 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	return s.send(messageNext, o.id, payload)
 }
 
-// pong answers a ping with what came with it, as far as there is room for that until the client has read it.
+// pong answers a ping with what came with it, as far as there is room for that until the client has
+// read it.
 func (s *socket) pong(payload []byte) bool {
 	if !s.over.unread.Take(len(payload)) {
 		return s.send(messagePong, "", nil)
@@ -559,7 +575,8 @@ func (s *socket) pong(payload []byte) bool {
 	return s.send(messagePong, "", payload)
 }
 
-// end tells that an operation is over, with what it failed with if it did. What has been completed by the client is told nothing more.
+// end tells that an operation is over, with what it failed with if it did. What has been completed
+// by the client is told nothing more.
 func (s *socket) end(o *socketOperation, errs gqlerror.List) {
 	if !s.finish(o.id, o) {
 		return
@@ -571,7 +588,8 @@ func (s *socket) end(o *socketOperation, errs gqlerror.List) {
 	s.send(messageComplete, o.id, nil)
 }
 
-// send writes a message, and tells whether that went well. Where it does not within the time for answers, the socket is cut.
+// send writes a message, and tells whether that went well. Where it does not within the time for
+// answers, the socket is cut.
 func (s *socket) send(kind, id string, payload []byte) bool {
 	text := make([]byte, 0, len(payload)+len(id)+64)
 	text = append(text, `{"type":"`...)

@@ -14,7 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// cost is one line of the table of write costs: a mutation and a variant of it, done after what comes before it.
+// cost is one line of the table of write costs: a mutation and a variant of it, done after what
+// comes before it.
 type cost struct {
 	mutation, variant string
 	input             func(s *shop, t testing.TB) in
@@ -29,7 +30,8 @@ func given(input in) func(*shop, testing.TB) in {
 	return func(*shop, testing.TB) in { return input }
 }
 
-// moving is an input that names an order of so many lines, which these mutations have brought to where it is.
+// moving is an input that names an order of so many lines, which these mutations have brought to
+// where it is.
 func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
 	return func(s *shop, t testing.TB) in {
 		id := s.place(t, "ann", skus(lines)...)
@@ -120,8 +122,8 @@ func costs() []cost {
 	}
 }
 
-// The table of docs/write-costs.md is what mutations cost on either engine, and no transaction writes a record that its pattern does
-// not name, or leaves out one that it does.
+// The table of docs/write-costs.md is what mutations cost on either engine, and no transaction
+// writes a record that its pattern does not name, or leaves out one that it does.
 func TestWriteCosts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
@@ -185,8 +187,9 @@ func patternOf(t testing.TB, mutation string) dynamo.WritePattern {
 	return dynamo.WritePattern{}
 }
 
-// checkPattern holds the actions of a transaction against the pattern that it belongs to: each record that the pattern writes once
-// or for each line, and others only where it says maybe, once at most but for claims of e-mail addresses, which move.
+// checkPattern holds the actions of a transaction against the pattern that it belongs to: each
+// record that the pattern writes once or for each line, and others only where it says maybe, once
+// at most but for claims of e-mail addresses, which move.
 func checkPattern(t testing.TB, p dynamo.WritePattern, transaction transaction, lines int) {
 	t.Helper()
 	found := map[string]int{}
@@ -245,7 +248,8 @@ func markdownTable(rows [][]string) string {
 	return b.String()
 }
 
-// compareTable holds the table between two markers of docs/write-costs.md against what it should be.
+// compareTable holds the table between two markers of docs/write-costs.md against what it should
+// be.
 func compareTable(t *testing.T, marker, table string) {
 	t.Helper()
 	const name = "../../docs/write-costs.md"

@@ -29,8 +29,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// shop is an order book under test whose mutations are looked at from both ends: the requests that reach DynamoDB, and the records
-// of the table.
+// shop is an order book under test whose mutations are looked at from both ends: the requests that
+// reach DynamoDB, and the records of the table.
 type shop struct {
 	api
 	store *dynamo.Store
@@ -145,7 +145,8 @@ func (c *counting) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// wire stands between the SDK and the engine. It counts requests, keeps transactions, and lets a test act before one.
+// wire stands between the SDK and the engine. It counts requests, keeps transactions, and lets a
+// test act before one.
 type wire struct {
 	next interface {
 		Do(*http.Request) (*http.Response, error)
@@ -166,7 +167,8 @@ type transaction struct {
 	status int
 }
 
-// action is one of a transaction's: Put, Update, Delete or ConditionCheck of the record with these keys.
+// action is one of a transaction's: Put, Update, Delete or ConditionCheck of the record with these
+// keys.
 type action struct{ operation, pk, sk string }
 
 // Do sends a request on.
@@ -230,7 +232,8 @@ func (w *wire) meanwhile(do func()) {
 	w.before = do
 }
 
-// lose makes the answer to the next transaction get lost: it is made, and the SDK sees the connection end.
+// lose makes the answer to the next transaction get lost: it is made, and the SDK sees the
+// connection end.
 func (w *wire) lose() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -278,8 +281,8 @@ func (s *shop) records(t testing.TB) map[string]string {
 	return records
 }
 
-// inWords writes a value so that people can read it, and equal values equally: a list that is empty as none, as the embedded store
-// loses it, and numbers in the form of ours.
+// inWords writes a value so that people can read it, and equal values equally: a list that is empty
+// as none, as the embedded store loses it, and numbers in the form of ours.
 func inWords(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -313,7 +316,8 @@ func plainNumber(s string) string {
 	return s
 }
 
-// changes tells in words how records differ: a line with - for each that was, one with + for each that is.
+// changes tells in words how records differ: a line with - for each that was, one with + for each
+// that is.
 func changes(before, after map[string]string) string {
 	var b strings.Builder
 	keys := maps.Clone(before)
@@ -334,7 +338,8 @@ func changes(before, after map[string]string) string {
 	return b.String()
 }
 
-// change changes a record of the table past the server; set holds attributes with their new values, nil for those that go.
+// change changes a record of the table past the server; set holds attributes with their new values,
+// nil for those that go.
 func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 	t.Helper()
 	k := map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
@@ -474,7 +479,8 @@ func (s *shop) do(t testing.TB, name string, input in, fields ...string) outcome
 	return got
 }
 
-// refuse sends a mutation that must be refused for these reasons, each code and field, with nothing written.
+// refuse sends a mutation that must be refused for these reasons, each code and field, with nothing
+// written.
 func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) outcome {
 	t.Helper()
 	before := s.records(t)
@@ -482,7 +488,8 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	if !slices.Equal(told(got), reasons) {
 		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), told(got), reasons)
 	}
-	// Who expected another version is shown the record as it is, unless there is none; nobody else is shown a record.
+	// Who expected another version is shown the record as it is, unless there is none; nobody else
+	// is shown a record.
 	at := slices.IndexFunc(got.UserErrors, func(e userError) bool { return e.Code == "VERSION_CONFLICT" })
 	if shown := string(got.Value) != "null"; shown && at < 0 || !shown && at >= 0 && got.UserErrors[at].CurrentVersion > 0 {
 		t.Errorf("%s %.300s is refused for %q, and the payload holds %s", name, fmt.Sprint(input), reasons, got.Value)
@@ -600,8 +607,9 @@ func skus(n int) []string {
 	return all
 }
 
-// smallBook has two customers, ann with an account rep and bob without; two warehouses, north with much of all products and south with
-// little of a mug; mugs, plates, yen, which is sold in JPY, and none, of which there are none.
+// smallBook has two customers, ann with an account rep and bob without; two warehouses, north with
+// much of all products and south with little of a mug; mugs, plates, yen, which is sold in JPY, and
+// none, of which there are none.
 func smallBook(t testing.TB) commerce.Book {
 	t.Helper()
 	price := func(amount string, c commerce.Currency) commerce.Money {

@@ -1,5 +1,6 @@
-// Package shoptest is a client of the GraphQL API as a careful shop writes one: it repeats a request with its idempotency key
-// until it has an answer, and waits for a server that is killed and comes back. It is for tests that put the server under load.
+// Package shoptest is a client of the GraphQL API as a careful shop writes one: it repeats a
+// request with its idempotency key until it has an answer, and waits for a server that is killed
+// and comes back. It is for tests that put the server under load.
 package shoptest
 
 import (
@@ -28,8 +29,8 @@ func (m Mutation) Key() string {
 	return key
 }
 
-// results are the field of each payload, and what is asked for of it: nothing but what the answer of the first request was, so that
-// the answers to a request can be compared.
+// results are the field of each payload, and what is asked for of it: nothing but what the answer
+// of the first request was, so that the answers to a request can be compared.
 var results = map[string]string{
 	"customer": "id name email phoneNumbers orderCount createdAt updatedAt version",
 	"order": `id status itemCount placedAt updatedAt version total { amount currencyCode } shippingAddress { recipient line1 city countryCode }
@@ -101,8 +102,8 @@ func (a Answer) String() string { return strings.Join(append(a.Refusals, a.Resul
 
 // Errors of Send.
 var (
-	// ErrNoAnswer: it is not known whether the change was made, and the same request can be sent again: the network failed, or the
-	// server said UNAVAILABLE.
+	// ErrNoAnswer: it is not known whether the change was made, and the same request can be sent
+	// again: the network failed, or the server said UNAVAILABLE.
 	ErrNoAnswer = errors.New("no answer")
 	// ErrFault: the server said something else than a mutation should be answered.
 	ErrFault = errors.New("fault")
@@ -187,7 +188,8 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 	return a, nil
 }
 
-// Insist sends a mutation until there is an answer, at most attempts times. It tells how many it took.
+// Insist sends a mutation until there is an answer, at most attempts times. It tells how many it
+// took.
 //
 // Errors: ErrNoAnswer where there was none in that many attempts, ErrFault.
 func (c *Client) Insist(ctx context.Context, url func() string, m Mutation, attempts int) (Answer, int, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Deadline is a context whose deadline passes when a test says so, so that no test has to wait for one.
+// Deadline is a context whose deadline passes when a test says so, so that no test has to wait for
+// one.
 type Deadline struct {
 	context.Context
 	once   sync.Once

@@ -2,7 +2,8 @@ package shoptest
 
 import "sync"
 
-// Gate tells clients where a server is that is killed again and again, and lets them wait while there is none. It is safe for concurrent use.
+// Gate tells clients where a server is that is killed again and again, and lets them wait while
+// there is none. It is safe for concurrent use.
 type Gate struct {
 	mu      sync.Mutex
 	changed *sync.Cond

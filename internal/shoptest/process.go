@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Build makes the program, without the race detector: it runs in a process of its own. root is the way to the module's root.
+// Build makes the program, without the race detector: it runs in a process of its own. root is the
+// way to the module's root.
 func Build(t testing.TB, root string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ordergraph")
@@ -64,7 +65,8 @@ func Start(t testing.TB, binary string, environment []string) *Process {
 // PID is the process's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Quit ends the server so that it tells what each of its goroutines does (SIGQUIT), waits until it is gone, and returns what it logged, that included.
+// Quit ends the server so that it tells what each of its goroutines does (SIGQUIT), waits until it
+// is gone, and returns what it logged, that included.
 func (p *Process) Quit(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {

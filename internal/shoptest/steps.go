@@ -8,13 +8,14 @@ import (
 	"sync"
 )
 
-// Step is a mutation that a client is going to send, made before anything has happened: which order it is about is found out when its
-// time has come.
+// Step is a mutation that a client is going to send, made before anything has happened: which order
+// it is about is found out when its time has come.
 type Step struct {
 	Mutation
 	// Order picks one of the orders that are known then; -1 for a step that is about none.
 	Order int
-	// Fitting tells that it picks, where there is one, an order of which it can be done as far as is known.
+	// Fitting tells that it picks, where there is one, an order of which it can be done as far as
+	// is known.
 	Fitting bool
 	// Expect tells how its expectedVersion is chosen.
 	Expect Expectation
@@ -46,7 +47,8 @@ type Steps struct {
 
 func (s Steps) one(of ...string) string { return of[s.Int(len(of))] }
 
-// likely is true in n-1 of n cases. Small numbers are the usual cases, as generators that shrink prefer them.
+// likely is true in n-1 of n cases. Small numbers are the usual cases, as generators that shrink
+// prefer them.
 func (s Steps) likely(n int) bool { return s.Int(n) < n-1 }
 
 // pick is an id of the world, or now and then one that only steps make.
@@ -57,7 +59,8 @@ func (s Steps) pick(prefix string, n int) string {
 	return fmt.Sprintf("%snew%d", prefix, s.Int(8))
 }
 
-// fresh is an id for a new record: one of a few, that others may take as well, or now and then one of the world.
+// fresh is an id for a new record: one of a few, that others may take as well, or now and then one
+// of the world.
 func (s Steps) fresh(prefix string) string {
 	if s.likely(8) {
 		return fmt.Sprintf("%snew%d", prefix, s.Int(8))
@@ -87,8 +90,8 @@ func (s Steps) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.Int(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next makes a step of the mutation of that name. name is a key that no other step has; steps take it, or one of a few that
-// they share, or none.
+// Next makes a step of the mutation of that name. name is a key that no other step has; steps take
+// it, or one of a few that they share, or none.
 func (s Steps) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, Order: -1}
 	in := step.Input
@@ -204,7 +207,8 @@ var canDo = map[string][]string{
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 }
 
-// Memory is what clients know of the shop from the answers that they got. It is safe for concurrent use.
+// Memory is what clients know of the shop from the answers that they got. It is safe for concurrent
+// use.
 type Memory struct {
 	mu       sync.Mutex
 	orders   []string
@@ -215,7 +219,8 @@ type Memory struct {
 // NewMemory is the memory of clients who know nothing.
 func NewMemory() *Memory { return &Memory{latest: map[string]Result{}, versions: map[string]int{}} }
 
-// pick is the order that a step is about; those that were placed last come first, as the others have mostly come to their end.
+// pick is the order that a step is about; those that were placed last come first, as the others
+// have mostly come to their end.
 func (m *Memory) pick(s Step) Result {
 	var fitting []string
 	for _, id := range m.orders {
@@ -236,8 +241,8 @@ func (m *Memory) pick(s Step) Result {
 // noOrder is an id of an order that nobody has placed.
 const noOrder = "01HVMK3P2Q000000000000000Z"
 
-// Subject names the record that a mutation is about, or that an answer carries: customer c1. It is empty for a mutation whose record
-// has no id yet.
+// Subject names the record that a mutation is about, or that an answer carries: customer c1. It is
+// empty for a mutation whose record has no id yet.
 func Subject(field string, in map[string]any, r Result) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := fields[field]

@@ -79,8 +79,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Clean fails t where the table is not consistent, and gives what the audit found. The product's own check has to find nothing
-// either, and to come to an end.
+// Clean fails t where the table is not consistent, and gives what the audit found. The product's
+// own check has to find nothing either, and to come to an end.
 func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 	t.Helper()
 	a, err := Audit(context.Background(), db, table, shards)
@@ -107,8 +107,9 @@ func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 	return a
 }
 
-// Audit reads a whole table with so many shards, and works out from nothing whether it is consistent. It knows the layout of the
-// records from the documentation, and shares no code with what writes them: what it finds wrong is wrong, whatever that code thinks.
+// Audit reads a whole table with so many shards, and works out from nothing whether it is
+// consistent. It knows the layout of the records from the documentation, and shares no code with
+// what writes them: what it finds wrong is wrong, whatever that code thinks.
 //
 // Errors: those of the SDK.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*Audited, error) {
@@ -166,7 +167,8 @@ func scan(ctx context.Context, db *dynamodb.Client, table string, index *string,
 		}
 		for _, item := range page.Items {
 			r := Record(item)
-			// The embedded store's answers leave out that an empty list is one, and the SDK makes something else of that.
+			// The embedded store's answers leave out that an empty list is one, and the SDK makes
+			// something else of that.
 			if _, ok := r["phoneNumbers"].(*types.AttributeValueMemberL); !ok && r.Has("phoneNumbers") {
 				r["phoneNumbers"] = &types.AttributeValueMemberL{}
 			}
@@ -394,7 +396,8 @@ func (a *audit) customer(k Key, id string, r Record) {
 	}
 }
 
-// lastEvent checks that a customer's last event is the one with the highest id in the timelines of the customer's orders.
+// lastEvent checks that a customer's last event is the one with the highest id in the timelines of
+// the customer's orders.
 func (a *audit) lastEvent(k Key, id string, r Record) {
 	a.keys(k, r, "lastEvent", "", "")
 	a.expect(k, "customerId", id, r.Text("customerId"))

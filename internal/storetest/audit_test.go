@@ -23,7 +23,8 @@ func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Va
 
 func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
-// lived is a shop in which something has happened: a pending, a confirmed, a shipped and a cancelled order.
+// lived is a shop in which something has happened: a pending, a confirmed, a shipped and a
+// cancelled order.
 func lived(t *testing.T, db *dynamodb.Client, shards int) string {
 	t.Helper()
 	table := storetest.TableName()

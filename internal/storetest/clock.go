@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Undated returns a client of db's engine whose responses have no Date, for stores with a clock of their own: a store refuses to write
-// while its clock differs from DynamoDB's.
+// Undated returns a client of db's engine whose responses have no Date. It is for stores with a
+// clock of their own, which would refuse to write.
 func Undated(db *dynamodb.Client) *dynamodb.Client {
 	return dated(db, func(h http.Header) { h.Del("Date") })
 }

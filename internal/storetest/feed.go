@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Source is where changes of the tables of db's engine are told. db's HTTP client is the engine's own.
+// Source is where changes of the tables of db's engine are told. db's HTTP client is the engine's
+// own.
 func Source(t testing.TB, db *dynamodb.Client) dynamo.FeedSource {
 	t.Helper()
 	if engine, ok := db.Options().HTTPClient.(dynamo.Observable); ok {
@@ -26,7 +27,8 @@ func Streams(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dyn
 	return dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: o.BaseEndpoint, Region: o.Region, Credentials: o.Credentials, HTTPClient: o.HTTPClient}, optFns...)
 }
 
-// Feed turns the stream of a store's table on, and returns its feed, which is closed when the test ends.
+// Feed turns the stream of a store's table on, and returns its feed, which is closed when the test
+// ends.
 func Feed(t testing.TB, db *dynamodb.Client, store *dynamo.Store, opts dynamo.FeedOptions) *dynamo.Feed {
 	t.Helper()
 	if err := store.EnableStream(context.Background()); err != nil {

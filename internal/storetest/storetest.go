@@ -1,5 +1,5 @@
-// Package storetest runs tests of whatever reads the order book on both engines: the embedded store, and Amazon's DynamoDB
-// Local where it can be had.
+// Package storetest runs tests of whatever reads the order book on both engines: the embedded
+// store, and Amazon's DynamoDB Local where it can be had.
 package storetest
 
 import (
@@ -21,7 +21,8 @@ import (
 // Engine is one of the engines.
 type Engine struct {
 	Name string
-	// Client returns a client of the engine; where the engine cannot be had, it skips t with the reason.
+	// Client returns a client of the engine; where the engine cannot be had, it skips t with the
+	// reason.
 	Client func(t testing.TB) *dynamodb.Client
 }
 
@@ -40,14 +41,16 @@ func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	}
 }
 
-// tables counts the tables of this process, so that each has a name of its own on the shared engine.
+// tables counts the tables of this process, so that each has a name of its own on the shared
+// engine.
 var tables atomic.Int64
 
 // TableName returns a name that no other table of this process has.
 func TableName() string { return fmt.Sprintf("test-%d", tables.Add(1)) }
 
-// NewTable returns an order book in a new table; where opts.Table is empty, a name is chosen here. The table has no stream until Feed is asked
-// for it: DynamoDB Local looks through the streams of all tables it ever had at each write.
+// NewTable returns an order book in a new table; where opts.Table is empty, a name is chosen here.
+// The table has no stream until Feed is asked for it: DynamoDB Local looks through the streams of
+// all tables it ever had at each write.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	if opts.Table == "" {

@@ -19,7 +19,8 @@ const defaultSegments = 4
 
 // ExportOptions say how to export.
 type ExportOptions struct {
-	// Segments is in how many parts the table is read at once, 1 to dynamo.MaxSegments; 0 leaves the choice.
+	// Segments is in how many parts the table is read at once, 1 to dynamo.MaxSegments; 0 leaves
+	// the choice.
 	Segments int
 	// Overwrite replaces the file where it is there, when the export is complete.
 	Overwrite bool
@@ -48,7 +49,8 @@ type exportProgress struct {
 	Table string `json:"table"`
 	// Replaces tells that it was begun to replace the file.
 	Replaces bool `json:"replaces"`
-	// Segments are how far the table has been read, and the first Bytes of the part are what was read.
+	// Segments are how far the table has been read, and the first Bytes of the part are what was
+	// read.
 	Segments []dynamo.Segment `json:"segments"`
 	Exported
 }
@@ -113,11 +115,12 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 	})
 }
 
-// ExportFile writes the table's records to a file, or goes on with an export to it that was interrupted. They are written to
-// FILE.part, which takes the file's name when it is complete: until then, what the file held before is there.
+// ExportFile writes the table's records to a file, or goes on with an export to it that was
+// interrupted. They are written to FILE.part, which takes the file's name when it is complete:
+// until then, what the file held before is there.
 //
-// Errors: one that says what to do where the file is there already, or was begun from another table or in another number of
-// segments; SaveError; the file's; those of dynamo.Store.Export.
+// Errors: one that says what to do where the file is there already, or was begun from another table
+// or in another number of segments; SaveError; the file's; those of dynamo.Store.Export.
 func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (Exported, error) {
 	table, err := store.TableID(ctx)
 	if err != nil {
@@ -140,7 +143,8 @@ func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts Expo
 	return p.Exported, os.Remove(name + exportProgressSuffix)
 }
 
-// writePart writes the part, from where p is, and gives it the file's name. p says whether it was saved.
+// writePart writes the part, from where p is, and gives it the file's name. p says whether it was
+// saved.
 func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportProgress, opts ExportOptions) error {
 	part, side := name+partSuffix, name+exportProgressSuffix
 	// The side file comes first: a part without it is somebody else's.
@@ -184,8 +188,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// startExport tells from where an export begins: the beginning, or where an earlier one ended. Of one that is complete only the
-// side file is left.
+// startExport tells from where an export begins: the beginning, or where an earlier one ended. Of
+// one that is complete only the side file is left.
 func startExport(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := freshExport(table, opts), &exportProgress{}
 	part, side := name+partSuffix, name+exportProgressSuffix

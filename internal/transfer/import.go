@@ -18,7 +18,8 @@ type ImportOptions struct {
 	Overwrite, DryRun, SkipUnreadable bool
 	// Clock tells the time; the system's where it is nil.
 	Clock func() time.Time
-	// Progress, where it is set, is told about once a second what has been done, and of how many bytes, 0 where nobody knows.
+	// Progress, where it is set, is told about once a second what has been done, and of how many
+	// bytes, 0 where nobody knows.
 	Progress func(done dynamo.Imported, size int64)
 }
 
@@ -33,8 +34,8 @@ type Imported struct {
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is what has been done, and Checksum that of the file up to there: what comes behind may be mended, what was
-	// imported may not.
+	// Done is what has been done, and Checksum that of the file up to there: what comes behind may
+	// be mended, what was imported may not.
 	Done     dynamo.Imported `json:"done"`
 	Checksum uint64          `json:"checksum"`
 }
@@ -70,12 +71,12 @@ func (o ImportOptions) tell(done dynamo.Imported, size int64) {
 	}
 }
 
-// ImportFile writes the records of a file to the table, or goes on with an import of it that was interrupted, or that stopped at a
-// line which has been mended. A dry run always begins at the beginning, and remembers nothing. What it returns counts
-// the lines that were done before, too.
+// ImportFile writes the records of a file to the table, or goes on with an import of it that was
+// interrupted, or that stopped at a line which has been mended. A dry run always begins at the
+// beginning, and remembers nothing. What it returns counts the lines that were done before, too.
 //
-// Errors: one that says what to do where the file is no finished export, or an import of it was begun otherwise; SaveError; the
-// file's; those of dynamo.Store.Import.
+// Errors: one that says what to do where the file is no finished export, or an import of it was
+// begun otherwise; SaveError; the file's; those of dynamo.Store.Import.
 func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (Imported, error) {
 	if err := refuseUnfinished(name); err != nil {
 		return Imported{}, err

@@ -1,6 +1,7 @@
-// Package transfer keeps the exports and imports of a table in files, so that one that was interrupted can go on where it
-// was: a file beside FILE says how far it is. That file is replaced as a whole about once a second, after what it speaks of is safe, and
-// removed when nothing is left to do.
+// Package transfer keeps the exports and imports of a table in files, so that one that was
+// interrupted can go on where it was: a file beside FILE says how far it is. That file is replaced
+// as a whole about once a second, after what it speaks of is safe, and removed when nothing is left
+// to do.
 package transfer
 
 import (
@@ -57,7 +58,8 @@ func unsaved(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// save replaces the file of that name by one that holds v, as a whole: whatever happens, there is the old one or the new.
+// save replaces the file of that name by one that holds v, as a whole: whatever happens, there is
+// the old one or the new.
 //
 // Errors: SaveError.
 func save(name string, v any) error {
@@ -100,8 +102,8 @@ func replace(name string, v any) error {
 	return err
 }
 
-// rename is safe when it returns, where the platform can make it so: a directory that cannot be synced is as good as the
-// platform has it.
+// rename is safe when it returns, where the platform can make it so: a directory that cannot be
+// synced is as good as the platform has it.
 func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -28,7 +28,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// fast is a clock by which every look at it is an interval later, so that every page and line is a moment to save.
+// fast is a clock by which every look at it is an interval later, so that every page and line is a
+// moment to save.
 func fast() func() time.Time { return clockOf(time.Minute) }
 
 // clockOf goes by so much with every look at it.
@@ -40,7 +41,8 @@ func clockOf(step time.Duration) func() time.Time {
 	}
 }
 
-// hindered is the store's table through a client that makes Scans small and calls see before each request.
+// hindered is the store's table through a client that makes Scans small and calls see before each
+// request.
 func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func() error) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -75,8 +77,8 @@ func unhindered() error { return nil }
 // embeddedStore tells which engine a test of storetest.Each runs on.
 func embeddedStore(t *testing.T) bool { return strings.HasSuffix(t.Name(), "/embedded") }
 
-// repeatedly runs a test that draws numbers from 0 to n-1: as a property on the embedded store, a few times on
-// DynamoDB Local, which is slow.
+// repeatedly runs a test that draws numbers from 0 to n-1: as a property on the embedded store, a
+// few times on DynamoDB Local, which is slow.
 func repeatedly(t *testing.T, test func(draw func(n int) int)) {
 	t.Helper()
 	if embeddedStore(t) {
@@ -161,7 +163,8 @@ func TestFileRoundTrip(t *testing.T) {
 	})
 }
 
-// An export that is killed, at any request and even between saving and writing, goes on and gives every record once.
+// An export that is killed, at any request and even between saving and writing, goes on and gives
+// every record once.
 func TestExportFileGoesOn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
@@ -177,7 +180,8 @@ func TestExportFileGoesOn(t *testing.T) {
 				var left atomic.Int64
 				left.Store(int64(1 + draw(8)))
 				killing := hindered(t, db, store, func() error {
-					// A process that ends here, or anywhere, leaves no file that looks like a whole one.
+					// A process that ends here, or anywhere, leaves no file that looks like a whole
+					// one.
 					if _, err := os.Stat(side); err != nil {
 						t.Error(err)
 					}
@@ -481,7 +485,8 @@ func killedAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64
 	})
 }
 
-// An export that replaces another leaves that one alone until it is complete, and goes on when it is given again.
+// An export that replaces another leaves that one alone until it is complete, and goes on when it
+// is given again.
 func TestExportFileReplaces(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
