@@ -17,10 +17,9 @@ lint:
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 
-# After a change of *.graphqls or gqlgen.yml. The walker's code is made from the same data as gqlgen's, once that is there.
+# After a change of *.graphqls, gqlgen.yml or the access patterns.
 generate:
-	go tool gqlgen generate
-	go run ./internal/execgen
+	go generate .
 
 # After a change below internal/graphiql/ui; the result is committed.
 graphiql:

@@ -105,7 +105,7 @@ func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
 // before, the transaction, and where that fails because of what was not read, what stands there
 // instead and a second attempt, or the memory of the request.
 func (b Bounds) Change(p WritePattern) ChangeBound {
-	bound := ChangeBound{ItemsPattern: patternOrderItems.ID}
+	bound := ChangeBound{ItemsPattern: OrderItems.ID}
 	read := func(each int, entities ...Entity) {
 		for _, e := range entities {
 			bound.ReadUnits += float64(each) * 2 * readUnits(b.sizes[e.Name])
@@ -118,7 +118,7 @@ func (b Bounds) Change(p WritePattern) ChangeBound {
 	}
 	if p.Items {
 		// Once for each attempt.
-		items := b.Page(patternOrderItems, Page{Limit: maxActions, More: true}, nil, true)
+		items := b.Page(OrderItems.AccessPattern, Page{Limit: maxActions, More: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits

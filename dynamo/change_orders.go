@@ -140,7 +140,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	if o.EmbedsItems {
 		return o.Items, nil
 	}
-	page, err := c.store.OrderItems(ctx, o.ID, Page{Limit: maxActions, More: true})
+	page, err := OrderItems.Read(ctx, c.store, ListRequest{Of: string(o.ID), Page: Page{Limit: maxActions, More: true}})
 	if err != nil {
 		return nil, err
 	}

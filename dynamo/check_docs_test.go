@@ -1,12 +1,15 @@
 package dynamo_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 )
+
+var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
 
 // Every class is described, and is found in some damage of the table of damages.
 func TestClassesOfDrift(t *testing.T) {

@@ -171,7 +171,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 				}
 				r.checkClean()
 			}
-			page, err := r.store.Timeline(context.Background(), "o-1", dynamo.Page{Limit: 10})
+			page, err := dynamo.Timeline.Read(context.Background(), r.store, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
 			if err != nil {
 				t.Fatal(err)
 			}

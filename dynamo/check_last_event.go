@@ -92,7 +92,7 @@ func (r *checkReader) lastOwnEvent(ctx context.Context, order commerce.OrderID, 
 		return last, false, nil // there can be no such order
 	}
 	owner := ""
-	err = r.collection(ctx, &patternWholeOrder, partition, func(e *Entity, rec record) {
+	err = r.collection(ctx, OrderCollection, partition, func(e *Entity, rec record) {
 		switch e.Name {
 		case entityOrder.Name:
 			owner = textOf(rec, attrCustomerID)

@@ -55,7 +55,7 @@ func (u *orderUnit) read(ctx context.Context, c *check) error {
 	if b.err != nil {
 		return b.err
 	}
-	if err := c.reads.collection(ctx, &patternWholeOrder, partition, u.add); err != nil {
+	if err := c.reads.collection(ctx, OrderCollection, partition, u.add); err != nil {
 		return err
 	}
 	ks := make([]keys, 0, 2)

@@ -130,11 +130,11 @@ func (r *checkReader) collection(ctx context.Context, p *AccessPattern, partitio
 
 // copies counts the orders in a customer's partition, and the Queries that this takes.
 func (r *checkReader) copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
-	partition, err := patternCustomerOrders.PK.Key(string(id))
+	partition, err := CustomerOrders.PK.Key(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = r.query(ctx, &patternCustomerOrders, partition, string(patternCustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
+	err = r.query(ctx, &CustomerOrders.AccessPattern, partition, string(CustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
 		n += int(out.Count)
 		pages++
 		return nil

@@ -160,13 +160,13 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holdi
 		if !status.Reserves() {
 			continue
 		}
-		base, err := patternOrdersByStatus.PK.Key(status.String())
+		base, err := OrdersByStatus.PK.Key(status.String())
 		if err != nil {
 			return err
 		}
 		for shard := range c.s.shards {
 			partition := base + shardSuffix(shard, c.s.shards)
-			err := c.reads.query(ctx, &patternOrdersByStatus, partition, string(patternOrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+			err := c.reads.query(ctx, &OrdersByStatus.AccessPattern, partition, string(OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 				return c.readHoldings(ctx, out.Items, add)
 			})
 			if err != nil {
@@ -239,7 +239,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	return Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
 		at := unlisted[i]
 		var items []record
-		err := c.reads.query(ctx, &patternOrderItems, wanted[at].PK, string(patternOrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err := c.reads.query(ctx, &OrderItems.AccessPattern, wanted[at].PK, string(OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}

@@ -78,7 +78,7 @@ func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	if b.err != nil {
 		return b.err
 	}
-	return c.reads.collection(ctx, &patternProductInventory, partition, u.add)
+	return c.reads.collection(ctx, &ProductInventory.AccessPattern, partition, u.add)
 }
 
 // doubt requires of a recount that the product stood still, and of one that finds something that it

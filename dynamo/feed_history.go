@@ -53,7 +53,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	if err != nil || id <= now {
 		return id, err
 	}
-	order, err := store.get(ctx, &patternOrder, keys{PK: h.partition, SK: string(entityOrder.SK)})
+	order, err := store.get(ctx, &OrderByID.AccessPattern, keys{PK: h.partition, SK: string(entityOrder.SK)})
 	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 
 // upTo returns the last event of the timeline up to an ID, empty where there is none.
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
-	p, b := &patternEventsBehind, bounds{to: justAfter(string(to))}
+	p, b := &EventsSince.AccessPattern, bounds{to: justAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
 		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, limit, false)
 		if err != nil {
@@ -134,7 +134,7 @@ func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
 
 // told is what the record of the last event tells.
 func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
-	r, err := h.feed.store.get(ctx, &patternLastEvent, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
+	r, err := h.feed.store.get(ctx, &LastEvent.AccessPattern, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
@@ -221,7 +221,7 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 		if updated := at.updatedOr(since); at.err() == nil && updated.Before(since) {
 			return nil
 		}
-		partition, err := entityOrderEvent.PK.Key(strings.TrimPrefix(at.text(attrSK), string(patternCustomerOrders.SK)))
+		partition, err := entityOrderEvent.PK.Key(strings.TrimPrefix(at.text(attrSK), string(CustomerOrders.SK)))
 		if err != nil {
 			return nil // what no order's id can be
 		}
@@ -237,7 +237,7 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 //
 // Errors: see's, those of failed.
 func (h *customerHistory) orders(ctx context.Context, see func(reader) error) error {
-	p := &patternCustomerOrders
+	p := &CustomerOrders.AccessPattern
 	for b := (bounds{}); ; {
 		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
 		if err != nil {
@@ -267,7 +267,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 	if b.empty() {
 		return nil, "", nil
 	}
-	p := &patternEventsBehind
+	p := &EventsSince.AccessPattern
 	records, more, err := f.store.query(ctx, p, partition, string(p.SK), b, eventPage, true)
 	if err != nil {
 		return nil, "", err
@@ -303,7 +303,7 @@ func idAt(at time.Time) commerce.EventID {
 
 // eventIDOf is the id that an event's key tells.
 func eventIDOf(r record) commerce.EventID {
-	return commerce.EventID(strings.TrimPrefix(keyOf(r).SK, string(patternEventsBehind.SK)))
+	return commerce.EventID(strings.TrimPrefix(keyOf(r).SK, string(EventsSince.SK)))
 }
 
 // unreadable reports a record that nobody can be told.

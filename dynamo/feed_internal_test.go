@@ -113,7 +113,7 @@ func (h *histories) writer() *Store { return rapid.SampledFrom(h.writers).Draw(h
 
 // happened takes note of an order's last event.
 func (h *histories) happened(id commerce.OrderID) {
-	last, err := h.store.Consistent().get(h.ctx, &patternLastEvent, lastEventKey(&keyBuilder{shards: 1}, h.owner[id]))
+	last, err := h.store.Consistent().get(h.ctx, &LastEvent.AccessPattern, lastEventKey(&keyBuilder{shards: 1}, h.owner[id]))
 	h.must(err)
 	event := commerce.EventID(last.text("eventId"))
 	for _, t := range []topic{{topicOrder, string(id)}, {topicCustomer, string(h.owner[id])}} {

@@ -89,7 +89,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 				var sizes []int
 				page := dynamo.Page{Limit: limit, FromEnd: c.fromEnd, More: true}
 				for more := true; more; {
-					slice, err := walked.Orders(t.Context(), chosen, commerce.TimeRange{}, page)
+					slice, err := dynamo.Orders.Read(t.Context(), walked, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -9,10 +9,75 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// readPage reads a page of a list and decodes it.
-func readPage[V any](ctx context.Context, s *Store, l listing, decode func(reader) (V, error)) (Slice[V], error) {
-	if l.page.Limit < 1 {
-		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", l.pattern.ID, l.page.Limit)
+// ListRequest is a page of a list. It is comparable.
+type ListRequest struct {
+	// Of is the value in the list's partition key, such as a customer's ID; empty where the key is
+	// constant.
+	Of string
+	// Statuses are the statuses of a list of orders by status; the empty set is all of them.
+	Statuses StatusSet
+	// Range limits the list; the zero value does not.
+	Range Range
+	// Pattern is the name under which the request is explained: another access pattern that reads
+	// the same partitions, such as the one for ranges. nil is the list's own.
+	Pattern *AccessPattern
+	Page    Page
+}
+
+// Range is a part of a list: the positions from From to before To, each empty for the list's end.
+type Range struct {
+	From, To string
+	// None reports that nothing can be in the range.
+	None bool
+}
+
+// PlacedIn is the part of a list of orders that was placed in a time: IDs of orders sort by time.
+func PlacedIn(r commerce.TimeRange) Range {
+	var part Range
+	var ok bool
+	if !r.From.IsZero() {
+		if part.From, ok = commerce.FirstULID(r.From); !ok {
+			return Range{None: true}
+		}
+	}
+	if !r.To.IsZero() {
+		// Behind the last ULID there is no end to set.
+		part.To, _ = commerce.FirstULID(r.To)
+	}
+	return part
+}
+
+// HiredOn is the part of a list of employees that was hired on some days.
+func HiredOn(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
+
+// StatusSet is a set of statuses; the empty one stands for all of them.
+type StatusSet uint8
+
+// Statuses returns the set of some statuses.
+func Statuses(of ...commerce.Status) StatusSet {
+	var s StatusSet
+	for _, status := range of {
+		s |= 1 << status
+	}
+	return s
+}
+
+// list returns the statuses of the set, in ascending order.
+func (s StatusSet) list() []commerce.Status {
+	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
+}
+
+// Read returns a page of the list.
+//
+// Errors: commerce.InvalidError for a value that can be in no key, ErrCorrupt, ErrUnavailable,
+// ErrNoTable, ErrAccessDenied. A list that is empty is no error.
+func (p *List[V]) Read(ctx context.Context, s *Store, r ListRequest) (Slice[V], error) {
+	if r.Page.Limit < 1 {
+		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", p.ID, r.Page.Limit)
+	}
+	l, err := s.listing(&p.AccessPattern, r)
+	if err != nil || r.Range.None {
+		return Slice[V]{}, err
 	}
 	rows, err := s.read(ctx, l)
 	if err != nil {
@@ -20,24 +85,55 @@ func readPage[V any](ctx context.Context, s *Store, l listing, decode func(reade
 	}
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
-	for i, r := range rows {
-		if items[i], err = decode(r.record); err != nil {
+	for i, row := range rows {
+		if items[i], err = p.decode(s, row.record); err != nil {
 			return Slice[V]{}, err
 		}
-		positions[i] = r.position
+		positions[i] = row.position
 	}
-	return slice(l.page, items, positions), nil
+	return slice(r.Page, items, positions), nil
 }
 
-// partition is the listing of a pattern that reads one partition.
-func (s *Store) partition(p *AccessPattern, page Page, values ...string) (listing, error) {
-	pk, err := p.PK.Key(values...)
-	return listing{pattern: p, levels: [][]string{{pk}}, prefix: string(p.SK), page: page}, err
+// listing returns the partitions of a list. Orders by status are read in lifecycle order, so that
+// an order that moves on while the list is read is not missed.
+func (s *Store) listing(p *AccessPattern, r ListRequest) (listing, error) {
+	l := listing{pattern: p, prefix: string(p.SK), page: r.Page, bounds: bounds{from: r.Range.From, to: r.Range.To}}
+	if r.Pattern != nil {
+		l.pattern = r.Pattern
+	}
+	if p.PK == entityOrder.IndexPK {
+		return l, s.addStatuses(&l, r.Statuses)
+	}
+	var values []string
+	if strings.Contains(string(p.PK), "{") {
+		values = []string{r.Of}
+	}
+	key, err := p.PK.Key(values...)
+	if err != nil {
+		return listing{}, err
+	}
+	if p.Operation == perShard {
+		l.levels = [][]string{s.appendShards(nil, key)}
+	} else {
+		l.levels = [][]string{{key}}
+	}
+	return l, nil
 }
 
-// sharded is the listing of a pattern that reads all shards of its partition key.
-func (s *Store) sharded(p *AccessPattern, page Page) listing {
-	return listing{pattern: p, levels: [][]string{s.appendShards(nil, string(p.PK))}, prefix: string(p.SK), page: page}
+// addStatuses adds the partitions of orders in some statuses, in lifecycle order.
+func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
+	for _, level := range commerce.Levels(statuses.list()) {
+		var partitions []string
+		for _, status := range level {
+			key, err := l.pattern.PK.Key(status.String())
+			if err != nil {
+				return err
+			}
+			partitions = s.appendShards(partitions, key)
+		}
+		l.levels = append(l.levels, partitions)
+	}
+	return nil
 }
 
 // appendShards appends the partitions over which a partition key is spread.
@@ -46,180 +142,6 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 		partitions = append(partitions, key+shardSuffix(shard, s.shards))
 	}
 	return partitions
-}
-
-// listOf reads a page of a list in one partition.
-func listOf[V any](ctx context.Context, s *Store, p *AccessPattern, page Page, decode func(reader) (V, error), values ...string) (Slice[V], error) {
-	l, err := s.partition(p, page, values...)
-	if err != nil {
-		return Slice[V]{}, err
-	}
-	return readPage(ctx, s, l, decode)
-}
-
-// placedBounds are the positions of orders that were placed in a time: ids of orders sort by time.
-func placedBounds(r commerce.TimeRange) (bounds, bool) {
-	var b bounds
-	var ok bool
-	if !r.From.IsZero() {
-		if b.from, ok = commerce.FirstULID(r.From); !ok {
-			return b, false
-		}
-	}
-	if !r.To.IsZero() {
-		// Behind the last ULID there is no end to set.
-		b.to, _ = commerce.FirstULID(r.To)
-	}
-	return b, true
-}
-
-// placedIn is the part of a list of orders that was placed in a time, read under the pattern for
-// ranges.
-func (l listing) placedIn(r commerce.TimeRange, pattern *AccessPattern) (listing, bool) {
-	if r == (commerce.TimeRange{}) {
-		return l, true
-	}
-	l.pattern = pattern
-	var possible bool
-	l.bounds, possible = placedBounds(r)
-	return l, possible
-}
-
-// CustomerOrders lists a customer's orders, the newest first (AP2); those of a time only, where
-// placed is not empty (AP23).
-//
-// Errors of all lists: commerce.InvalidError for a value that can be in no key, ErrCorrupt,
-// ErrUnavailable, ErrNoTable, ErrAccessDenied. A list that is empty is no error.
-func (s *Store) CustomerOrders(ctx context.Context, id commerce.CustomerID, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
-	l, err := s.partition(&patternCustomerOrders, page, string(id))
-	if err != nil {
-		return Slice[*commerce.Order]{}, err
-	}
-	l, possible := l.placedIn(placed, &patternCustomerOrdersPlaced)
-	if !possible {
-		return Slice[*commerce.Order]{}, nil
-	}
-	return readPage(ctx, s, l, s.decodeOrder)
-}
-
-// OrdersByStatus lists the orders that are in a status now, the newest first (AP3); those of a time
-// only, where placed is not empty (AP8).
-func (s *Store) OrdersByStatus(ctx context.Context, status commerce.Status, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
-	return s.ordersIn(ctx, &patternOrdersByStatus, &patternOrdersPlaced, []commerce.Status{status}, placed, page)
-}
-
-// Orders lists orders over all customers, the newest first: all (AP7), those of a time (AP8), or
-// those in some statuses (AP24). No statuses means all of them. The statuses are read in lifecycle
-// order, so that an order that moves on while it is listed is not missed.
-func (s *Store) Orders(ctx context.Context, statuses []commerce.Status, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
-	if len(statuses) == 0 {
-		return s.ordersIn(ctx, &patternOrders, &patternOrdersPlaced, commerce.Statuses(), placed, page)
-	}
-	chosen := slices.Compact(slices.Sorted(slices.Values(statuses)))
-	return s.ordersIn(ctx, &patternOrdersChosen, &patternOrdersChosen, chosen, placed, page)
-}
-
-func (s *Store) ordersIn(ctx context.Context, always, ranged *AccessPattern, statuses []commerce.Status, placed commerce.TimeRange, page Page) (Slice[*commerce.Order], error) {
-	l, err := s.inStatuses(always, page, statuses)
-	if err != nil {
-		return Slice[*commerce.Order]{}, err
-	}
-	l, possible := l.placedIn(placed, ranged)
-	if !possible {
-		return Slice[*commerce.Order]{}, nil
-	}
-	return readPage(ctx, s, l, s.decodeOrder)
-}
-
-// inStatuses is the listing of the orders in some statuses, which are read in lifecycle order.
-func (s *Store) inStatuses(p *AccessPattern, page Page, statuses []commerce.Status) (listing, error) {
-	l := listing{pattern: p, prefix: string(p.SK), page: page}
-	for _, level := range commerce.Levels(statuses) {
-		var partitions []string
-		for _, status := range level {
-			key, err := p.PK.Key(status.String())
-			if err != nil {
-				return listing{}, err
-			}
-			partitions = s.appendShards(partitions, key)
-		}
-		l.levels = append(l.levels, partitions)
-	}
-	return l, nil
-}
-
-// EmployeeOrders lists the orders of an account rep's customers, the newest first (AP22).
-func (s *Store) EmployeeOrders(ctx context.Context, id commerce.EmployeeID, page Page) (Slice[*commerce.Order], error) {
-	return listOf(ctx, s, &patternEmployeeOrders, page, s.decodeOrder, string(id))
-}
-
-// OrderItems lists the items of an order, by SKU (AP4).
-func (s *Store) OrderItems(ctx context.Context, id commerce.OrderID, page Page) (Slice[*commerce.LineItem], error) {
-	return listOf(ctx, s, &patternOrderItems, page, s.decodeOrderItem, string(id))
-}
-
-// ProductOrderItems lists the items of orders that contain a product, the newest order first
-// (AP11).
-func (s *Store) ProductOrderItems(ctx context.Context, sku commerce.SKU, page Page) (Slice[*commerce.LineItem], error) {
-	return listOf(ctx, s, &patternProductOrderItems, page, s.decodeOrderItem, string(sku))
-}
-
-// Timeline lists what happened to an order, the oldest event first (AP27).
-func (s *Store) Timeline(ctx context.Context, id commerce.OrderID, page Page) (Slice[*commerce.Event], error) {
-	return listOf(ctx, s, &patternTimeline, page, decodeEvent, string(id))
-}
-
-// Customers lists all customers in the order they joined (AP9).
-func (s *Store) Customers(ctx context.Context, page Page) (Slice[*commerce.Customer], error) {
-	return readPage(ctx, s, s.sharded(&patternCustomers, page), s.decodeCustomer)
-}
-
-// EmployeeCustomers lists the customers of an account rep, by id (AP21). They have no OrderCount.
-func (s *Store) EmployeeCustomers(ctx context.Context, id commerce.EmployeeID, page Page) (Slice[*commerce.Customer], error) {
-	return listOf(ctx, s, &patternEmployeeCustomers, page, s.decodeCustomer, string(id))
-}
-
-// Products lists the products of a category, by SKU (AP12).
-func (s *Store) Products(ctx context.Context, category string, page Page) (Slice[*commerce.Product], error) {
-	return listOf(ctx, s, &patternProducts, page, s.decodeProduct, category)
-}
-
-// ProductInventory lists the stock of a product warehouse by warehouse, by warehouse id (AP13).
-func (s *Store) ProductInventory(ctx context.Context, sku commerce.SKU, page Page) (Slice[*commerce.InventoryLevel], error) {
-	return listOf(ctx, s, &patternProductInventory, page, decodeInventoryLevel, string(sku))
-}
-
-// WarehouseInventory lists what lies in a warehouse, by SKU (AP28).
-func (s *Store) WarehouseInventory(ctx context.Context, id commerce.WarehouseID, page Page) (Slice[*commerce.InventoryLevel], error) {
-	return listOf(ctx, s, &patternWarehouseInventory, page, decodeInventoryLevel, string(id))
-}
-
-// Warehouses lists all warehouses, by id (AP31).
-func (s *Store) Warehouses(ctx context.Context, page Page) (Slice[*commerce.Warehouse], error) {
-	return listOf(ctx, s, &patternWarehouses, page, decodeWarehouse)
-}
-
-// Employees lists employees in the order they were hired (AP18); those hired on some days only,
-// where hired is not empty.
-func (s *Store) Employees(ctx context.Context, hired commerce.DateRange, page Page) (Slice[*commerce.Employee], error) {
-	l := s.sharded(&patternEmployees, page)
-	l.bounds = bounds{from: string(hired.From), to: string(hired.To)}
-	return readPage(ctx, s, l, decodeEmployee)
-}
-
-// EmployeesByName lists the employees who bear a name, by id (AP17).
-func (s *Store) EmployeesByName(ctx context.Context, name string, page Page) (Slice[*commerce.Employee], error) {
-	return listOf(ctx, s, &patternEmployeesByName, page, decodeEmployee, name)
-}
-
-// EmployeesByJobTitle lists the employees who hold a job, by id (AP20).
-func (s *Store) EmployeesByJobTitle(ctx context.Context, jobTitle string, page Page) (Slice[*commerce.Employee], error) {
-	return listOf(ctx, s, &patternEmployeesByJobTitle, page, decodeEmployee, jobTitle)
-}
-
-// WarehouseEmployees lists the employees of a warehouse, by id (AP19).
-func (s *Store) WarehouseEmployees(ctx context.Context, id commerce.WarehouseID, page Page) (Slice[*commerce.Employee], error) {
-	return listOf(ctx, s, &patternWarehouseEmployees, page, decodeEmployee, string(id))
 }
 
 // collectionLimit is how many records of an item collection are read at once: an order with 45
@@ -243,7 +165,7 @@ type WholeOrder struct {
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
 	whole := &WholeOrder{}
 	readable := true
-	complete, err := s.readCollection(ctx, &patternWholeOrder, string(id), func(sk string, r reader) (err error) {
+	complete, err := s.readCollection(ctx, OrderCollection, string(id), func(sk string, r reader) (err error) {
 		switch {
 		case sk == string(entityOrder.SK):
 			whole.Order, err = s.decodeOrder(r)
@@ -281,7 +203,7 @@ type WholeProduct struct {
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
 	whole := &WholeProduct{}
 	readable := true
-	complete, err := s.readCollection(ctx, &patternProductInventory, string(sku), func(sk string, r reader) (err error) {
+	complete, err := s.readCollection(ctx, &ProductInventory.AccessPattern, string(sku), func(sk string, r reader) (err error) {
 		switch {
 		case sk == string(entityProduct.SK):
 			whole.Product, err = s.decodeProduct(r)
@@ -330,7 +252,7 @@ func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string,
 //
 // Errors: ErrTooManyToCount, and those of all lists.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
-	l, err := s.partition(&patternCustomerOrders, Page{}, string(id))
+	l, err := s.listing(&CustomerOrders.AccessPattern, ListRequest{Of: string(id)})
 	if err != nil {
 		return 0, err
 	}

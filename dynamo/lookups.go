@@ -15,15 +15,17 @@ type Result[V any] struct {
 	Err error
 }
 
-// lookUp reads the records of ids in one BatchGetItem for a hundred of them, or a GetItem for one,
-// and gives a result for each id in their order.
-func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, key func(*keyBuilder, K) keys, decode func(reader) (V, error)) ([]Result[V], error) {
+// ReadAll reads the records of IDs, in one BatchGetItem for a hundred of them, or a GetItem for one,
+// and returns a result for each ID in their order.
+//
+// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
+func (p *Lookup[K, V]) ReadAll(ctx context.Context, s *Store, ids []K) ([]Result[V], error) {
 	results := make([]Result[V], len(ids))
 	ks := make([]keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
 	for i, id := range ids {
 		b := &keyBuilder{shards: s.shards}
-		k := key(b, id)
+		k := p.key(b, id)
 		if b.err != nil {
 			// Clients' ids were checked before: this one stands in a record, so it is no client's
 			// InvalidError.
@@ -35,7 +37,7 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 	if len(ks) == 0 {
 		return results, nil
 	}
-	records, err := s.getMany(ctx, p, ks)
+	records, err := s.getMany(ctx, &p.AccessPattern, ks)
 	if err != nil {
 		return nil, err
 	}
@@ -45,68 +47,25 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 			result.Err = commerce.ErrNotFound
 			continue
 		}
-		result.Value, result.Err = decode(r)
+		result.Value, result.Err = p.decode(s, r)
 	}
 	return results, nil
 }
 
-// CustomersByID reads customers (AP6), with a result for each id.
+// Read reads one record.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied. The other look-ups of several records have
-// the same.
-func (s *Store) CustomersByID(ctx context.Context, ids []commerce.CustomerID) ([]Result[*commerce.Customer], error) {
-	return lookUp(ctx, s, &patternCustomer, ids, customerKey, s.decodeCustomer)
-}
-
-// OrdersByID reads orders (AP1).
-func (s *Store) OrdersByID(ctx context.Context, ids []commerce.OrderID) ([]Result[*commerce.Order], error) {
-	return lookUp(ctx, s, &patternOrder, ids, orderKey, s.decodeOrder)
-}
-
-// CustomerOrdersByID reads orders whose customers are known (AP29).
-func (s *Store) CustomerOrdersByID(ctx context.Context, ks []CustomerOrderKey) ([]Result[*commerce.Order], error) {
-	return lookUp(ctx, s, &patternCustomerOrder, ks, customerOrderKey, s.decodeOrder)
-}
-
-// OrderItemsByID reads single items of orders (AP5).
-func (s *Store) OrderItemsByID(ctx context.Context, ks []OrderItemKey) ([]Result[*commerce.LineItem], error) {
-	return lookUp(ctx, s, &patternOrderItem, ks, orderItemKey, s.decodeOrderItem)
-}
-
-// ProductsBySKU reads products (AP10, AP15).
-func (s *Store) ProductsBySKU(ctx context.Context, skus []commerce.SKU) ([]Result[*commerce.Product], error) {
-	return lookUp(ctx, s, &patternProduct, skus, productKey, s.decodeProduct)
-}
-
-// InventoryLevelsByID reads the stock of products in single warehouses (AP14).
-func (s *Store) InventoryLevelsByID(ctx context.Context, ks []InventoryLevelKey) ([]Result[*commerce.InventoryLevel], error) {
-	return lookUp(ctx, s, &patternInventoryLevel, ks, inventoryLevelKey, decodeInventoryLevel)
-}
-
-// WarehousesByID reads warehouses (AP30).
-func (s *Store) WarehousesByID(ctx context.Context, ids []commerce.WarehouseID) ([]Result[*commerce.Warehouse], error) {
-	return lookUp(ctx, s, &patternWarehouse, ids, warehouseKey, decodeWarehouse)
-}
-
-// EmployeesByID reads employees (AP16).
-func (s *Store) EmployeesByID(ctx context.Context, ids []commerce.EmployeeID) ([]Result[*commerce.Employee], error) {
-	return lookUp(ctx, s, &patternEmployee, ids, employeeKey, decodeEmployee)
-}
-
-// CustomerIDByEmail reads whose an e-mail address is (AP26); email is in the form of
-// commerce.ParseEmail.
-//
-// Errors: commerce.ErrNotFound where it is nobody's, commerce.InvalidError where it can be in no
-// key, and those of CustomersByID.
-func (s *Store) CustomerIDByEmail(ctx context.Context, email string) (commerce.CustomerID, error) {
+// Errors: commerce.ErrNotFound, commerce.InvalidError where the ID can be in no key, and those of
+// ReadAll.
+func (p *Lookup[K, V]) Read(ctx context.Context, s *Store, id K) (V, error) {
+	var missing V
 	b := &keyBuilder{shards: s.shards}
-	k := emailClaimKey(b, email)
+	k := p.key(b, id)
 	if b.err != nil {
-		return "", b.err
+		return missing, b.err
 	}
-	r, err := s.get(ctx, &patternEmailClaim, k)
+	r, err := s.get(ctx, &p.AccessPattern, k)
 	if err != nil {
-		return "", err
+		return missing, err
 	}
-	return decodeEmailClaim(r)
+	return p.decode(s, r)
 }

@@ -21,15 +21,16 @@ func KeysMarkdown() string {
 	return markdown(rows)
 }
 
-// PatternsMarkdown is the table of the access patterns for the docs.
-func PatternsMarkdown() string {
+// PatternsMarkdown is the table of the access patterns for the docs. fields are the fields of the
+// API that each serves, by the pattern's ID.
+func PatternsMarkdown(fields map[string][]string) string {
 	rows := [][]string{{"id", "pattern", "GraphQL", "DynamoDB", "keys"}}
 	for _, p := range AccessPatterns() {
-		fields := make([]string, len(p.GraphQL))
-		for i, f := range p.GraphQL {
-			fields[i] = cell(f)
+		cells := make([]string, len(fields[p.ID]))
+		for i, f := range fields[p.ID] {
+			cells[i] = cell(f)
 		}
-		rows = append(rows, []string{p.ID, p.What, strings.Join(fields, " "), p.Request(), cell(p.Keys())})
+		rows = append(rows, []string{p.ID, p.What, strings.Join(cells, " "), p.Request(), cell(p.Keys())})
 	}
 	return markdown(rows)
 }

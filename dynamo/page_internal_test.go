@@ -35,7 +35,7 @@ func TestRangesThatAreRead(t *testing.T) {
 	position := rapid.OneOf(rapid.Just(""), keyText(), rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', 'a', '\U0010FFFE', '\U0010FFFF'}), 1, 3, -1))
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix")
-		pattern := rapid.SampledFrom([]AccessPattern{patternCustomers, patternOrders}).Draw(t, "pattern")
+		pattern := rapid.SampledFrom([]AccessPattern{Customers.AccessPattern, Orders.AccessPattern}).Draw(t, "pattern")
 		page := Page{After: position.Draw(t, "after"), Before: position.Draw(t, "before")}
 		b := bounds{from: position.Draw(t, "from"), to: position.Draw(t, "to")}.narrowed(page, pattern.Direction)
 		if b.empty() {

@@ -31,7 +31,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 		want = want[:min(len(want), page.want())]
 
 		read, rounds, requests := 0, 0, 0
-		l := listing{pattern: &patternTimeline, page: page}
+		l := listing{pattern: &Timeline.AccessPattern, page: page}
 		rows, err := l.readLevel(nil, partitions, func(streams []*stream) error {
 			rounds++
 			for i, st := range streams {

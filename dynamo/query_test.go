@@ -118,7 +118,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		page := dynamo.Page{Limit: limit, FromEnd: fromEnd, More: true}
 		for {
 			trace := &dynamo.Trace{}
-			slice, err := store.Orders(trace.Begin(context.Background()), chosen, placed, page)
+			slice, err := dynamo.Orders.Read(trace.Begin(context.Background()), store, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	page := dynamo.Page{Limit: 3, More: true}
 	for turn := 0; ; turn++ {
 		store := []*dynamo.Store{one, many}[turn%2]
-		slice, err := store.Orders(context.Background(), nil, commerce.TimeRange{}, page)
+		slice, err := dynamo.Orders.Read(context.Background(), store, dynamo.ListRequest{Page: page})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 		store := storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
 		storetest.Load(t, store, book)
 		trace := &dynamo.Trace{}
-		slice, err := store.Orders(trace.Begin(context.Background()), nil, commerce.TimeRange{}, dynamo.Page{Limit: c.limit})
+		slice, err := dynamo.Orders.Read(trace.Begin(context.Background()), store, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {
 			t.Fatalf("%d orders, %v", len(slice.Items), err)
 		}

@@ -228,7 +228,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	}
 	found := make([]bool, len(elsewhere))
 	err := Parallel(ctx, len(elsewhere), maxParallel, func(ctx context.Context, i int) error {
-		records, _, err := s.query(ctx, &patternOrders, elsewhere[i], "", bounds{}, 1, true)
+		records, _, err := s.query(ctx, &Orders.AccessPattern, elsewhere[i], "", bounds{}, 1, true)
 		found[i] = len(records) > 0
 		return err
 	})

@@ -247,13 +247,17 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		page := dynamo.Page{Limit: 100}
 		for name, read := range map[string]func(s *dynamo.Store) (any, error){
 			"orders": func(s *dynamo.Store) (any, error) {
-				return s.Orders(context.Background(), commerce.Statuses(), commerce.TimeRange{}, page)
+				return dynamo.Orders.Read(context.Background(), s, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
 			},
-			"customers": func(s *dynamo.Store) (any, error) { return s.Customers(context.Background(), page) },
+			"customers": func(s *dynamo.Store) (any, error) {
+				return dynamo.Customers.Read(context.Background(), s, dynamo.ListRequest{Page: page})
+			},
 			"employees": func(s *dynamo.Store) (any, error) {
-				return s.Employees(context.Background(), commerce.DateRange{}, page)
+				return dynamo.Employees.Read(context.Background(), s, dynamo.ListRequest{Page: page})
 			},
-			"products": func(s *dynamo.Store) (any, error) { return s.Products(context.Background(), "Things", page) },
+			"products": func(s *dynamo.Store) (any, error) {
+				return dynamo.Products.Read(context.Background(), s, dynamo.ListRequest{Of: "Things", Page: page})
+			},
 		} {
 			want, err := read(one)
 			if err != nil {

@@ -82,7 +82,7 @@ func each(b *testing.B, body string, read func(*Store) error) {
 }
 
 func readCustomer(s *Store) error {
-	found, err := s.CustomersByID(context.Background(), []commerce.CustomerID{"cust_01"})
+	found, err := CustomerByID.ReadAll(context.Background(), s, []commerce.CustomerID{"cust_01"})
 	if err == nil {
 		err = found[0].Err
 	}
@@ -91,7 +91,7 @@ func readCustomer(s *Store) error {
 
 func readOrders(orders int) func(s *Store) error {
 	return func(s *Store) error {
-		page, err := s.OrdersByStatus(context.Background(), commerce.Pending, commerce.TimeRange{}, Page{Limit: orders})
+		page, err := OrdersByStatus.Read(context.Background(), s, ListRequest{Statuses: Statuses(commerce.Pending), Page: Page{Limit: orders}})
 		if err == nil && len(page.Items) != orders {
 			err = fmt.Errorf("there are %d orders", len(page.Items))
 		}
@@ -160,7 +160,7 @@ func TestReadsAllocateLittle(t *testing.T) {
 func TestShortRecordsAreTheSDKs(t *testing.T) {
 	s := replaying(t, ordersJSON(50, 3))["memory"]
 	read := func(s *Store) Slice[*commerce.Order] {
-		page, err := s.OrdersByStatus(context.Background(), commerce.Pending, commerce.TimeRange{}, Page{Limit: 50})
+		page, err := OrdersByStatus.Read(context.Background(), s, ListRequest{Statuses: Statuses(commerce.Pending), Page: Page{Limit: 50}})
 		if err != nil {
 			t.Fatal(err)
 		}

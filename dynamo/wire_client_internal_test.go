@@ -260,7 +260,7 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 			for _, way := range []func(*Store) *Store{slowly, fast} {
 				for operation, request := range map[string]func(context.Context, *Store) error{
 					"GetItem": func(ctx context.Context, s *Store) error {
-						_, err := s.get(ctx, &patternCustomerOrders, someKeys)
+						_, err := s.get(ctx, &CustomerOrders.AccessPattern, someKeys)
 						return err
 					},
 					"TransactWriteItems": func(ctx context.Context, s *Store) error {

@@ -514,7 +514,7 @@ func FuzzAnswers(f *testing.F) {
 				return s.batchGetItem(context.Background(), []keys{{PK: "a", SK: "b"}}, true)
 			},
 			"Query": func(s *Store) (answer, error) {
-				return s.queryOnce(context.Background(), querying{pattern: &patternCustomerOrders, where: keyCondition(&patternCustomerOrders, "a", "b", bounds{}), limit: 3}, true)
+				return s.queryOnce(context.Background(), querying{pattern: &CustomerOrders.AccessPattern, where: keyCondition(&CustomerOrders.AccessPattern, "a", "b", bounds{}), limit: 3}, true)
 			},
 			"TransactGetItems": func(s *Store) (answer, error) { return s.transactGet(context.Background(), someKeys) },
 			// Only that it was made is read of its answer.

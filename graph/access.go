@@ -248,11 +248,11 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 // see the customer's orders; for customers, who see their own alone, nothing is read for another's
 // id.
 //
-// Errors: NOT_FOUND, and those of dynamo.Store.CustomersByID.
+// Errors: NOT_FOUND, and those of dynamo.Lookup.ReadAll.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
-		_, err = of(ctx).Customer.Load(ctx, id)
+		_, err = loaders.Records(of(ctx), dynamo.CustomerByID).Load(ctx, id)
 	}
 	return orUnknown(err, "there is no such customer")
 }

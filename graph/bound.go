@@ -102,7 +102,7 @@ func newBounding(schema *ast.Schema, operation ast.Operation, table dynamo.Bound
 	patterns := dynamo.AccessPatterns()
 	return &bounding{
 		schema: schema, bounds: table, patterns: patterns, writes: dynamo.WritePatterns(),
-		routes: routesOf(patterns), consistent: operation != ast.Query,
+		routes: schemaRoutes(schema, patterns), consistent: operation != ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[boundKey]cost{},
 	}
 }

@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,35 +12,86 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// route is one way in which a field is read.
+// route is one way in which a field is read: an @reads of the schema.
 type route struct {
-	// pattern is its place in bounding.patterns.
+	// pattern is the index of the access pattern in bounding.patterns.
 	pattern int
-	// arguments are those that it is for; the first decides. sub is the field that must be selected
-	// below.
+	// arguments are those that choose the pattern; the first decides. sub is the field that chooses
+	// it where it is selected.
 	arguments []string
 	sub       string
 }
 
-var servedField = regexp.MustCompile(`^(\w+\.\w+)(?:\((.*)\))?(?: \{ (\w+) \})?$`)
+// text names a field with what chooses the route: Query.orders(placed).
+func (r route) text(field string) string {
+	if len(r.arguments) > 0 {
+		field += "(" + strings.Join(r.arguments, ", ") + ")"
+	}
+	if r.sub != "" {
+		field += " { " + r.sub + " }"
+	}
+	return field
+}
 
-// routesOf are the routes that access patterns give, by Type.field.
-func routesOf(patterns []dynamo.AccessPattern) map[string][]route {
+// routesOf returns the routes of a field, in the patterns' order.
+func routesOf(f *ast.FieldDefinition, patterns []dynamo.AccessPattern) []route {
+	var routes []route
+	for _, d := range f.Directives.ForNames(readsDirective) {
+		id := d.Arguments.ForName("pattern").Value.Raw
+		r := route{pattern: slices.IndexFunc(patterns, func(p dynamo.AccessPattern) bool { return p.ID == id })}
+		if with := d.Arguments.ForName("with"); with != nil {
+			for _, name := range with.Value.Children {
+				r.arguments = append(r.arguments, name.Value.Raw)
+			}
+		}
+		if selecting := d.Arguments.ForName("selecting"); selecting != nil {
+			r.sub = selecting.Value.Raw
+		}
+		routes = append(routes, r)
+	}
+	slices.SortFunc(routes, func(a, b route) int { return a.pattern - b.pattern })
+	return routes
+}
+
+// readsDirective is the directive by which the schema names the access patterns of fields.
+const readsDirective = "reads"
+
+// readsByHand reports whether a leaf field may be read: its @reads says that it is by hand.
+func readsByHand(f *ast.FieldDefinition) bool {
+	d := f.Directives.ForName(readsDirective)
+	return d != nil && d.Arguments.ForName("byHand") != nil
+}
+
+// schemaRoutes are the routes of all fields of a schema that need requests, by Type.field.
+func schemaRoutes(schema *ast.Schema, patterns []dynamo.AccessPattern) map[string][]route {
 	routes := map[string][]route{}
-	for i, p := range patterns {
-		for _, name := range p.GraphQL {
-			m := servedField.FindStringSubmatch(name)
-			if m == nil || p.With != "" || p.SK == "" && p.Index == "" && m[3] == "" {
-				continue // it comes along with the record above
+	for _, t := range schema.Types {
+		for _, f := range t.Fields {
+			for _, r := range routesOf(f, patterns) {
+				p := patterns[r.pattern]
+				if p.With != "" || p.SK == "" && p.Index == "" && r.sub == "" {
+					continue // it comes along with the record above
+				}
+				routes[t.Name+"."+f.Name] = append(routes[t.Name+"."+f.Name], r)
 			}
-			r := route{pattern: i, sub: m[3]}
-			if m[2] != "" {
-				r.arguments = strings.Split(m[2], ", ")
-			}
-			routes[m[1]] = append(routes[m[1]], r)
 		}
 	}
 	return routes
+}
+
+// PatternsMarkdown is the table of the access patterns for the docs, with the fields that each serves.
+func PatternsMarkdown() string {
+	schema, patterns := newSchema(), dynamo.AccessPatterns()
+	fields := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
+		for _, f := range schema.Types[name].Fields {
+			for _, r := range routesOf(f, patterns) {
+				id := patterns[r.pattern].ID
+				fields[id] = append(fields[id], r.text(name+"."+f.Name))
+			}
+		}
+	}
+	return dynamo.PatternsMarkdown(fields)
 }
 
 // ways are the alternatives by which a field may be read, each the patterns that it takes.

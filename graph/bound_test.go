@@ -495,7 +495,7 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 		e := w.executor(t, db)
 		for _, n := range []int{0, 3, 7} {
 			id := hardOrder(n)
-			found, err := e.resolver.store.OrdersByID(t.Context(), []commerce.OrderID{id})
+			found, err := dynamo.OrderByID.ReadAll(t.Context(), e.resolver.store, []commerce.OrderID{id})
 			if err != nil || found[0].Err != nil {
 				t.Fatal(err, found[0].Err)
 			}

@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -46,11 +45,21 @@ const maxListArguments = 2
 
 // of returns the list of a field with arguments, each of them as text.
 func (c Cursors) of(field string, arguments ...string) cursorScope {
-	s := cursorScope{cursors: c, field: field, given: min(len(arguments), maxListArguments)}
-	if copy(s.arguments[:], arguments) < len(arguments) {
-		s.arguments[maxListArguments-1] = strings.Join(arguments[maxListArguments-1:], "\x00") // as sign separates them
+	s := cursorScope{cursors: c, field: field}
+	for _, a := range arguments {
+		s.add(a)
 	}
 	return s
+}
+
+// add adds an argument, as text.
+func (s *cursorScope) add(argument string) {
+	if s.given < maxListArguments {
+		s.arguments[s.given] = argument
+		s.given++
+		return
+	}
+	s.arguments[maxListArguments-1] += "\x00" + argument // as sign separates them
 }
 
 func (s cursorScope) sign(position string) []byte {

@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/loaders"
+	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // Entity is a record that other subgraphs can refer to: a customer, an order, a product, an
@@ -35,13 +35,13 @@ type entityType struct {
 // newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
 // that takes a record.
 func newEntityType[ID comparable, T any](
-	name, key string, parse func(string) (ID, error), load func(*loaders.Loaders, context.Context, ID) (*T, error), list func(to *refs, selections []*selectionSet) *wanted[ID],
+	name, key string, parse func(string) (ID, error), pattern *dynamo.Lookup[ID, *T], list func(to *refs, selections []*selectionSet) *wanted[ID],
 ) entityType {
 	return entityType{
 		name: name,
 		key:  func(representation map[string]any) (any, error) { return keyed(representation, key, parse) },
 		load: func(ctx context.Context, id any) (Entity, error) {
-			v, err := orNull(load(of(ctx), ctx, id.(ID)))
+			v, err := record(ctx, pattern, id.(ID))
 			if v == nil { // a nil pointer would be no nil Entity
 				return nil, err
 			}
@@ -58,22 +58,13 @@ func newEntityType[ID comparable, T any](
 func entityTypes() []entityType {
 	return []entityType{
 		newEntityType("Customer", "id", commerce.ParseID[commerce.CustomerID],
-			func(l *loaders.Loaders, ctx context.Context, id commerce.CustomerID) (*commerce.Customer, error) {
-				return l.Customer.Load(ctx, id)
-			},
-			func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
+			dynamo.CustomerByID, func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
 		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
-			func(l *loaders.Loaders, ctx context.Context, id commerce.EmployeeID) (*commerce.Employee, error) {
-				return l.Employee.Load(ctx, id)
-			},
-			func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
-		newEntityType("Order", "id", commerce.ParseOrderID, (*loaders.Loaders).Order, (*refs).order),
-		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], (*loaders.Loaders).Product, (*refs).product),
+			dynamo.EmployeeByID, func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
+		newEntityType("Order", "id", commerce.ParseOrderID, dynamo.OrderByID, (*refs).order),
+		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], dynamo.ProductBySKU, (*refs).product),
 		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
-			func(l *loaders.Loaders, ctx context.Context, id commerce.WarehouseID) (*commerce.Warehouse, error) {
-				return l.Warehouse.Load(ctx, id)
-			},
-			func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
+			dynamo.WarehouseByID, func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
 	}
 }
 

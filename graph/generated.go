@@ -3406,6 +3406,22 @@ type UpdateEmployeePayload {
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
+	{Name: "../reads.graphqls", Input: `"""
+An access pattern that a field is read by (docs/data-model.md). The plan, the resolver and the bounds of the field follow from it.
+"""
+directive @reads(
+  "The access pattern's ID, such as ` + "`" + `AP28` + "`" + `."
+  pattern: String!
+  "The arguments that choose this pattern among those of the field. The first one decides: it has a value."
+  with: [String!]
+  "The field that chooses this pattern where it is selected of the record."
+  selecting: String
+  "The attribute of the parent record that is the key, such as ` + "`" + `customerId` + "`" + `. Without it the key is the parent's own, and the arguments."
+  by: String
+  "Why the field is planned and resolved by code that is written by hand."
+  byHand: String
+) repeatable on FIELD_DEFINITION
+`, BuiltIn: false},
 	{Name: "../schema.graphqls", Input: `"""
 Ordergraph: an e-commerce order book served from one DynamoDB table. Every list is read by a key, pages are
 always full while more exists, and what a level of a query refers to is read together, each record once.
@@ -3437,13 +3453,15 @@ type Query {
   customer(
     "The customer's id, such as ` + "`" + `cust_01` + "`" + `."
     id: ID!
-  ): Customer @access(permission: READ_CUSTOMER)
+  ): Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
 
   "The customer who has this e-mail address, or null. AP26: two GetItems, one after the other. Access: staff, admins, services."
   customerByEmail(
     "The address, in any case."
     email: String!
   ): Customer @access(permission: LIST_CUSTOMERS)
+    @reads(pattern: "AP26", byHand: "Two records are read, one after the other.")
+    @reads(pattern: "AP6")
 
   "All customers in the order they joined, the oldest first. AP9: one Query per shard. Access: staff, admins, services."
   customers(
@@ -3455,7 +3473,7 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): CustomerConnection! @access(permission: LIST_CUSTOMERS)
+  ): CustomerConnection! @reads(pattern: "AP9") @access(permission: LIST_CUSTOMERS)
 
   """
   One order by id, or null. AP1: one GetItem; with its timeline AP25: one Query for all of it. Access: customers (their own), staff, admins,
@@ -3465,6 +3483,8 @@ type Query {
     "The order's id, a ULID of 26 characters."
     id: ID!
   ): Order @access(permission: READ_ORDER)
+    @reads(pattern: "AP1")
+    @reads(pattern: "AP25", selecting: "timeline")
 
   "One item of an order, or null. AP5: one GetItem. Access: customers (their own), staff, admins, services."
   orderItem(
@@ -3473,6 +3493,7 @@ type Query {
     "The product's SKU."
     productId: ID!
   ): OrderItem @access(permission: READ_ORDER)
+    @reads(pattern: "AP5", byHand: "For those who see their own orders only, the order is read first.")
 
   """
   Orders over all customers, the newest first. AP7, AP8 and AP24: one Query per status and shard,
@@ -3493,6 +3514,9 @@ type Query {
     "Read up to this cursor, towards the start."
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP7")
+    @reads(pattern: "AP8", with: ["placed"])
+    @reads(pattern: "AP24", with: ["statuses", "placed"])
 
   "Orders that are in one status now, the newest first. AP3 and AP8: one Query per shard. Access: staff, admins, services."
   ordersByStatus(
@@ -3509,12 +3533,16 @@ type Query {
     "Read up to this cursor, towards the start."
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP3")
+    @reads(pattern: "AP8", with: ["placed"])
 
   "One product by SKU, or null. AP10; with its inventory AP13: one Query for both. Access: everybody."
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
     sku: ID!
   ): Product @access(permission: READ_CATALOG)
+    @reads(pattern: "AP10")
+    @reads(pattern: "AP13", selecting: "inventory")
 
   "The products of a category, by SKU. AP12: one Query. Access: everybody."
   products(
@@ -3528,7 +3556,7 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): ProductConnection! @access(permission: READ_CATALOG)
+  ): ProductConnection! @reads(pattern: "AP12") @access(permission: READ_CATALOG)
 
   "The stock of a product in one warehouse, or null. AP14: one GetItem. Access: staff, admins, services."
   inventoryLevel(
@@ -3536,13 +3564,13 @@ type Query {
     sku: ID!
     "The warehouse's id."
     warehouseId: ID!
-  ): InventoryLevel @access(permission: READ_STOCK)
+  ): InventoryLevel @reads(pattern: "AP14") @access(permission: READ_STOCK)
 
   "One employee by id, or null. AP16: one GetItem, or one BatchGetItem for all that a query names. Access: staff, admins, services."
   employee(
     "The employee's id, such as ` + "`" + `emp_001` + "`" + `."
     id: ID!
-  ): Employee @access(permission: READ_STAFF)
+  ): Employee @reads(pattern: "AP16") @access(permission: READ_STAFF)
 
   "Employees in the order they were hired, the longest serving first. AP18: one Query per shard. Access: staff, admins, services."
   employees(
@@ -3556,7 +3584,7 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection! @access(permission: READ_STAFF)
+  ): EmployeeConnection! @reads(pattern: "AP18") @access(permission: READ_STAFF)
 
   "The employees who bear this name, by id. AP17: one Query. Access: staff, admins, services."
   employeesByName(
@@ -3570,7 +3598,7 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection! @access(permission: READ_STAFF)
+  ): EmployeeConnection! @reads(pattern: "AP17") @access(permission: READ_STAFF)
 
   "The employees who hold this job, by id. AP20: one Query. Access: staff, admins, services."
   employeesByJobTitle(
@@ -3584,13 +3612,13 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection! @access(permission: READ_STAFF)
+  ): EmployeeConnection! @reads(pattern: "AP20") @access(permission: READ_STAFF)
 
   "One warehouse by id, or null. AP30: one GetItem, or one BatchGetItem for all that a query names. Access: staff, admins, services."
   warehouse(
     "The warehouse's id, such as ` + "`" + `wh_sea` + "`" + `."
     id: ID!
-  ): Warehouse @access(permission: READ_STOCK)
+  ): Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
 
   "All warehouses, by id. AP31: one Query. Access: staff, admins, services."
   warehouses(
@@ -3602,7 +3630,7 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): WarehouseConnection! @access(permission: READ_STOCK)
+  ): WarehouseConnection! @reads(pattern: "AP31") @access(permission: READ_STOCK)
 }
 
 "Someone who buys. Access: customers (their own), staff, admins, services."
@@ -3616,7 +3644,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   "Phone numbers as the customer gave them; an empty list where there are none."
   phoneNumbers: [String!]!
   "The employee who looks after this customer, or null. AP16."
-  accountRep: Employee @access(permission: READ_CONTACT)
+  accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   "This customer's orders, the newest first. AP2, with ` + "`" + `placed` + "`" + ` AP23: one Query."
   orders(
     "Only orders placed in this time."
@@ -3630,17 +3658,21 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     "Read up to this cursor, towards the start."
     before: String
   ): OrderConnection! @access(permission: READ_ORDER)
+    @reads(pattern: "AP2")
+    @reads(pattern: "AP23", with: ["placed"])
   "One of this customer's orders, or null where the id is another customer's or nobody's. AP29: one GetItem."
   order(
     "The order's id, a ULID of 26 characters."
     id: ID!
-  ): Order @access(permission: READ_ORDER)
+  ): Order @reads(pattern: "AP29", byHand: "The order's timeline is read beside it.") @access(permission: READ_ORDER)
   """
   How many orders this customer has placed. The customer's record keeps the count. Where other software wrote
   the record without one, the orders are counted, up to ten megabytes of them. Beyond that the field fails with
   ` + "`" + `UNAVAILABLE` + "`" + ` until the server's operator has stored the count.
   """
   orderCount: Int!
+    @reads(pattern: "AP6", byHand: "The record keeps the count. Where it does not, the orders are counted.")
+    @reads(pattern: "AP2")
   "When the customer joined."
   createdAt: DateTime!
   "When the record last changed, but for the count of orders."
@@ -3670,11 +3702,12 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   "Where the order stands now."
   status: OrderStatus!
   "Who placed it, or null where the customer's record is gone. AP6: one BatchGetItem for a whole page of orders."
-  customer: Customer @access(permission: READ_CUSTOMER)
+  customer: Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
   "The sum of the items' subtotals."
   total: Money!
   "How many items (lines, not pieces) the order has."
   itemCount: Int!
+    @reads(pattern: "AP4", byHand: "The record keeps the count. Where it does not, the items are counted.")
   """
   The order's items, by product. No request where the order carries them (up to 25 items), else AP4: one
   Query.
@@ -3688,12 +3721,12 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderItemConnection!
+  ): OrderItemConnection! @reads(pattern: "AP4", byHand: "The order may carry its items.")
   "The item of this product, or null. No request where the order carries its items, else AP5: one GetItem."
   item(
     "The product's SKU."
     productId: ID!
-  ): OrderItem
+  ): OrderItem @reads(pattern: "AP5", byHand: "The order may carry its items.")
   "What happened to the order, the oldest event first. Comes with ` + "`" + `order(id)` + "`" + ` in one Query (AP25), else AP27: one Query."
   timeline(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -3705,6 +3738,8 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     "Read up to this cursor, towards the start."
     before: String
   ): OrderEventConnection!
+    @reads(pattern: "AP25", byHand: "The timeline may come with the order.")
+    @reads(pattern: "AP27")
   "When the order was placed, to the millisecond; the order's id says the same."
   placedAt: DateTime!
   "When the order last changed."
@@ -3714,7 +3749,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   "Where the goods go, or null where no address was given."
   shippingAddress: Address
   "The employee who looked after the customer when the order was placed, or null. AP16."
-  accountRep: Employee @access(permission: READ_CONTACT)
+  accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   "Goes up with every change of the order; 0 where other software wrote it."
   version: Int!
 }
@@ -3734,9 +3769,9 @@ type OrderItem @access(permission: READ_ORDER) {
   "Unit price times quantity."
   subtotal: Money!
   "The product as it is now, or null where its record is gone. AP10: one BatchGetItem for a whole page of items."
-  product: Product
+  product: Product @reads(pattern: "AP10")
   "The order that the item belongs to, or null where its record is gone. AP1: one BatchGetItem for a whole page of items."
-  order: Order
+  order: Order @reads(pattern: "AP1")
 }
 
 "What kind of thing happened to an order."
@@ -3808,7 +3843,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   "What one piece costs today."
   unitPrice: Money!
   "How many pieces lie in all warehouses together. AP15: it stands on the product's record. Access: staff, admins, services."
-  totalInventory: Int! @access(permission: READ_STOCK)
+  totalInventory: Int! @reads(pattern: "AP15") @access(permission: READ_STOCK)
   """
   How many pieces can still be sold: the total less what pending and confirmed orders reserve. Nothing can
   be ordered at 0; imported orders may have taken it below.
@@ -3825,6 +3860,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
     "Read up to this cursor, towards the start."
     before: String
   ): InventoryLevelConnection! @access(permission: READ_STOCK)
+    @reads(pattern: "AP13", byHand: "The stock may come with the product.")
   "The items of orders that contain this product, the newest order first. AP11: one Query. Access: staff, admins, services."
   orderItems(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -3835,7 +3871,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderItemConnection! @access(permission: LIST_ORDERS)
+  ): OrderItemConnection! @reads(pattern: "AP11") @access(permission: LIST_ORDERS)
   "Goes up with every change of name, category or price, but not with the stock; 0 where other software wrote it."
   version: Int!
 }
@@ -3845,11 +3881,11 @@ type InventoryLevel @access(permission: READ_STOCK) {
   "The product's SKU."
   sku: ID!
   "The product, or null where its record is gone. AP10."
-  product: Product
+  product: Product @reads(pattern: "AP10")
   "The warehouse's id."
   warehouseId: ID!
   "The warehouse, or null where its record is gone. AP30."
-  warehouse: Warehouse
+  warehouse: Warehouse @reads(pattern: "AP30")
   "How many pieces."
   quantity: Int!
   "Goes up with every change of the record; 0 where other software wrote it."
@@ -3872,7 +3908,7 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): EmployeeConnection! @access(permission: READ_STAFF)
+  ): EmployeeConnection! @reads(pattern: "AP19") @access(permission: READ_STAFF)
   "What lies there, by SKU. AP28: one Query."
   inventory(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -3883,7 +3919,7 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): InventoryLevelConnection!
+  ): InventoryLevelConnection! @reads(pattern: "AP28")
   "Goes up with every change of the record; 0 where other software wrote it."
   version: Int!
 }
@@ -3901,7 +3937,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   "The employee's first day."
   hireDate: Date!
   "Where the employee works, or null. AP30."
-  warehouse: Warehouse
+  warehouse: Warehouse @reads(pattern: "AP30")
   "The customers whom the employee looks after, by id. AP21: one Query."
   customers(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -3912,7 +3948,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): CustomerConnection!
+  ): CustomerConnection! @reads(pattern: "AP21")
   "The orders of those customers, the newest first; each counts for who was the rep when it was placed. AP22: one Query."
   orders(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -3923,7 +3959,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): OrderConnection!
+  ): OrderConnection! @reads(pattern: "AP22")
   "Goes up with every change of the record; 0 where other software wrote it."
   version: Int!
 }
@@ -3966,7 +4002,7 @@ type Subscription {
     id: ID!
     "The ID of an entry that Ordergraph wrote in the order's timeline: the ` + "`" + `id` + "`" + ` of the last update that had one."
     after: ID
-  ): OrderUpdate! @access(permission: READ_ORDER)
+  ): OrderUpdate! @reads(pattern: "AP32", byHand: "A subscription is no read.") @access(permission: READ_ORDER)
 
   """
   What happens to the orders of one customer, those that are placed meanwhile included. With ` + "`" + `after` + "`" + ` it begins behind an entry of the
@@ -3979,6 +4015,8 @@ type Subscription {
     "The ID of an entry that Ordergraph wrote in the timeline of one of the customer's orders: the ` + "`" + `id` + "`" + ` of the last update that had one."
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
+    @reads(pattern: "AP32", byHand: "A subscription is no read.")
+    @reads(pattern: "AP33")
 
   "Orders that come into a status, from now on. Access: staff, admins, services."
   orderStatusChanged(
@@ -4000,6 +4038,8 @@ type OrderUpdate @access(permission: READ_ORDER) {
   event: OrderEvent
   "The order as it is after the change, or later; null where its record is gone."
   order: Order
+    @reads(pattern: "AP1", byHand: "The order comes with the change, where the stream has it.")
+    @reads(pattern: "AP25", selecting: "timeline")
 }
 `, BuiltIn: false},
 }

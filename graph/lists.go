@@ -35,11 +35,6 @@ type paging struct {
 // lies beyond.
 type beyond struct{ next, previous bool }
 
-// askedPage is the paging of the field that is being resolved.
-func askedPage(ctx context.Context, first *int32, after *string, last *int32, before *string) paging {
-	return paging{first: first, after: after, last: last, before: before, beyond: resolving(ctx).beyond}
-}
-
 // page reads the arguments. This is the one place where the size of a page is decided.
 //
 // Errors: commerce.InvalidError that names the argument.
@@ -74,75 +69,85 @@ func (p paging) page(list cursorScope) (dynamo.Page, error) {
 	return page, nil
 }
 
-// list is a page of a list that is asked for: the key by which its loader knows it, and the scope
-// of its cursors.
-type list[K any] struct {
-	key   K
+// listRequest is a page of a list that a field requests: the key by which the loader knows the page,
+// and the scope of its cursors. Every argument but those that choose the page is part of both.
+type listRequest struct {
+	key   dynamo.ListRequest
 	scope cursorScope
-	err   error
+	// err is the first error of an argument.
+	err error
 }
 
-// connection loads a page of a list.
-func connection[K comparable, T any](ctx context.Context, from *loaders.Loader[K, dynamo.Slice[T]], l list[K]) (*Connection[T], error) {
-	if l.err != nil {
-		return nil, l.err
+// list begins a request for the list of a field. of is the ID of the record that the list belongs
+// to; lists of Query have none.
+func (r *Resolver) list(field string, of ...string) listRequest {
+	q := listRequest{scope: r.cursors.of(field)}
+	for _, id := range of {
+		q.key.Of = id
+		q.scope.add(id)
 	}
-	slice, err := from.Load(ctx, l.key)
-	return connected(l.scope, slice, err)
+	return q
 }
 
-// ownList is connection for a list that may have come with its record.
-func ownList[ID comparable, T any](l list[loaders.Listed[ID]], load func(dynamo.Page) (dynamo.Slice[T], error)) (*Connection[T], error) {
-	if l.err != nil {
-		return nil, l.err
+// refuse records an error of an argument.
+func (q *listRequest) refuse(argument string, err error) {
+	if q.err == nil {
+		q.err = commerce.For(argument, err)
 	}
-	slice, err := load(l.key.Page)
-	return connected(l.scope, slice, err)
 }
 
-func connected[T any](scope cursorScope, slice dynamo.Slice[T], err error) (*Connection[T], error) {
-	if err != nil {
-		return nil, err
-	}
-	return &Connection[T]{slice: slice, list: scope}, nil
-}
-
-// belonging is a page of a list that belongs to one thing.
-func belonging[ID ~string](r *Resolver, field string, of ID, p paging) list[loaders.Listed[ID]] {
-	scope := r.cursors.of(field, string(of))
-	page, err := p.page(scope)
-	return list[loaders.Listed[ID]]{loaders.Listed[ID]{Of: of, Page: page}, scope, err}
-}
-
-// whole is a page of a list of everything.
-func (r *Resolver) whole(field string, p paging) list[dynamo.Page] {
-	scope := r.cursors.of(field)
-	page, err := p.page(scope)
-	return list[dynamo.Page]{page, scope, err}
-}
-
-// searched is belonging for text that a client searches for.
-func (r *Resolver) searched(field, argument, text string, p paging) list[loaders.Listed[string]] {
+// text limits the list to the records whose key has a text that the client searches for.
+func (q *listRequest) text(argument, text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
-		return list[loaders.Listed[string]]{err: commerce.For(argument, err)}
+		q.refuse(argument, err)
 	}
-	return belonging(r, field, text, p)
+	q.key.Of = text
+	q.scope.add(text)
 }
 
-// maxText is how long a text can be that is searched for, in bytes: DynamoDB's limit for keys
-// leaves room for it.
+// maxText is the maximum length in bytes of a text to search for: DynamoDB's limit for keys has
+// room for it.
 const maxText = 256
 
-func placedIn(r *commerce.TimeRange) (commerce.TimeRange, error) {
-	if r == nil {
-		return commerce.TimeRange{}, nil
+// status limits a list of orders to one status.
+func (q *listRequest) status(argument string, status commerce.Status) {
+	if status == 0 {
+		q.refuse(argument, commerce.Invalid("is missing"))
 	}
-	return *r, commerce.For("placed", r.Check())
+	q.addStatuses(dynamo.Statuses(status))
 }
 
-func rangeText(r commerce.TimeRange) string {
-	return timeText(r.From) + "/" + timeText(r.To)
+// statuses limits a list of orders to some statuses, and reports whether there are any. nil stands
+// for all.
+func (q *listRequest) statuses(argument string, statuses []commerce.Status) bool {
+	if statuses != nil && len(statuses) == 0 {
+		q.refuse(argument, commerce.Invalid("is empty: name at least one status, or leave it out for all"))
+	}
+	q.addStatuses(dynamo.Statuses(statuses...))
+	return len(statuses) > 0
+}
+
+func (q *listRequest) addStatuses(set dynamo.StatusSet) {
+	q.key.Statuses = set
+	q.scope.add(strconv.Itoa(int(set)))
+}
+
+// timeRange limits a list of orders to those placed in a time, and reports whether it limits it.
+func (q *listRequest) timeRange(argument string, r *commerce.TimeRange) bool {
+	var in commerce.TimeRange
+	if r != nil {
+		in = *r
+	}
+	if err := in.Check(); err != nil {
+		q.refuse(argument, err)
+	}
+	q.scope.add(timeText(in.From) + "/" + timeText(in.To))
+	if in == (commerce.TimeRange{}) {
+		return false
+	}
+	q.key.Range = dynamo.PlacedIn(in)
+	return true
 }
 
 func timeText(t time.Time) string {
@@ -152,61 +157,41 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-func (r *Resolver) customerOrders(id commerce.CustomerID, placed *commerce.TimeRange, p paging) list[loaders.PlacedOrders] {
-	in, err := placedIn(placed)
-	if err != nil {
-		return list[loaders.PlacedOrders]{err: err}
-	}
-	scope := r.cursors.of("Customer.orders", string(id), rangeText(in))
-	page, err := p.page(scope)
-	return list[loaders.PlacedOrders]{loaders.PlacedOrders{Customer: id, Placed: in, Page: page}, scope, err}
-}
-
-func (r *Resolver) ordersByStatus(status commerce.Status, placed *commerce.TimeRange, p paging) list[loaders.StatusOrders] {
-	if status == 0 {
-		return list[loaders.StatusOrders]{err: commerce.For("status", commerce.Invalid("is missing"))}
-	}
-	return r.ordersIn("Query.ordersByStatus", loaders.Statuses(status), placed, p)
-}
-
-func (r *Resolver) orders(statuses []commerce.Status, placed *commerce.TimeRange, p paging) list[loaders.StatusOrders] {
-	if statuses != nil && len(statuses) == 0 {
-		return list[loaders.StatusOrders]{err: commerce.For("statuses", commerce.Invalid("is empty: name at least one status, or leave it out for all"))}
-	}
-	return r.ordersIn("Query.orders", loaders.Statuses(statuses...), placed, p)
-}
-
-func (r *Resolver) ordersIn(field string, statuses loaders.StatusSet, placed *commerce.TimeRange, p paging) list[loaders.StatusOrders] {
-	in, err := placedIn(placed)
-	if err != nil {
-		return list[loaders.StatusOrders]{err: err}
-	}
-	scope := r.cursors.of(field, strconv.Itoa(int(statuses)), rangeText(in))
-	page, err := p.page(scope)
-	return list[loaders.StatusOrders]{loaders.StatusOrders{Statuses: statuses, Placed: in, Page: page}, scope, err}
-}
-
-func (r *Resolver) employees(hired *commerce.DateRange, p paging) list[loaders.HiredEmployees] {
+// dateRange limits a list of employees to those hired on some days, and reports whether it limits
+// it.
+func (q *listRequest) dateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
-	if hired != nil {
-		days = *hired
+	if r != nil {
+		days = *r
 	}
 	if err := days.Check(); err != nil {
-		return list[loaders.HiredEmployees]{err: commerce.For("hired", err)}
+		q.refuse(argument, err)
 	}
-	scope := r.cursors.of("Query.employees", string(days.From), string(days.To))
-	page, err := p.page(scope)
-	return list[loaders.HiredEmployees]{loaders.HiredEmployees{Hired: days, Page: page}, scope, err}
+	q.key.Range = dynamo.HiredOn(days)
+	q.scope.add(string(days.From))
+	q.scope.add(string(days.To))
+	return days != (commerce.DateRange{})
 }
 
-func (r *Resolver) orderItems(id commerce.OrderID, p paging) list[loaders.Listed[commerce.OrderID]] {
-	return belonging(r, "Order.items", id, p)
+// page sets the page, after all other arguments.
+func (q *listRequest) page(p paging) {
+	if q.err == nil {
+		q.key.Page, q.err = p.page(q.scope)
+	}
 }
 
-func (r *Resolver) timeline(id commerce.OrderID, p paging) list[loaders.Listed[commerce.OrderID]] {
-	return belonging(r, "Order.timeline", id, p)
+// connection loads a page of a list.
+func connection[T any](ctx context.Context, from *dynamo.List[T], q *listRequest) (*Connection[T], error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.key)
+	return connected(q, slice, err)
 }
 
-func (r *Resolver) productInventory(sku commerce.SKU, p paging) list[loaders.Listed[commerce.SKU]] {
-	return belonging(r, "Product.inventory", sku, p)
+func connected[T any](q *listRequest, slice dynamo.Slice[T], err error) (*Connection[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Connection[T]{slice: slice, list: q.scope}, nil
 }

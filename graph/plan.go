@@ -48,16 +48,6 @@ func (p plan) argumentsOf(f *selectedField) any {
 	return p.planning.arguments[f.slot]
 }
 
-// paging returns the arguments of a field that choose a page.
-func (p plan) paging(f *selectedField) paging {
-	var chosen paging
-	if a, ok := p.argumentsOf(f).(interface{ paging() paging }); ok {
-		chosen = a.paging()
-	}
-	chosen.beyond = f.beyond
-	return chosen
-}
-
 // target is a record, or the id of one, with what the query selects of it.
 type target[T any] struct {
 	of         T
@@ -227,18 +217,26 @@ func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], with 
 	})
 }
 
+// startRecords is start for the records that an access pattern reads by their keys.
+func startRecords[K comparable, V any](ctx context.Context, p plan, w *wanted[K], pattern *dynamo.Lookup[K, V], then func(plan, context.Context, []target[V])) {
+	if len(w.keys) > 0 {
+		start(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
+	}
+}
+
 // startList is start for pages of lists.
-func startList[K comparable, T any](ctx context.Context, p plan, w *wanted[K], l *loaders.Loader[K, dynamo.Slice[T]], then func(plan, context.Context, []target[T])) {
+func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest], pattern *dynamo.List[T], then func(plan, context.Context, []target[T])) {
 	if len(w.keys) == 0 {
 		return
 	}
+	l := loaders.Pages(p.loaders, pattern)
 	ctx = dynamo.SpanOf(ctx).At(ctx, w.path)
-	if !w.of.readsMore() {
+	if then == nil || !w.of.readsMore() {
 		l.Plan(ctx, p.level, w.keys, nil)
 		return
 	}
 	of := w.of
-	l.Plan(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, pages []loaders.Found[K, dynamo.Slice[T]]) {
+	l.Plan(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, pages []loaders.Found[dynamo.ListRequest, dynamo.Slice[T]]) {
 		n := 0
 		for i := range pages {
 			n += len(pages[i].Value.Items)
@@ -254,24 +252,14 @@ func startList[K comparable, T any](ctx context.Context, p plan, w *wanted[K], l
 	})
 }
 
-// addList adds a page of a list, unless its arguments are wrong.
-func addList[K comparable](p plan, w *wanted[K], f *selectedField, l list[K]) {
-	if l.err == nil && !p.refused(f) {
-		w.add(l.key, f.path, f.records)
+// addList adds a page of a list, unless its arguments are wrong. Its resolver refuses them.
+func addList(p plan, w *wanted[dynamo.ListRequest], f *selectedField, q *listRequest) {
+	if q.err == nil && p.argumentsOf(f) != nil {
+		w.add(q.key, f.path, f.records)
 	}
 }
 
-// refused reports whether the arguments of a field cannot be read. Its resolver refuses them.
-func (p plan) refused(f *selectedField) bool { return p.argumentsOf(f) == nil }
-
-// addID adds a record by the id in an argument, unless that is wrong.
-func addID[ID ~string](w *wanted[ID], f *selectedField, id string) {
-	if parsed, err := commerce.ParseID[ID](id); err == nil {
-		w.add(parsed, f.path, f.records)
-	}
-}
-
-// addRef adds a record that another refers to; an empty id refers to nothing.
+// addRef adds a record that another refers to; an empty ID refers to nothing.
 func addRef[ID ~string](w *wanted[ID], f *selectedField, id ID) {
 	if id != "" {
 		w.add(id, f.path, f.records)
@@ -281,16 +269,17 @@ func addRef[ID ~string](w *wanted[ID], f *selectedField, id ID) {
 // refs are records that a level of the query refers to by ID: those of one kind share a request. An
 // order with its timeline, and a product with its inventory, is one Query of its item collection.
 type refs struct {
-	customers     wanted[commerce.CustomerID]
-	orders        wanted[commerce.OrderID]
-	wholeOrders   wanted[commerce.OrderID]
-	products      wanted[commerce.SKU]
-	wholeProducts wanted[commerce.SKU]
-	employees     wanted[commerce.EmployeeID]
-	warehouses    wanted[commerce.WarehouseID]
+	customers       wanted[commerce.CustomerID]
+	orders          wanted[commerce.OrderID]
+	wholeOrders     wanted[commerce.OrderID]
+	products        wanted[commerce.SKU]
+	wholeProducts   wanted[commerce.SKU]
+	inventoryLevels wanted[dynamo.InventoryLevelKey]
+	employees       wanted[commerce.EmployeeID]
+	warehouses      wanted[commerce.WarehouseID]
 }
 
-// order returns the list for an order of which this is selected.
+// order returns the list for an order that the query names, of which this is selected.
 func (r *refs) order(selections []*selectionSet) *wanted[commerce.OrderID] {
 	if selects(selections, "timeline") {
 		return &r.wholeOrders
@@ -298,7 +287,7 @@ func (r *refs) order(selections []*selectionSet) *wanted[commerce.OrderID] {
 	return &r.orders
 }
 
-// product returns the list for a product of which this is selected.
+// product returns the list for a product that the query names, of which this is selected.
 func (r *refs) product(selections []*selectionSet) *wanted[commerce.SKU] {
 	if selects(selections, "inventory") {
 		return &r.wholeProducts
@@ -316,7 +305,7 @@ func (p plan) record(ctx context.Context, record any, selections []*selectionSet
 	case *commerce.Product:
 		p.products(ctx, []target[*commerce.Product]{{record, selections}})
 	case *commerce.InventoryLevel:
-		p.levels(ctx, []target[*commerce.InventoryLevel]{{record, selections}})
+		p.inventoryLevels(ctx, []target[*commerce.InventoryLevel]{{record, selections}})
 	case *commerce.Employee:
 		p.employees(ctx, []target[*commerce.Employee]{{record, selections}})
 	case *commerce.Warehouse:
@@ -327,96 +316,37 @@ func (p plan) record(ctx context.Context, record any, selections []*selectionSet
 // query plans the root fields.
 func (p plan) query(ctx context.Context, root *selectionSet) {
 	var (
-		named      refs
-		emails     wanted[string]
-		items      wanted[dynamo.OrderItemKey]
-		levels     wanted[dynamo.InventoryLevelKey]
-		customers  wanted[dynamo.Page]
-		byStatus   wanted[loaders.StatusOrders]
-		merged     wanted[loaders.StatusOrders]
-		byCategory wanted[loaders.Listed[string]]
-		hired      wanted[loaders.HiredEmployees]
-		byName     wanted[loaders.Listed[string]]
-		byJobTitle wanted[loaders.Listed[string]]
-		warehouses wanted[dynamo.Page]
+		named  refs
+		emails wanted[string]
+		items  wanted[dynamo.OrderItemKey]
 	)
-	r := p.resolver
 	for _, f := range root.reads {
-		switch f.Name {
-		case "customer":
-			addID(&named.customers, f, argumentsOf[queryCustomerArguments](p, f).id)
-		case "customerByEmail":
+		switch {
+		case p.rootRecord(f, &named):
+		case f.Name == "customerByEmail":
 			if email, err := commerce.ParseEmail(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
 				emails.add(email, f.path, f.records)
 			}
-		case "customers":
-			addList(p, &customers, f, r.whole("Query.customers", p.paging(f)))
-		case "order":
-			if id, err := commerce.ParseOrderID(argumentsOf[queryOrderArguments](p, f).id); err == nil {
-				named.order(f.records).add(id, f.path, f.records)
+		case f.Name == "orderItem":
+			if key, err := argumentsOf[queryOrderItemArguments](p, f).key(); err == nil {
+				items.add(key, f.path, f.records)
 			}
-		case "orderItem":
-			a := argumentsOf[queryOrderItemArguments](p, f)
-			order, err := commerce.ParseOrderID(a.orderID)
-			sku, err2 := commerce.ParseID[commerce.SKU](a.productID)
-			if err == nil && err2 == nil {
-				items.add(dynamo.OrderItemKey{Order: order, SKU: sku}, f.path, f.records)
-			}
-		case "orders":
-			a := argumentsOf[queryOrdersArguments](p, f)
-			addList(p, &merged, f, r.orders(a.statuses, a.placed, p.paging(f)))
-		case "ordersByStatus":
-			a := argumentsOf[queryOrdersByStatusArguments](p, f)
-			addList(p, &byStatus, f, r.ordersByStatus(a.status, a.placed, p.paging(f)))
-		case "product":
-			addID(named.product(f.records), f, argumentsOf[queryProductArguments](p, f).sku)
-		case "products":
-			addList(p, &byCategory, f, r.searched("Query.products", "category", argumentsOf[queryProductsArguments](p, f).category, p.paging(f)))
-		case "inventoryLevel":
-			a := argumentsOf[queryInventoryLevelArguments](p, f)
-			sku, err := commerce.ParseID[commerce.SKU](a.sku)
-			warehouse, err2 := commerce.ParseID[commerce.WarehouseID](a.warehouseID)
-			if err == nil && err2 == nil {
-				levels.add(dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse}, f.path, f.records)
-			}
-		case "employee":
-			addID(&named.employees, f, argumentsOf[queryEmployeeArguments](p, f).id)
-		case "employees":
-			addList(p, &hired, f, r.employees(argumentsOf[queryEmployeesArguments](p, f).hired, p.paging(f)))
-		case "employeesByName":
-			addList(p, &byName, f, r.searched("Query.employeesByName", "name", argumentsOf[queryEmployeesByNameArguments](p, f).name, p.paging(f)))
-		case "employeesByJobTitle":
-			addList(p, &byJobTitle, f, r.searched("Query.employeesByJobTitle", "jobTitle", argumentsOf[queryEmployeesByJobTitleArguments](p, f).jobTitle, p.paging(f)))
-		case "warehouse":
-			addID(&named.warehouses, f, argumentsOf[queryWarehouseArguments](p, f).id)
-		case entitiesField:
+		case f.Name == entitiesField:
 			p.entities(ctx, f, &named)
-		case "warehouses":
-			addList(p, &warehouses, f, r.whole("Query.warehouses", p.paging(f)))
 		}
 	}
-	l := p.loaders
 	p.wholeRefs(ctx, &named)
 	p.itemsByID(ctx, &items, &named)
-	start(ctx, p, &levels, l.InventoryLevel.Plan, nil)
-	levelRefs(levels.targets(), &named)
 	p.refs(ctx, &named)
 	p.emails(ctx, &emails)
-	startList(ctx, p, &customers, &l.Customers, plan.customers)
-	startList(ctx, p, &byStatus, &l.OrdersByStatus, plan.orders)
-	startList(ctx, p, &merged, &l.Orders, plan.orders)
-	startList(ctx, p, &byCategory, &l.Products, plan.products)
-	startList(ctx, p, &hired, &l.Employees, plan.employees)
-	startList(ctx, p, &byName, &l.EmployeesByName, plan.employees)
-	startList(ctx, p, &byJobTitle, &l.EmployeesByJobTitle, plan.employees)
-	startList(ctx, p, &warehouses, &l.Warehouses, plan.warehouses)
+	p.rootLists(ctx, root)
 }
 
 // itemsByID plans items of orders, and what they refer to: at once, but for those who see the own
 // orders only, as it is not known yet whose the orders are.
 func (p plan) itemsByID(ctx context.Context, w *wanted[dynamo.OrderItemKey], named *refs) {
 	if !p.loaders.OwnOrders() {
-		start(ctx, p, w, p.loaders.OrderItem.Plan, nil)
+		startRecords(ctx, p, w, dynamo.OrderItem, nil)
 		itemRefs(w.targets(), named)
 		return
 	}
@@ -434,7 +364,7 @@ func (p plan) emails(ctx context.Context, w *wanted[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	p.loaders.CustomerIDByEmail.Plan(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
+	loaders.Records(p.loaders, dynamo.EmailClaim).Plan(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
 		var ids wanted[commerce.CustomerID]
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.of.selections(f.Key))

@@ -97,17 +97,17 @@ func foreseenQueries() []foreseen {
 				Variables: map[string]any{"id": string(busyCustomer), "first": json.Number("10")}},
 			66,
 			func(ctx context.Context, s *dynamo.Store) error {
-				if _, err := s.CustomersByID(ctx, []commerce.CustomerID{busyCustomer}); err != nil {
+				if _, err := dynamo.CustomerByID.ReadAll(ctx, s, []commerce.CustomerID{busyCustomer}); err != nil {
 					return err
 				}
-				_, err := s.CustomerOrders(ctx, busyCustomer, commerce.TimeRange{}, dynamo.Page{Limit: 10})
+				_, err := dynamo.CustomerOrders.Read(ctx, s, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				if _, err := l.Customer.Load(ctx, busyCustomer); err != nil {
+				if _, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, busyCustomer); err != nil {
 					return err
 				}
-				_, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: busyCustomer, Page: dynamo.Page{Limit: 10}})
+				_, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
 				return err
 			},
 		},
@@ -116,10 +116,10 @@ func foreseenQueries() []foreseen {
 			Request{Query: `query ($id: ID!) { order(id: $id) { ` + fields + ` customer { id name email } } }`, Variables: map[string]any{"id": string(busyOrder(0))}},
 			47,
 			func(ctx context.Context, s *dynamo.Store) error {
-				if _, err := s.OrdersByID(ctx, []commerce.OrderID{busyOrder(0)}); err != nil {
+				if _, err := dynamo.OrderByID.ReadAll(ctx, s, []commerce.OrderID{busyOrder(0)}); err != nil {
 					return err
 				}
-				_, err := s.CustomersByID(ctx, []commerce.CustomerID{busyCustomer})
+				_, err := dynamo.CustomerByID.ReadAll(ctx, s, []commerce.CustomerID{busyCustomer})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
@@ -130,7 +130,7 @@ func foreseenQueries() []foreseen {
 				if err := itemsOf(ctx, l, o); err != nil {
 					return err
 				}
-				_, err = l.Customer.Load(ctx, o.CustomerID)
+				_, err = loaders.Records(l, dynamo.CustomerByID).Load(ctx, o.CustomerID)
 				return err
 			},
 		},
@@ -140,20 +140,20 @@ func foreseenQueries() []foreseen {
 				Variables: map[string]any{"status": "PENDING", "first": json.Number("50")}},
 			50,
 			func(ctx context.Context, s *dynamo.Store) error {
-				page, err := s.OrdersByStatus(ctx, commerce.Pending, commerce.TimeRange{}, dynamo.Page{Limit: 50})
+				page, err := dynamo.OrdersByStatus.Read(ctx, s, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
 				if err != nil {
 					return err
 				}
-				_, err = s.CustomersByID(ctx, customersOf(page.Items))
+				_, err = dynamo.CustomerByID.ReadAll(ctx, s, customersOf(page.Items))
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				page, err := l.OrdersByStatus.Load(ctx, loaders.StatusOrders{Statuses: loaders.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				page, err := loaders.Pages(l, dynamo.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
 				if err != nil {
 					return err
 				}
 				for _, o := range page.Items {
-					if _, err := l.Customer.Load(ctx, o.CustomerID); err != nil {
+					if _, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, o.CustomerID); err != nil {
 						return err
 					}
 				}

@@ -9,19 +9,22 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// What a query selects of each kind of record is planned in two steps: by the record's id, together
-// with reading the record itself, and by the record, when it is there. A new field that reads is a
-// case in one of them.
+// What a query selects of each kind of record is planned in two steps: by the record's ID, together
+// with reading the record itself, and by the record, when it is there. The fields that access
+// patterns read are generated (reads_generated.go). Here are the kinds of records, and the fields
+// that the schema says are planned by hand.
 
-// refs plans records that others refer to by id, and what can be read by their ids alone.
+// refs plans records that others refer to by ID, and what can be read by their IDs alone.
 func (p plan) refs(ctx context.Context, r *refs) {
+	startRecords(ctx, p, &r.inventoryLevels, dynamo.InventoryLevel, nil)
+	levelRefs(r.inventoryLevels.targets(), r)
 	p.orderRefs(ctx, &r.orders)
 	p.productRefs(ctx, &r.products)
 	p.customerRefs(ctx, &r.customers)
-	start(ctx, p, &r.employees, p.loaders.Employee.Plan, plan.employeeRecords)
-	p.employeeIDs(ctx, r.employees.targets())
-	start(ctx, p, &r.warehouses, p.loaders.Warehouse.Plan, nil)
-	p.warehouseIDs(ctx, r.warehouses.targets())
+	startRecords(ctx, p, &r.employees, dynamo.EmployeeByID, plan.employeeRecords)
+	p.employeeLists(ctx, r.employees.targets())
+	startRecords(ctx, p, &r.warehouses, dynamo.WarehouseByID, nil)
+	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
 // wholeRefs plans orders with their timelines and products with their inventory. Those of refs that
@@ -29,11 +32,11 @@ func (p plan) refs(ctx context.Context, r *refs) {
 func (p plan) wholeRefs(ctx context.Context, r *refs) {
 	start(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
 	start(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
-	p.productSKUs(ctx, r.wholeProducts.targets())
+	p.productLists(ctx, r.wholeProducts.targets())
 }
 
 func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
-	start(ctx, p, w, p.loaders.Customer.Plan, plan.customerRecords)
+	startRecords(ctx, p, w, dynamo.CustomerByID, plan.customerRecords)
 	p.customerIDs(ctx, w.targets())
 }
 
@@ -41,17 +44,17 @@ func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) 
 func (p plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
 	whole, alone := w.split(p.loaders.WholeOrderPlanned)
 	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeOrders)
-	startOrders(ctx, p, &alone, p.loaders.PlanOrders, func(id commerce.OrderID) commerce.OrderID { return id })
+	startOrders(ctx, p, &alone, dynamo.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
 // startOrders plans orders and what belongs to them: by their ids at once, but for those who see
 // the own orders only, as it is not known yet whose they are.
-func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], with starter[K, *commerce.Order], id func(K) commerce.OrderID) {
+func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], pattern *dynamo.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OwnOrders() {
-		start(ctx, p, w, with, plan.orders)
+		startRecords(ctx, p, w, pattern, plan.orders)
 		return
 	}
-	start(ctx, p, w, with, plan.orderRecords)
+	startRecords(ctx, p, w, pattern, plan.orderRecords)
 	planOrderIDs(ctx, p, w.targets(), id)
 }
 
@@ -59,9 +62,9 @@ func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], with s
 func (p plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
 	whole, alone := w.split(p.loaders.WholeProductPlanned)
 	start(ctx, p, &whole, p.loaders.PlanWholeProducts, plan.inventoryOf)
-	start(ctx, p, &alone, p.loaders.PlanProducts, nil)
+	startRecords(ctx, p, &alone, dynamo.ProductBySKU, nil)
 	p.inventoryBySKU(ctx, alone.targets())
-	p.productSKUs(ctx, w.targets())
+	p.productLists(ctx, w.targets())
 }
 
 // ids are the ids of records as targets.
@@ -86,27 +89,23 @@ func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Cus
 	for customer, f := range fields(targets) {
 		// A REP edge lacks the count, so it cannot stand for the customer's record.
 		if f.Name == "orders" && customer.OrderCount != nil && selects(f.records, "customer") {
-			p.loaders.Customer.Prime(ctx, customer.ID, customer)
+			loaders.Records(p.loaders, dynamo.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
 }
 
 // customerIDs plans what can be read of customers by their ids.
 func (p plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
-	var lists wanted[loaders.PlacedOrders]
+	p.customerLists(ctx, targets)
 	var orders wanted[dynamo.CustomerOrderKey]
 	for customer, f := range fields(targets) {
-		switch f.Name {
-		case "orders":
-			addList(p, &lists, f, p.resolver.customerOrders(customer, argumentsOf[customerOrdersArguments](p, f).placed, p.paging(f)))
-		case "order":
-			if id, err := commerce.ParseOrderID(argumentsOf[customerOrderArguments](p, f).id); err == nil {
+		if f.Name == "order" {
+			if id, err := parseID[commerce.OrderID]("id", argumentsOf[customerOrderArguments](p, f).id); err == nil {
 				orders.add(dynamo.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records)
 			}
 		}
 	}
-	startList(ctx, p, &lists, &p.loaders.CustomerOrders, plan.orders)
-	startOrders(ctx, p, &orders, p.loaders.CustomerOrder.Plan, func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order })
+	startOrders(ctx, p, &orders, dynamo.CustomerOrder, func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
 // customerRecords plans what can only be read of customers when their records are there.
@@ -115,12 +114,11 @@ func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Cu
 	var uncounted []*commerce.Customer
 	path := ""
 	for customer, f := range fields(targets) {
-		switch {
-		case f.Name == "accountRep":
-			addRef(&to.employees, f, customer.AccountRepID)
-		case f.Name == "orderCount" && customer.OrderCount == nil:
+		if f.Name == "orderCount" && customer.OrderCount == nil {
 			uncounted, path = append(uncounted, customer), f.path
+			continue
 		}
+		customerReference(customer, f, &to)
 	}
 	p.refs(ctx, &to)
 	if len(uncounted) > 0 {
@@ -138,7 +136,7 @@ func (p plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
 // are waited for in the level: whether they have come is not to be asked before it runs, as whoever
 // asks then reads them, and all else that the level knows would wait.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id func(T) commerce.OrderID) {
-	var timelines wanted[loaders.Listed[commerce.OrderID]]
+	var timelines wanted[dynamo.ListRequest]
 	var whole wanted[commerce.OrderID]
 	for i := range targets {
 		id := id(targets[i].of)
@@ -148,12 +146,18 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 			case p.loaders.WholeOrderPlanned(id):
 				whole.add(id, f.path, targets[i].selections)
 			default:
-				addList(p, &timelines, f, p.resolver.timeline(id, p.paging(f)))
+				p.addTimeline(&timelines, f, id)
 			}
 		}
 	}
-	start(ctx, p, &timelines, p.loaders.TimelinePage.Plan, nil)
+	startList(ctx, p, &timelines, dynamo.Timeline, nil)
 	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.largeTimelines)
+}
+
+// addTimeline adds a page of an order's timeline.
+func (p plan) addTimeline(w *wanted[dynamo.ListRequest], f *selectedField, id commerce.OrderID) {
+	q := p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.beyond)
+	addList(p, w, f, &q)
 }
 
 // wholeOrders plans what follows from orders that came with their timelines.
@@ -165,34 +169,30 @@ func (p plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]
 // largeTimelines plans the timelines of orders that were to come with them, and are too large to
 // come whole.
 func (p plan) largeTimelines(ctx context.Context, targets []target[*commerce.Order]) {
-	var timelines wanted[loaders.Listed[commerce.OrderID]]
+	var timelines wanted[dynamo.ListRequest]
 	for order, f := range fields(targets) {
 		if f.Name == "timeline" && !p.loaders.TimelineAtHand(order.ID) {
-			addList(p, &timelines, f, p.resolver.timeline(order.ID, p.paging(f)))
+			p.addTimeline(&timelines, f, order.ID)
 		}
 	}
-	start(ctx, p, &timelines, p.loaders.TimelinePage.Plan, nil)
+	startList(ctx, p, &timelines, dynamo.Timeline, nil)
 }
 
 // orderRecords plans what can only be read of orders when their records are there.
 func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order]) {
 	var (
 		to     refs
-		pages  wanted[loaders.Listed[commerce.OrderID]]
+		pages  wanted[dynamo.ListRequest]
 		single wanted[dynamo.OrderItemKey]
 		atHand []target[*commerce.LineItem]
 	)
 	to.customers.room = len(targets)
 	for order, f := range fields(targets) {
 		switch f.Name {
-		case "customer":
-			addRef(&to.customers, f, order.CustomerID)
-		case "accountRep":
-			addRef(&to.employees, f, order.AccountRepID)
 		case "items":
 			atHand = append(atHand, p.itemsOf(order, f, &pages)...)
 		case "item":
-			sku, err := commerce.ParseID[commerce.SKU](argumentsOf[orderItemArguments](p, f).productID)
+			sku, err := parseID[commerce.SKU]("productId", argumentsOf[orderItemArguments](p, f).productID)
 			if err != nil {
 				continue
 			}
@@ -205,18 +205,20 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 			if order.ItemCount == nil {
 				p.countItems(order, f, &pages)
 			}
+		default:
+			orderReference(order, f, &to)
 		}
 	}
 	p.primeOrders(ctx, targets)
-	startList(ctx, p, &pages, &p.loaders.OrderItemsPage, plan.items)
-	start(ctx, p, &single, p.loaders.OrderItem.Plan, nil)
+	startList(ctx, p, &pages, dynamo.OrderItems, plan.lineItems)
+	startRecords(ctx, p, &single, dynamo.OrderItem, nil)
 	itemRefs(single.targets(), &to)
 	itemRefs(itemKeys(atHand), &to)
 	p.refs(ctx, &to)
 }
 
 // countItems adds all items of an order that keeps no count of them, unless they are at hand.
-func (p plan) countItems(o *commerce.Order, f *selectedField, pages *wanted[loaders.Listed[commerce.OrderID]]) {
+func (p plan) countItems(o *commerce.Order, f *selectedField, pages *wanted[dynamo.ListRequest]) {
 	all := loaders.AllItems(o.ID)
 	if _, ok := p.loaders.ItemsAtHand(o, all.Page); !ok {
 		pages.add(all, f.path, nil)
@@ -237,12 +239,12 @@ func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]
 
 // itemsOf gives the items of an order that are at hand, or adds the page of them that has to be
 // read.
-func (p plan) itemsOf(o *commerce.Order, f *selectedField, pages *wanted[loaders.Listed[commerce.OrderID]]) []target[*commerce.LineItem] {
+func (p plan) itemsOf(o *commerce.Order, f *selectedField, pages *wanted[dynamo.ListRequest]) []target[*commerce.LineItem] {
 	if o.EmbedsItems && !slices.ContainsFunc(f.records, (*selectionSet).readsMore) {
 		return nil
 	}
-	asked := p.resolver.orderItems(o.ID, p.paging(f))
-	if asked.err != nil || p.refused(f) {
+	asked := p.resolver.orderItems(o.ID, argumentsOf[orderItemsArguments](p, f), f.beyond)
+	if asked.err != nil || p.argumentsOf(f) == nil {
 		return nil
 	}
 	slice, ok := p.loaders.ItemsAtHand(o, asked.key.Page)
@@ -261,8 +263,8 @@ func (p plan) itemsOf(o *commerce.Order, f *selectedField, pages *wanted[loaders
 	return targets
 }
 
-// items plans what follows from items of orders.
-func (p plan) items(ctx context.Context, targets []target[*commerce.LineItem]) {
+// lineItems plans what follows from items of orders.
+func (p plan) lineItems(ctx context.Context, targets []target[*commerce.LineItem]) {
 	var to refs
 	itemRefs(itemKeys(targets), &to)
 	p.refs(ctx, &to)
@@ -277,70 +279,55 @@ func itemKeys(targets []target[*commerce.LineItem]) []target[dynamo.OrderItemKey
 // itemRefs adds what items refer to: their orders and products.
 func itemRefs(targets []target[dynamo.OrderItemKey], to *refs) {
 	for key, f := range fields(targets) {
-		switch f.Name {
-		case "product":
-			addRef(&to.products, f, key.SKU)
-		case "order":
-			addRef(&to.orders, f, key.Order)
-		}
+		orderItemReference(key, f, to)
 	}
 }
 
 // products plans what follows from a list of products.
 func (p plan) products(ctx context.Context, targets []target[*commerce.Product]) {
 	p.inventoryOf(ctx, targets)
-	p.productSKUs(ctx, ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
-}
-
-// productSKUs plans what can be read of products by their SKUs, but their inventory.
-func (p plan) productSKUs(ctx context.Context, targets []target[commerce.SKU]) {
-	var items wanted[loaders.Listed[commerce.SKU]]
-	for sku, f := range fields(targets) {
-		if f.Name == "orderItems" {
-			addList(p, &items, f, belonging(p.resolver, "Product.orderItems", sku, p.paging(f)))
-		}
-	}
-	startList(ctx, p, &items, &p.loaders.ProductOrderItems, plan.items)
+	p.productLists(ctx, ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
 // inventoryOf plans what follows from products that came with their inventory, as others of the
 // query may have, and the inventory of those that did not, or have too much of it to come whole.
 func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
 	var levels []target[*commerce.InventoryLevel]
-	var late wanted[loaders.Listed[commerce.SKU]]
+	var late wanted[dynamo.ListRequest]
 	for product, f := range fields(targets) {
 		if f.Name != "inventory" {
 			continue
 		}
-		asked := p.resolver.productInventory(product.SKU, p.paging(f))
-		if asked.err != nil || p.refused(f) {
+		asked := p.resolver.productInventory(product.SKU, argumentsOf[productInventoryArguments](p, f), f.beyond)
+		if asked.err != nil || p.argumentsOf(f) == nil {
 			continue
 		}
 		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.key.Page)
 		if !ok {
-			addList(p, &late, f, asked)
+			addList(p, &late, f, &asked)
 		}
 		for _, level := range slice.Items {
 			levels = append(levels, target[*commerce.InventoryLevel]{level, f.records})
 		}
 	}
-	p.levels(ctx, levels)
-	startList(ctx, p, &late, &p.loaders.InventoryPage, plan.levels)
+	p.inventoryLevels(ctx, levels)
+	startList(ctx, p, &late, dynamo.ProductInventory, plan.inventoryLevels)
 }
 
 // inventoryBySKU plans pages of the inventory of products.
 func (p plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]) {
-	var pages wanted[loaders.Listed[commerce.SKU]]
+	var pages wanted[dynamo.ListRequest]
 	for sku, f := range fields(targets) {
 		if f.Name == "inventory" {
-			addList(p, &pages, f, p.resolver.productInventory(sku, p.paging(f)))
+			q := p.resolver.productInventory(sku, argumentsOf[productInventoryArguments](p, f), f.beyond)
+			addList(p, &pages, f, &q)
 		}
 	}
-	startList(ctx, p, &pages, &p.loaders.InventoryPage, plan.levels)
+	startList(ctx, p, &pages, dynamo.ProductInventory, plan.inventoryLevels)
 }
 
-// levels plans what follows from inventory levels.
-func (p plan) levels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
+// inventoryLevels plans what follows from inventory levels.
+func (p plan) inventoryLevels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
 	var to refs
 	levelRefs(ids(targets, func(l *commerce.InventoryLevel) dynamo.InventoryLevelKey {
 		return dynamo.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
@@ -351,63 +338,26 @@ func (p plan) levels(ctx context.Context, targets []target[*commerce.InventoryLe
 // levelRefs adds what inventory levels refer to: their products and warehouses.
 func levelRefs(targets []target[dynamo.InventoryLevelKey], to *refs) {
 	for key, f := range fields(targets) {
-		switch f.Name {
-		case "product":
-			addRef(&to.products, f, key.SKU)
-		case "warehouse":
-			addRef(&to.warehouses, f, key.Warehouse)
-		}
+		inventoryLevelReference(key, f, to)
 	}
 }
 
 // employees plans what follows from a list of employees.
 func (p plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
 	p.employeeRecords(ctx, targets)
-	p.employeeIDs(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
-}
-
-// employeeIDs plans what can be read of employees by their ids.
-func (p plan) employeeIDs(ctx context.Context, targets []target[commerce.EmployeeID]) {
-	var customers, orders wanted[loaders.Listed[commerce.EmployeeID]]
-	for id, f := range fields(targets) {
-		switch f.Name {
-		case "customers":
-			addList(p, &customers, f, belonging(p.resolver, "Employee.customers", id, p.paging(f)))
-		case "orders":
-			addList(p, &orders, f, belonging(p.resolver, "Employee.orders", id, p.paging(f)))
-		}
-	}
-	startList(ctx, p, &customers, &p.loaders.EmployeeCustomers, plan.customers)
-	startList(ctx, p, &orders, &p.loaders.EmployeeOrders, plan.orders)
+	p.employeeLists(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
 }
 
 // employeeRecords plans what can only be read of employees when their records are there.
 func (p plan) employeeRecords(ctx context.Context, targets []target[*commerce.Employee]) {
 	var to refs
 	for employee, f := range fields(targets) {
-		if f.Name == "warehouse" {
-			addRef(&to.warehouses, f, employee.WarehouseID)
-		}
+		employeeReference(employee, f, &to)
 	}
 	p.refs(ctx, &to)
 }
 
 // warehouses plans what follows from a list of warehouses.
 func (p plan) warehouses(ctx context.Context, targets []target[*commerce.Warehouse]) {
-	p.warehouseIDs(ctx, ids(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
-}
-
-// warehouseIDs plans what can be read of warehouses by their ids.
-func (p plan) warehouseIDs(ctx context.Context, targets []target[commerce.WarehouseID]) {
-	var staff, stock wanted[loaders.Listed[commerce.WarehouseID]]
-	for id, f := range fields(targets) {
-		switch f.Name {
-		case "employees":
-			addList(p, &staff, f, belonging(p.resolver, "Warehouse.employees", id, p.paging(f)))
-		case "inventory":
-			addList(p, &stock, f, belonging(p.resolver, "Warehouse.inventory", id, p.paging(f)))
-		}
-	}
-	startList(ctx, p, &staff, &p.loaders.WarehouseEmployees, plan.employees)
-	startList(ctx, p, &stock, &p.loaders.WarehouseInventory, plan.levels)
+	p.warehouseLists(ctx, ids(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
 }

@@ -377,7 +377,7 @@ func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField
 		}
 		b.out.bytes += len(f.path)
 		b.below(f, in.below(f.Field))
-	} else if f.Name == "itemCount" || f.Name == "orderCount" {
+	} else if readsByHand(f.Definition) {
 		f.path = path + "." + f.Alias
 		b.out.bytes += len(f.path)
 	}
@@ -473,7 +473,7 @@ func isVariable(v *ast.Value) bool {
 // field.
 func mayRead(f *selectedField) bool {
 	switch {
-	case f.Name == "orderCount" || f.Name == "itemCount" || f.Name == entitiesField:
+	case f.Name == entitiesField || readsByHand(f.Definition):
 		return true
 	case strings.HasPrefix(f.Name, "_"):
 		return false

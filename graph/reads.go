@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // orNull makes GraphQL's null of a record that does not exist.
@@ -20,30 +21,33 @@ func orNull[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// byID looks up what a client named in an argument.
-func byID[ID ~string, T any](ctx context.Context, argument, id string, load func(context.Context, ID) (*T, error)) (*T, error) {
-	return byKey(ctx, argument, id, commerce.ParseID[ID], load)
-}
-
-// byOrderID is byID for orders.
-func byOrderID[T any](ctx context.Context, argument, id string, load func(context.Context, commerce.OrderID) (*T, error)) (*T, error) {
-	return byKey(ctx, argument, id, commerce.ParseOrderID, load)
-}
-
-func byKey[ID, T any](ctx context.Context, argument, id string, parse func(string) (ID, error), load func(context.Context, ID) (*T, error)) (*T, error) {
-	parsed, err := parse(id)
-	if err != nil {
-		return nil, commerce.For(argument, err)
+// parseID reads an ID that a client gave in an argument.
+func parseID[ID ~string](argument, text string) (ID, error) {
+	parse := commerce.ParseID[ID]
+	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
+		parse = func(text string) (ID, error) {
+			id, err := commerce.ParseOrderID(text)
+			return ID(id), err
+		}
 	}
-	return orNull(load(ctx, parsed))
+	id, err := parse(text)
+	if err != nil {
+		return id, commerce.For(argument, err)
+	}
+	return id, nil
 }
 
-// reference looks up what a record refers to; an empty id refers to nothing.
-func reference[ID ~string, T any](ctx context.Context, id ID, load func(context.Context, ID) (*T, error)) (*T, error) {
+// record returns the record that a field reads by its arguments.
+func record[K comparable, T any](ctx context.Context, p *dynamo.Lookup[K, *T], key K) (*T, error) {
+	return orNull(loaders.Records(of(ctx), p).Load(ctx, key))
+}
+
+// reference returns what a record refers to. An empty ID refers to nothing.
+func reference[ID ~string, T any](ctx context.Context, p *dynamo.Lookup[ID, *T], id ID) (*T, error) {
 	if id == "" {
 		return nil, nil
 	}
-	return orNull(load(ctx, id))
+	return record(ctx, p, id)
 }
 
 func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
@@ -51,57 +55,85 @@ func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce
 	if err != nil {
 		return nil, commerce.For("email", err)
 	}
-	id, err := of(ctx).CustomerIDByEmail.Load(ctx, address)
+	id, err := loaders.Records(of(ctx), dynamo.EmailClaim).Load(ctx, address)
 	if err != nil {
 		return orNull[commerce.Customer](nil, err)
 	}
-	return orNull(of(ctx).Customer.Load(ctx, id))
+	return record(ctx, dynamo.CustomerByID, id)
 }
 
 func (r *Resolver) customerOrder(ctx context.Context, customer commerce.CustomerID, id string) (*commerce.Order, error) {
-	return byOrderID(ctx, "id", id, func(ctx context.Context, order commerce.OrderID) (*commerce.Order, error) {
-		return of(ctx).CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: customer, Order: order})
-	})
+	order, err := parseID[commerce.OrderID]("id", id)
+	if err != nil {
+		return nil, err
+	}
+	return record(ctx, dynamo.CustomerOrder, dynamo.CustomerOrderKey{Customer: customer, Order: order})
 }
 
-func (r *Resolver) orderItem(ctx context.Context, orderID, productID string) (*commerce.LineItem, error) {
-	return byOrderID(ctx, "orderId", orderID, func(ctx context.Context, order commerce.OrderID) (*commerce.LineItem, error) {
-		return byID(ctx, "productId", productID, func(ctx context.Context, sku commerce.SKU) (*commerce.LineItem, error) {
-			return of(ctx).ItemByID(ctx, dynamo.OrderItemKey{Order: order, SKU: sku})
-		})
-	})
+func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*commerce.LineItem, error) {
+	key, err := a.key()
+	if err != nil {
+		return nil, err
+	}
+	return orNull(of(ctx).ItemByID(ctx, key))
 }
 
 func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
-	return byID(ctx, "productId", productID, func(ctx context.Context, sku commerce.SKU) (*commerce.LineItem, error) {
-		return of(ctx).Item(ctx, order, sku)
-	})
+	sku, err := parseID[commerce.SKU]("productId", productID)
+	if err != nil {
+		return nil, err
+	}
+	return orNull(of(ctx).Item(ctx, order, sku))
 }
 
-func (r *Resolver) inventoryLevel(ctx context.Context, sku, warehouseID string) (*commerce.InventoryLevel, error) {
-	return byID(ctx, "sku", sku, func(ctx context.Context, sku commerce.SKU) (*commerce.InventoryLevel, error) {
-		return byID(ctx, "warehouseId", warehouseID, func(ctx context.Context, warehouse commerce.WarehouseID) (*commerce.InventoryLevel, error) {
-			return of(ctx).InventoryLevel.Load(ctx, dynamo.InventoryLevelKey{SKU: sku, Warehouse: warehouse})
-		})
-	})
+// The lists below may have come with their record.
+
+// orderItems is the request for a page of an order's items.
+func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond beyond) listRequest {
+	q := r.list("Order.items", string(id))
+	a.list(&q, beyond)
+	return q
 }
 
-func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, p paging) (*OrderItemConnection, error) {
-	return ownList(r.orderItems(order.ID, p), func(page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
-		return of(ctx).OrderItems(ctx, order, page)
-	})
+func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderItemsArguments) (*OrderItemConnection, error) {
+	q := r.orderItems(order.ID, &a, resolving(ctx).beyond)
+	if q.err != nil {
+		return nil, q.err
+	}
+	slice, err := of(ctx).OrderItems(ctx, order, q.key.Page)
+	return connected(&q, slice, err)
 }
 
-func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, p paging) (*OrderEventConnection, error) {
-	return ownList(r.timeline(order.ID, p), func(page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
-		return of(ctx).Timeline(ctx, order.ID, page)
-	})
+// timeline is the request for a page of an order's timeline.
+func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond beyond) listRequest {
+	q := r.list("Order.timeline", string(id))
+	a.list(&q, beyond)
+	return q
 }
 
-func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, p paging) (*InventoryLevelConnection, error) {
-	return ownList(r.productInventory(product.SKU, p), func(page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
-		return of(ctx).ProductInventory(ctx, product.SKU, page)
-	})
+func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orderTimelineArguments) (*OrderEventConnection, error) {
+	q := r.timeline(order.ID, &a, resolving(ctx).beyond)
+	if q.err != nil {
+		return nil, q.err
+	}
+	slice, err := of(ctx).Timeline(ctx, order.ID, q.key.Page)
+	return connected(&q, slice, err)
+}
+
+// productInventory is the request for a page of a product's inventory.
+func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond beyond) listRequest {
+	q := r.list("Product.inventory", string(sku))
+	a.list(&q, beyond)
+	return q
+}
+
+func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a productInventoryArguments) (*InventoryLevelConnection, error) {
+	q := r.productInventory(product.SKU, &a, resolving(ctx).beyond)
+	if q.err != nil {
+		return nil, q.err
+	}
+	slice, err := of(ctx).ProductInventory(ctx, product.SKU, q.key.Page)
+	return connected(&q, slice, err)
 }
 
 // counted makes GraphQL's Int of a count.

@@ -96,7 +96,7 @@ type Resolver struct {
 // must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func newSchema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
-	for _, name := range []string{"defer", "link", "key", "shareable", "access"} {
+	for _, name := range []string{"defer", "link", "key", "shareable", "access", readsDirective} {
 		delete(schema.Directives, name)
 	}
 	for _, name := range []string{"link__Import", "federation__FieldSet", "Permission", "Float"} {

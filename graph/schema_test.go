@@ -113,46 +113,41 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 	}
 }
 
-// The fields that an access pattern says it serves exist, and what descriptions say of patterns is
-// what the model says.
-func TestSchemaAndModelNameTheSamePatterns(t *testing.T) {
-	field := regexp.MustCompile(`^(\w+)\.(\w+)(?:\((\w+(?:, \w+)*)\))?(?: \{ (\w+) \})?$`)
-	patterns := map[string]dynamo.AccessPattern{}
-	for _, p := range dynamo.AccessPatterns() {
-		patterns[p.ID] = p
-		for _, name := range p.GraphQL {
-			m := field.FindStringSubmatch(name)
-			if m == nil {
-				t.Errorf("%s: %q is no field", p.ID, name)
-				continue
-			}
-			f := parsedSchema.Types[m[1]].Fields.ForName(m[2])
-			if f == nil {
-				t.Errorf("%s: there is no field %s", p.ID, name)
-				continue
-			}
-			for argument := range strings.SplitSeq(m[3], ", ") {
-				if argument != "" && f.Arguments.ForName(argument) == nil {
-					t.Errorf("%s: there is no argument %q in %s", p.ID, argument, name)
-				}
-			}
-			if m[4] != "" && parsedSchema.Types[f.Type.Name()].Fields.ForName(m[4]) == nil {
-				t.Errorf("%s: there is no field %q behind %s", p.ID, m[4], name)
-			}
-		}
-	}
+// Every access pattern serves a field. What @reads says of a field exists, and its description names
+// no other pattern.
+func TestFieldsNameAccessPatterns(t *testing.T) {
+	patterns := dynamo.AccessPatterns()
+	used := map[string]bool{}
 	mentioned := regexp.MustCompile(`AP\d+`)
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
-			for _, id := range mentioned.FindAllString(f.Description, -1) {
-				p, ok := patterns[id]
-				serves := slices.ContainsFunc(p.GraphQL, func(name string) bool {
-					return name == d.Name+"."+f.Name || strings.HasPrefix(name, d.Name+"."+f.Name+"(") || strings.HasPrefix(name, d.Name+"."+f.Name+" ")
-				})
-				if !ok || !serves {
-					t.Errorf("%s.%s says that %s serves it; the model says %v", d.Name, f.Name, id, p.GraphQL)
+			name := d.Name + "." + f.Name
+			var declared []string
+			for _, r := range routesOf(f, patterns) {
+				if r.pattern < 0 {
+					t.Fatalf("%s: @reads names a pattern that does not exist", name)
+				}
+				declared = append(declared, patterns[r.pattern].ID)
+				used[patterns[r.pattern].ID] = true
+				for _, argument := range r.arguments {
+					if f.Arguments.ForName(argument) == nil {
+						t.Errorf("%s: @reads names the argument %q, which does not exist", name, argument)
+					}
+				}
+				if r.sub != "" && parsedSchema.Types[f.Type.Name()].Fields.ForName(r.sub) == nil {
+					t.Errorf("%s: @reads names the field %q, which does not exist", name, r.sub)
 				}
 			}
+			for _, id := range mentioned.FindAllString(f.Description, -1) {
+				if !slices.Contains(declared, id) {
+					t.Errorf("the description of %s names %s, its @reads %v", name, id, declared)
+				}
+			}
+		}
+	}
+	for _, p := range patterns {
+		if !used[p.ID] {
+			t.Errorf("no field is read by %s (%s): add @reads to one", p.ID, p.What)
 		}
 	}
 }
@@ -182,7 +177,7 @@ func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 // Clients are promised nothing that serves only those who compose or generate code from the schema.
 func TestMachineryIsNotPromised(t *testing.T) {
 	served := newSchema()
-	for _, name := range []string{"defer", "link", "key", "shareable", "access"} {
+	for _, name := range []string{"defer", "link", "key", "shareable", "access", "reads"} {
 		if parsedSchema.Directives[name] == nil {
 			t.Errorf("@%s is not defined: newSchema need not take it out", name)
 		}
@@ -231,7 +226,7 @@ func TestSubgraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Composers know federation's directives, and have to be told ours.
-	if len(document.Directives) != 1 || document.Directives[0].Name != "access" || strings.Contains(sdl, "_Any") || strings.Contains(sdl, "_service") {
+	if len(document.Directives) != 2 || document.Directives[0].Name != "access" || document.Directives[1].Name != "reads" || strings.Contains(sdl, "_Any") || strings.Contains(sdl, "_service") {
 		t.Errorf("the subgraph defines federation's own, or not ours: %d directives", len(document.Directives))
 	}
 	var entities []string

@@ -8,34 +8,38 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Order returns an order.
-//
-// Errors: commerce.ErrNotFound, and those of dynamo.Store.OrdersByID.
-func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
-	if !l.wholeOrder.knows(id) {
-		return l.order.Load(ctx, id)
-	}
-	whole, err := l.wholeOrder.Load(ctx, id)
+// collected are the records of item collections that were planned.
+type collected[K comparable, W, V any] struct {
+	whole  *Loader[K, W]
+	record func(W) V
+}
+
+func (c collected[K, W, V]) knows(key K) bool { return c.whole.knows(key) }
+
+func (c collected[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
+	whole, err := c.whole.Load(ctx, key)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	return whole.Order, nil
+	return c.record(whole), nil
 }
 
-// PlanOrders plans orders, together, but those that are planned whole. then runs as in Loader.Plan.
-func (l *Loaders) PlanOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
-	l.order.Plan(ctx, at, without(ids, &l.wholeOrder), then)
-}
-
-// without are the keys that a loader does not know.
-func without[K comparable, V any](keys []K, l *Loader[K, V]) []K {
-	if !slices.ContainsFunc(keys, l.knows) {
+// without returns the keys that a source does not know.
+func without[K comparable, V any](keys []K, s source[K, V]) []K {
+	if !slices.ContainsFunc(keys, s.knows) {
 		return keys
 	}
-	return slices.DeleteFunc(slices.Clone(keys), l.knows)
+	return slices.DeleteFunc(slices.Clone(keys), s.knows)
 }
 
-// PrimeOrders gives orders that came with a list to whoever asks for them by id.
+// Order returns an order.
+//
+// Errors: commerce.ErrNotFound, and those of dynamo.Lookup.ReadAll.
+func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
+	return Records(l, dynamo.OrderByID).Load(ctx, id)
+}
+
+// PrimeOrders makes orders that came with a list known by their IDs.
 func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	if len(all) == 0 {
 		return
@@ -44,7 +48,7 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	for i, o := range all {
 		keys[i], values[i].Value = o.ID, o
 	}
-	l.order.prime(ctx, keys, values)
+	Records(l, dynamo.OrderByID).prime(ctx, keys, values)
 }
 
 // PlanWholeOrders plans orders with their items and timelines, one Query each. Order, OrderItems,
@@ -53,7 +57,7 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 // is there, so nothing can come with it.
 func (l *Loaders) PlanWholeOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
 	if l.OwnOrders() {
-		l.PlanOrders(ctx, at, ids, then)
+		Records(l, dynamo.OrderByID).Plan(ctx, at, ids, then)
 		return
 	}
 	planWhole(ctx, &l.wholeOrder, at, ids, func(whole *dynamo.WholeOrder) *commerce.Order { return whole.Order }, then)
@@ -70,26 +74,6 @@ func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], at 
 			then(ctx, next, all)
 		}
 	})
-}
-
-// Product returns a product.
-//
-// Errors: commerce.ErrNotFound, and those of dynamo.Store.ProductsBySKU.
-func (l *Loaders) Product(ctx context.Context, sku commerce.SKU) (*commerce.Product, error) {
-	if !l.wholeProduct.knows(sku) {
-		return l.product.Load(ctx, sku)
-	}
-	whole, err := l.wholeProduct.Load(ctx, sku)
-	if err != nil {
-		return nil, err
-	}
-	return whole.Product, nil
-}
-
-// PlanProducts plans products, together, but those that are planned whole. then runs as in
-// Loader.Plan.
-func (l *Loaders) PlanProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
-	l.product.Plan(ctx, at, without(skus, &l.wholeProduct), then)
 }
 
 // PlanWholeProducts plans products with their inventory, one Query each. Product and
@@ -138,15 +122,15 @@ func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice
 	return dynamo.Slice[*commerce.LineItem]{}, false
 }
 
-// AllItems names the page of an order's items that tells how many an order without a count has: it
-// is larger than any order.
-func AllItems(id commerce.OrderID) Listed[commerce.OrderID] {
-	return Listed[commerce.OrderID]{Of: id, Page: dynamo.Page{Limit: 1000}}
+// AllItems is the page of an order's items that shows how many an order without a count has: it is
+// larger than any order.
+func AllItems(id commerce.OrderID) dynamo.ListRequest {
+	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}}
 }
 
 // ItemCount returns how many items an order has: what its record says, else how many a Query finds.
 //
-// Errors: those of dynamo.Store.OrderItems.
+// Errors: those of dynamo.List.Read.
 func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error) {
 	if o.ItemCount != nil {
 		return *o.ItemCount, nil
@@ -157,24 +141,25 @@ func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error)
 
 // OrderItems returns a page of an order's items.
 //
-// Errors: those of dynamo.Store.OrderItems.
+// Errors: those of dynamo.List.Read.
 func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
 	if slice, ok := l.ItemsAtHand(o, page); ok {
 		return slice, nil
 	}
-	if all := AllItems(o.ID); l.OrderItemsPage.knows(all) {
+	pages := Pages(l, dynamo.OrderItems)
+	if all := AllItems(o.ID); pages.knows(all) {
 		// They are read for the sake of their count.
-		if slice, err := l.OrderItemsPage.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
+		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOf(slice.Items, bySKU, page), nil
 		}
 	}
-	return l.OrderItemsPage.Load(ctx, Listed[commerce.OrderID]{Of: o.ID, Page: page})
+	return pages.Load(ctx, dynamo.ListRequest{Of: string(o.ID), Page: page})
 }
 
 // Item returns one item of an order.
 //
 // Errors: commerce.ErrNotFound where the order has no such item, and those of
-// dynamo.Store.OrderItemsByID.
+// dynamo.Lookup.ReadAll.
 func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
 	if item, ok := l.ItemAtHand(o, sku); ok {
 		if item == nil {
@@ -182,7 +167,7 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 		}
 		return item, nil
 	}
-	return l.OrderItem.Load(ctx, dynamo.OrderItemKey{Order: o.ID, SKU: sku})
+	return Records(l, dynamo.OrderItem).Load(ctx, dynamo.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
 // ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where
@@ -210,12 +195,12 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 
 // Timeline returns a page of what happened to an order.
 //
-// Errors: those of dynamo.Store.Timeline.
+// Errors: those of dynamo.List.Read.
 func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
 	if whole := l.whole(id); whole != nil {
 		return dynamo.PageOf(whole.Events, byEvent, page), nil
 	}
-	return l.TimelinePage.Load(ctx, Listed[commerce.OrderID]{Of: id, Page: page})
+	return Pages(l, dynamo.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
 }
 
 // TimelineAtHand tells whether the order's timeline came with it.
@@ -223,12 +208,12 @@ func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool { return l.whole(id) 
 
 // ProductInventory returns a page of a product's stock.
 //
-// Errors: those of dynamo.Store.ProductInventory.
+// Errors: those of dynamo.List.Read.
 func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
 	if slice, ok := l.InventoryAtHand(sku, page); ok {
 		return slice, nil
 	}
-	return l.InventoryPage.Load(ctx, Listed[commerce.SKU]{Of: sku, Page: page})
+	return Pages(l, dynamo.ProductInventory).Load(ctx, dynamo.ListRequest{Of: string(sku), Page: page})
 }
 
 // InventoryAtHand returns a page of a product's stock where it came with the product.
@@ -243,13 +228,13 @@ func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Sl
 // OrderCount returns how many orders a customer has placed: what the customer's record says, else
 // what a Query counts.
 //
-// Errors: those of dynamo.Store.CustomersByID and OrderCount.
+// Errors: those of dynamo.Lookup.ReadAll and dynamo.Store.OrderCount.
 func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
 	// A REP edge has no count; the customer's record may have.
-	if own, err := l.Customer.Load(ctx, c.ID); err == nil && own.OrderCount != nil {
+	if own, err := Records(l, dynamo.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.CountedOrders.Load(ctx, c.ID)
@@ -264,7 +249,7 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, at *Level, of []*commerce
 			unknown = append(unknown, c.ID)
 		}
 	}
-	l.Customer.Plan(ctx, at, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
+	Records(l, dynamo.CustomerByID).Plan(ctx, at, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
 		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil

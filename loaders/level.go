@@ -68,6 +68,9 @@ type Found[K comparable, V any] struct {
 // Where then panics, the values are given out all the same, and what it had planned is read, as
 // planning only saves requests. It is not called when ctx has ended.
 func (l *Loader[K, V]) Plan(ctx context.Context, at *Level, keys []K, then func(ctx context.Context, next *Level, found []Found[K, V])) {
+	if l.collections != nil {
+		keys = without(keys, l.collections)
+	}
 	if len(keys) == 0 {
 		return
 	}

@@ -11,11 +11,10 @@ import (
 func TestResultsThatAreMissing(t *testing.T) {
 	ctx := t.Context()
 	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) })
-	var few, none Loader[int, string]
-	few.batched(all, func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {
+	few := Loader[int, string]{all: all, many: batched[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {
 		return make([]dynamo.Result[string], len(keys)-1), nil
-	})
-	none.batched(all, func(*Loaders, context.Context, []int) ([]dynamo.Result[string], error) { return nil, nil })
+	})}
+	none := Loader[int, string]{all: all, many: batched[int, string](func(*Loaders, context.Context, []int) ([]dynamo.Result[string], error) { return nil, nil })}
 	all.Plan(func(first *Level) {
 		for _, l := range []*Loader[int, string]{&few, &none} {
 			l.Plan(ctx, first, []int{1, 2}, func(_ context.Context, _ *Level, found []Found[int, string]) {

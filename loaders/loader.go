@@ -9,6 +9,7 @@ import (
 
 	"github.com/graph-gophers/dataloader/v7"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
@@ -19,10 +20,12 @@ const longestWait = time.Second
 // is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	all *Loaders
-	// Either of the two reads, the other is nil: many reads keys that can share a request, one
-	// reads a key that cannot, so that waiting for more of them gains nothing.
-	many func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
+	// One of the two reads, the other is nil: many reads keys that can share a request, one reads a
+	// key that cannot, so that waiting for more of them gains nothing.
+	many manyReader[K, V]
 	one  reader[K, V]
+	// collections has the records that came with their item collections; nil where none can.
+	collections source[K, V]
 
 	mu sync.Mutex
 	// known has the keys that were planned, primed or loaded.
@@ -31,48 +34,53 @@ type Loader[K comparable, V any] struct {
 	unplanned *dataloader.Loader[K, loaded[V]]
 }
 
-// batched makes l a loader of keys that can share a request. read has a result for each key, in
-// their order; an error is the whole batch's.
-func (l *Loader[K, V]) batched(all *Loaders, read func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)) {
-	l.all, l.many = all, read
-}
-
 // single makes l a loader of what takes a request of its own for each key: several run at once, up
 // to maxQueries.
 func (l *Loader[K, V]) single(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
-	l.all, l.one = all, seenBy[K, V](read)
+	l.all, l.one = all, single[K, V](read)
 }
 
-// stored is single for what the store reads whoever the viewer is.
-func stored[K comparable, V any](all *Loaders, l *Loader[K, V], read func(*dynamo.Store, context.Context, K) (V, error)) {
-	l.all, l.one = all, storedBy[K, V](read)
-}
-
-// listed is stored for pages of a list.
-func listed[ID comparable, T any](all *Loaders, l *Loader[Listed[ID], dynamo.Slice[T]], read func(*dynamo.Store, context.Context, ID, dynamo.Page) (dynamo.Slice[T], error)) {
-	l.all, l.one = all, listedBy[ID, T](read)
-}
-
-// reader reads the value of one key.
-type reader[K comparable, V any] interface {
-	read(ctx context.Context, l *Loaders, key K) (V, error)
-}
-
-// The kinds of readers are functions that hold no variable, so that no request has to make them.
 type (
-	seenBy[K comparable, V any]    func(*Loaders, context.Context, K) (V, error)
-	storedBy[K comparable, V any]  func(*dynamo.Store, context.Context, K) (V, error)
-	listedBy[ID comparable, T any] func(*dynamo.Store, context.Context, ID, dynamo.Page) (dynamo.Slice[T], error)
+	// reader reads the value of one key.
+	reader[K comparable, V any] interface {
+		read(ctx context.Context, l *Loaders, key K) (V, error)
+	}
+	// manyReader reads keys that can share a request. It has a result for each key, in their order;
+	// an error is the whole batch's.
+	manyReader[K comparable, V any] interface {
+		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error)
+	}
+	// source has values beside the loader's own.
+	source[K comparable, V any] interface {
+		knows(key K) bool
+		load(ctx context.Context, key K) (V, error)
+	}
 )
 
-func (f seenBy[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) { return f(l, ctx, key) }
+// The readers hold at most one pointer, so that no request has to allocate them.
+type (
+	single[K comparable, V any]  func(*Loaders, context.Context, K) (V, error)
+	batched[K comparable, V any] func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
+	lookup[K comparable, V any]  struct{ pattern *dynamo.Lookup[K, V] }
+	list[V any]                  struct{ pattern *dynamo.List[V] }
+)
 
-func (f storedBy[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) {
-	return f(l.store, ctx, key)
+func (f single[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) { return f(l, ctx, key) }
+
+func (f batched[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
+	return f(l, ctx, keys)
 }
 
-func (f listedBy[ID, T]) read(ctx context.Context, l *Loaders, key Listed[ID]) (dynamo.Slice[T], error) {
-	return f(l.store, ctx, key.Of, key.Page)
+func (r lookup[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
+	return r.pattern.ReadAll(ctx, l.store, keys)
+}
+
+// read reads a page. The orders of customers whom the viewer does not see are not there.
+func (r list[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Slice[V], error) {
+	if r.pattern.PK == dynamo.CustomerOrders.PK && !l.viewer.ordersOf(commerce.CustomerID(key.Of)) {
+		return dynamo.Slice[V]{}, nil
+	}
+	return r.pattern.Read(ctx, l.store, key)
 }
 
 // loaded is a value, the wave of requests after which it was there, and how many waves reading it
@@ -95,6 +103,9 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	if err := ctx.Err(); err != nil {
 		var none V
 		return none, err
+	}
+	if l.collections != nil && l.collections.knows(key) {
+		return l.collections.load(ctx, key)
 	}
 	l.mu.Lock()
 	at, ok := l.known.find(key)
@@ -214,7 +225,7 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 		}
 	}()
 	if l.many != nil {
-		if results, err = l.many(l.all, ctx, keys); err == nil && len(results) != len(keys) {
+		if results, err = l.many.read(ctx, l.all, keys); err == nil && len(results) != len(keys) {
 			// Whoever looks for a result that is not there would panic, and in a goroutine of a
 			// level that ends the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))

@@ -37,10 +37,10 @@ func (v Viewer) everyCustomer() bool {
 // ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than
 // those that are seen.
 func ofCustomers[K comparable, V any](
-	ctx context.Context, keys []K, all bool, seen func(K) bool, read func(context.Context, []K) ([]dynamo.Result[V], error),
+	ctx context.Context, l *Loaders, p *dynamo.Lookup[K, V], keys []K, all bool, seen func(K) bool,
 ) ([]dynamo.Result[V], error) {
 	if all {
-		return read(ctx, keys)
+		return p.ReadAll(ctx, l.store, keys)
 	}
 	results := make([]dynamo.Result[V], len(keys))
 	var those []K
@@ -55,7 +55,7 @@ func ofCustomers[K comparable, V any](
 	if len(those) == 0 {
 		return results, nil
 	}
-	found, err := read(ctx, those)
+	found, err := p.ReadAll(ctx, l.store, those)
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +65,22 @@ func ofCustomers[K comparable, V any](
 	return results, nil
 }
 
+// customersByID looks up customers (AP6).
+func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
+	return ofCustomers(ctx, l, dynamo.CustomerByID, keys, l.viewer.everyCustomer(), l.viewer.customer)
+}
+
 // customerOrders looks up customers' copies of orders (AP29).
 func (l *Loaders) customerOrders(ctx context.Context, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
 	seen := func(k dynamo.CustomerOrderKey) bool { return l.viewer.ordersOf(k.Customer) }
-	return ofCustomers(ctx, keys, !l.OwnOrders(), seen, l.store.CustomerOrdersByID)
+	return ofCustomers(ctx, l, dynamo.CustomerOrder, keys, !l.OwnOrders(), seen)
 }
 
 // ordersByID looks up orders by id: for those who see the own ones only, as the customer's copies,
 // whose keys hold the customer's id, so that another customer's order is not there.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 	if !l.OwnOrders() {
-		return l.store.OrdersByID(ctx, ids)
+		return dynamo.OrderByID.ReadAll(ctx, l.store, ids)
 	}
 	keys := make([]dynamo.CustomerOrderKey, len(ids))
 	for i, id := range ids {
@@ -90,11 +95,11 @@ func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
 
 // ItemByID returns an item by its order's id.
 //
-// Errors: commerce.ErrNotFound, and those of dynamo.Store.OrderItemsByID; for those who see the own
+// Errors: commerce.ErrNotFound, and those of dynamo.Lookup.ReadAll; for those who see the own
 // orders only also Order's.
 func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OwnOrders() {
-		return l.OrderItem.Load(ctx, key)
+		return Records(l, dynamo.OrderItem).Load(ctx, key)
 	}
 	order, err := l.Order(ctx, key.Order)
 	if err != nil {
@@ -111,13 +116,13 @@ func (l *Loaders) PlanOwnItems(ctx context.Context, at *Level, keys []dynamo.Ord
 	for i, key := range keys {
 		ids[i] = key.Order
 	}
-	l.PlanOrders(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *commerce.Order]) {
+	Records(l, dynamo.OrderByID).Plan(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *commerce.Order]) {
 		own := make(map[commerce.OrderID]*commerce.Order, len(found))
 		for _, f := range found {
 			own[f.Key] = f.Value
 		}
 		there := slices.DeleteFunc(slices.Clone(keys), func(key dynamo.OrderItemKey) bool { return own[key.Order] == nil })
-		l.OrderItem.Plan(ctx, next, slices.DeleteFunc(slices.Clone(there), func(key dynamo.OrderItemKey) bool {
+		Records(l, dynamo.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(there), func(key dynamo.OrderItemKey) bool {
 			_, ok := l.ItemAtHand(own[key.Order], key.SKU)
 			return ok
 		}), nil)

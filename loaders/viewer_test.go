@@ -44,8 +44,12 @@ func TestWhatACustomerFinds(t *testing.T) {
 		found bool
 		reads []string
 	}{
-		{"the own record", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Customer.Load(ctx, me)) }, true, []string{"AP6 GetItem"}},
-		{"another's record", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Customer.Load(ctx, other)) }, false, nil},
+		{"the own record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			return found(loaders.Records(l, dynamo.CustomerByID).Load(ctx, me))
+		}, true, []string{"AP6 GetItem"}},
+		{"another's record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+			return found(loaders.Records(l, dynamo.CustomerByID).Load(ctx, other))
+		}, false, nil},
 		{"an own order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, mine)) }, true, []string{ownPlace}},
 		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownPlace}},
 		{"nobody's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, nobodys)) }, false, []string{ownPlace}},
@@ -54,10 +58,10 @@ func TestWhatACustomerFinds(t *testing.T) {
 			return found(l.Order(ctx, theirs))
 		}, false, []string{ownPlace}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(l.CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: me, Order: mine}))
+			return found(loaders.Records(l, dynamo.CustomerOrder).Load(ctx, dynamo.CustomerOrderKey{Customer: me, Order: mine}))
 		}, true, []string{ownPlace}},
 		{"another's order of that customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(l.CustomerOrder.Load(ctx, dynamo.CustomerOrderKey{Customer: other, Order: theirs}))
+			return found(loaders.Records(l, dynamo.CustomerOrder).Load(ctx, dynamo.CustomerOrderKey{Customer: other, Order: theirs}))
 		}, false, nil},
 		{"an own item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: mine, SKU: ofMine}))
@@ -76,11 +80,11 @@ func TestWhatACustomerFinds(t *testing.T) {
 			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownPlace}},
 		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: me, Page: page})
+			slice, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(me), Page: page})
 			return len(slice.Items) > 0, err
 		}, true, []string{"AP2 Query"}},
 		{"another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := l.CustomerOrders.Load(ctx, loaders.PlacedOrders{Customer: other, Page: page})
+			slice, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(other), Page: page})
 			return len(slice.Items) > 0, err
 		}, false, nil},
 		{"the count of the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
@@ -124,9 +128,9 @@ func TestABatchOfOwnAndOthers(t *testing.T) {
 	book, ids := customers(3)
 	s := open(t, book, nil)
 	ctx, l, trace := s.as(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
-	l.Plan(func(first *loaders.Level) { l.Customer.Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.Records(l, dynamo.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
-		c, err := l.Customer.Load(ctx, id)
+		c, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, id)
 		if i == 1 {
 			checkCustomer(t, c, err, id)
 		} else if !errors.Is(err, commerce.ErrNotFound) {

@@ -1,0 +1,422 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/99designs/gqlgen/codegen"
+	"github.com/99designs/gqlgen/codegen/config"
+)
+
+// storePackage declares the access patterns.
+const storePackage = "github.com/ordergraph/ordergraph/dynamo"
+
+// reading is an access pattern with its Go types.
+type reading struct {
+	pattern
+	// key is the type of the keys of a Lookup; nil for a List.
+	key types.Type
+	// value is the type of the records; nil for a pattern that is neither a Lookup nor a List.
+	value types.Type
+}
+
+// follows names what plans the reads that follow from records, and the keys of such records that a
+// level of a plan collects: customers for *commerce.Customer.
+func (r reading) follows() string { return lcFirst(named(r.value).Obj().Name()) + "s" }
+
+// readings returns the access patterns, by ID.
+func readings(cfg *config.Config, patterns []pattern) (map[string]reading, error) {
+	loaded := cfg.Packages.LoadWithTypes(storePackage)
+	if loaded == nil || loaded.Types == nil {
+		return nil, fmt.Errorf("package %s cannot be loaded", storePackage)
+	}
+	found := map[string]reading{}
+	for _, p := range patterns {
+		r := reading{pattern: p}
+		variable := loaded.Types.Scope().Lookup(p.name)
+		if variable == nil {
+			return nil, fmt.Errorf("%s: %s has no type", patternsFile, p.name)
+		}
+		if p.typed {
+			arguments := named(variable.Type()).TypeArgs()
+			r.value = arguments.At(arguments.Len() - 1)
+			if arguments.Len() == 2 {
+				r.key = arguments.At(0)
+			}
+		}
+		found[p.id()] = r
+	}
+	return found, nil
+}
+
+// named is a type, or what it points to, as a named one.
+func named(t types.Type) *types.Named {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, _ := types.Unalias(t).(*types.Named)
+	return n
+}
+
+// read is one @reads of a field.
+type read struct {
+	reading
+	with          []string
+	selecting, by string
+	byHand        bool
+}
+
+// reads returns the @reads of a field, and whether its plan and its resolver are generated: it has
+// some, and none is by hand.
+//
+// Errors: a directive that names no pattern, or an argument that the field does not have.
+func (g *generator) reads(f *codegen.Field) (all []read, generated bool, err error) {
+	generated = true
+	for _, d := range f.FieldDefinition.Directives.ForNames("reads") {
+		text := func(name string) string {
+			if a := d.Arguments.ForName(name); a != nil {
+				return a.Value.Raw
+			}
+			return ""
+		}
+		r := read{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
+		var ok bool
+		if r.reading, ok = g.readings[text("pattern")]; !ok {
+			return nil, false, fmt.Errorf("@reads: there is no access pattern %q", text("pattern"))
+		}
+		if with := d.Arguments.ForName("with"); with != nil {
+			for _, name := range with.Value.Children {
+				if f.Arguments.ForName(name.Value.Raw) == nil {
+					return nil, false, fmt.Errorf("@reads(pattern: %q): there is no argument %q", r.id(), name.Value.Raw)
+				}
+				r.with = append(r.with, name.Value.Raw)
+			}
+		}
+		generated = generated && !r.byHand
+		all = append(all, r)
+	}
+	return all, generated && len(all) > 0, nil
+}
+
+// isList reports whether a field returns a page of a list.
+func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil }
+
+// fullName is the name of a field by which cursors know its list.
+func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
+
+// argumentsType names the Go type of a field's arguments.
+func argumentsType(f *codegen.Field) string {
+	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
+}
+
+// pagingArguments choose the page. All others belong to the list, and so to its cursors.
+var pagingArguments = []string{"first", "after", "last", "before"}
+
+// listArguments writes the method that reads the arguments of a list.
+//
+// Errors: an argument of a Go type that limits no list.
+func (g *generator) listArguments(f *codegen.Field) error {
+	all, _, err := g.reads(f)
+	if err != nil {
+		return err
+	}
+	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *listRequest, beyond beyond) {", argumentsType(f))
+	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
+	chosen := map[string]bool{}
+	for _, r := range all {
+		if len(r.with) > 0 {
+			chosen[r.with[0]] = true
+		}
+	}
+	for _, a := range f.Args {
+		if slices.Contains(pagingArguments, a.Name) {
+			continue
+		}
+		methods := map[string]string{
+			"string": "text", "commerce.Status": "status", "[]commerce.Status": "statuses", "*commerce.TimeRange": "timeRange", "*commerce.DateRange": "dateRange",
+		}
+		method, ok := methods[g.name(a.TypeReference.GO)]
+		if !ok {
+			return fmt.Errorf("the argument %s is a %s, which limits no list: see listRequest", a.Name, g.name(a.TypeReference.GO))
+		}
+		given := ""
+		if chosen[a.Name] {
+			given = a.VarName + " := "
+		}
+		g.p("%sq.%s(%q, a.%s)", given, method, a.Name, a.VarName)
+	}
+	if len(chosen) > 0 {
+		g.p("switch {")
+		for _, r := range all {
+			if len(r.with) > 0 {
+				g.p("case %s:\nq.key.Pattern = &dynamo.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
+			}
+		}
+		g.p("}")
+		g.imported(storePackage, "dynamo")
+	}
+	g.p("q.page(paging{a.first, a.after, a.last, a.before, beyond})\n}")
+	return nil
+}
+
+// keyArguments writes the method that reads the arguments of a field as the key of its record.
+func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
+	name := g.name(key)
+	g.p("\n// key reads the arguments as the key of a record.\nfunc (a *%s) key() (key %s, err error) {", argumentsType(f), name)
+	if parts, ok := key.Underlying().(*types.Struct); ok {
+		for i := range parts.NumFields() {
+			part, a := parts.Field(i), f.Args[i]
+			g.p("if key.%s, err = parseID[%s](%q, a.%s); err != nil {\nreturn key, err\n}", part.Name(), g.name(part.Type()), a.Name, a.VarName)
+		}
+		g.p("return key, nil\n}")
+		return
+	}
+	a := f.Args[0]
+	g.p("return parseID[%s](%q, a.%s)\n}", name, a.Name, a.VarName)
+}
+
+// same reports whether two types are one. Packages that were loaded apart have their own copies of
+// the types of a third one, so types.Identical does not tell.
+func same(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
+
+// member returns the field of a struct that has a type, or the name that by gives.
+//
+// Errors: where there is none, or more than one.
+func member(of types.Type, t types.Type, by string) (string, error) {
+	s, ok := named(of).Underlying().(*types.Struct)
+	if !ok {
+		return "", fmt.Errorf("%s has no fields", of)
+	}
+	var found []string
+	for field := range s.Fields() {
+		if same(field.Type(), t) && (by == "" || strings.EqualFold(field.Name(), by)) {
+			found = append(found, field.Name())
+		}
+	}
+	if len(found) > 1 && slices.Contains(found, "ID") {
+		found = []string{"ID"}
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%s has %d fields of type %s: name the attribute with by", of, len(found), t)
+	}
+	return found[0], nil
+}
+
+// ownKey is the lookup by whose keys the records of a type are known: the first one that reads them.
+func (g *generator) ownKey(o *codegen.Object) (reading, bool) {
+	for _, p := range g.patterns {
+		if r := g.readings[p.id()]; r.key != nil && o.Type != nil && named(r.value) != nil && same(named(r.value), named(o.Reference())) {
+			return r, true
+		}
+	}
+	return reading{}, false
+}
+
+// planned is a field whose plan and resolver are generated.
+type planned struct {
+	*codegen.Field
+	number int
+	reads  []read
+}
+
+// plans writes what plans and resolves the fields of a type that access patterns read.
+func (g *generator) plans(o *codegen.Object) error {
+	var lists, lookups, references []planned
+	for i, f := range o.Fields {
+		all, generated, err := g.reads(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", fullName(f), err)
+		}
+		p := planned{f, i + 1, all}
+		switch {
+		case !generated || all[0].value == nil: // it comes with the record
+			continue
+		case isList(f):
+			lists = append(lists, p)
+		case o.Root:
+			lookups = append(lookups, p)
+		case len(f.Args) == 0:
+			references = append(references, p)
+		default:
+			return fmt.Errorf("%s: a record by arguments and the parent's key is read by hand: say so with byHand", fullName(f))
+		}
+		if err := g.resolver(p); err != nil {
+			return fmt.Errorf("%s: %w", fullName(f), err)
+		}
+	}
+	own, _ := g.ownKey(o)
+	if len(lists) > 0 {
+		g.pages(o, own, lists)
+	}
+	if len(lookups) > 0 {
+		g.p("\n// rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.")
+		g.p("func (p plan) rootRecord(f *selectedField, to *refs) bool {\nswitch f.number {")
+		for _, f := range lookups {
+			g.p("case %d: // %s", f.number, f.Name)
+			list := "to." + f.reads[0].follows()
+			if slices.ContainsFunc(f.reads, func(r read) bool { return r.selecting != "" }) {
+				// What is selected decides whether the record is read with its item collection.
+				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.records)"
+			}
+			g.p("if key, err := argumentsOf[%s](p, f).key(); err == nil {\n%s.add(key, f.path, f.records)\n}", argumentsType(f.Field), list)
+		}
+		g.p("default:\nreturn false\n}\nreturn true\n}")
+	}
+	if len(references) > 0 {
+		return g.references(o, own, references)
+	}
+	return nil
+}
+
+// pages writes what plans the lists of a type: of Query, or those that belong to a record.
+func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
+	if o.Root {
+		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *selectionSet) {")
+	} else {
+		g.p("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
+		g.p("func (p plan) %sLists(ctx context.Context, targets []target[%s]) {", lcFirst(o.Name), g.name(own.key))
+	}
+	names := make([]string, len(lists))
+	for i, f := range lists {
+		names[i] = f.Name
+	}
+	g.p("var %s wanted[dynamo.ListRequest]", strings.Join(names, ", "))
+	if o.Root {
+		g.p("for _, f := range root.reads {\nswitch f.number {")
+	} else {
+		g.p("for key, f := range fields(targets) {\nswitch f.number {")
+	}
+	for _, f := range lists {
+		of := ""
+		if !o.Root {
+			of = ", string(key)"
+		}
+		g.p("case %d: // %s\nq := p.resolver.list(%q%s)", f.number, f.Name, fullName(f.Field), of)
+		g.p("argumentsOf[%s](p, f).list(&q, f.beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
+	}
+	g.p("}\n}")
+	for _, f := range lists {
+		g.p("startList(ctx, p, &%s, dynamo.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].follows())
+	}
+	g.p("}")
+	g.imported(storePackage, "dynamo")
+	g.imported("context", "context")
+}
+
+// references writes what adds the records that records of a type refer to. They are known by the
+// record's own key where that has them, so that nobody has to wait for the record.
+func (g *generator) references(o *codegen.Object, own reading, references []planned) error {
+	of, what := o.Reference(), "record"
+	if own.key != nil {
+		if _, ok := own.key.Underlying().(*types.Struct); ok {
+			of, what = own.key, "key"
+		}
+	}
+	g.p("\n// %sReference adds the record that a field refers to.", lcFirst(o.Name))
+	g.p("func %sReference(%s %s, f *selectedField, to *refs) {\nswitch f.number {", lcFirst(o.Name), what, g.name(of))
+	for _, f := range references {
+		r := f.reads[0]
+		name, err := member(of, r.key, r.by)
+		if err != nil {
+			return fmt.Errorf("%s: %w", fullName(f.Field), err)
+		}
+		g.p("case %d: // %s\naddRef(&to.%s, f, %s.%s)", f.number, f.Name, r.follows(), what, name)
+	}
+	g.p("}\n}")
+	return nil
+}
+
+// resolver writes the resolver of a field, which returns what was planned.
+func (g *generator) resolver(f planned) error {
+	parameters, values := "ctx context.Context", make([]string, len(f.Args))
+	if !f.Object.Root {
+		parameters += ", obj " + g.name(f.Object.Reference())
+	}
+	for i, a := range f.Args {
+		parameters += ", " + a.VarName + " " + g.name(a.TypeReference.GO)
+		values[i] = a.VarName
+	}
+	r := f.reads[0]
+	g.imported("context", "context")
+	g.imported(storePackage, "dynamo")
+	g.p("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.name(f.TypeReference.GO))
+	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
+	switch {
+	case isList(f.Field):
+		of := ""
+		if !f.Object.Root {
+			own, ok := g.ownKey(f.Object)
+			if !ok {
+				return fmt.Errorf("no access pattern reads the records of %s by a key", f.Object.Name)
+			}
+			name, err := member(f.Object.Reference(), own.key, "")
+			if err != nil {
+				return err
+			}
+			of = ", string(obj." + name + ")"
+		}
+		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).beyond)\nreturn connection(ctx, dynamo.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
+	case f.Object.Root:
+		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, dynamo.%s, key)\n}", arguments, r.name)
+	default:
+		name, err := member(f.Object.Reference(), r.key, r.by)
+		if err != nil {
+			return err
+		}
+		g.p("return reference(ctx, dynamo.%s, obj.%s)\n}", r.name, name)
+	}
+	return nil
+}
+
+// readArguments writes the methods that read the arguments of a field as a list or as a key.
+func (g *generator) readArguments(f *codegen.Field) error {
+	all, _, err := g.reads(f)
+	switch {
+	case err != nil || len(all) == 0:
+		return err
+	case isList(f):
+		return g.listArguments(f)
+	case !f.Object.Root || all[0].key == nil || named(all[0].key) == nil:
+		return nil
+	}
+	g.keyArguments(f, all[0].key)
+	return nil
+}
+
+// generateReads returns the source of the plan and the resolvers of the fields that access patterns
+// read, and of the types of all resolvers.
+func generateReads(data *codegen.Data, patterns []pattern) ([]byte, error) {
+	g := newGenerator(data)
+	g.patterns = patterns
+	var err error
+	if g.readings, err = readings(data.Config, patterns); err != nil {
+		return nil, err
+	}
+	var resolvers []string
+	for _, o := range data.Objects {
+		if o.HasResolvers() {
+			resolvers = append(resolvers, o.Name)
+		}
+		o = withoutIntrospection(o)
+		for _, f := range o.Fields {
+			if err := g.readArguments(f); err != nil {
+				return nil, fmt.Errorf("%s: %w", fullName(f), err)
+			}
+		}
+		if err := g.plans(o); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(resolvers)
+	for _, name := range resolvers {
+		g.p("\n// %s returns the resolvers of %s.\nfunc (r *Resolver) %s() %sResolver { return &%sResolver{r} }", name, name, name, name, lcFirst(name))
+	}
+	g.p("\ntype (")
+	for _, name := range resolvers {
+		g.p("%sResolver struct{ *Resolver }", lcFirst(name))
+	}
+	g.p(")")
+	return g.source()
+}
