@@ -1,6 +1,8 @@
 // Command ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.
 package main
 
+//go:generate go run ./internal/generate
+
 import (
 	"context"
 	"os"

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
@@ -24,27 +23,6 @@ type PageInfo struct {
 	positions                    []string
 	list                         *cursorScope
 }
-
-// The connections of the schema.
-type (
-	CustomerConnection       = Connection[*commerce.Customer]
-	OrderConnection          = Connection[*commerce.Order]
-	OrderItemConnection      = Connection[*commerce.LineItem]
-	OrderEventConnection     = Connection[*commerce.Event]
-	ProductConnection        = Connection[*commerce.Product]
-	InventoryLevelConnection = Connection[*commerce.InventoryLevel]
-	EmployeeConnection       = Connection[*commerce.Employee]
-	WarehouseConnection      = Connection[*commerce.Warehouse]
-
-	CustomerEdge       = Edge[*commerce.Customer]
-	OrderEdge          = Edge[*commerce.Order]
-	OrderItemEdge      = Edge[*commerce.LineItem]
-	OrderEventEdge     = Edge[*commerce.Event]
-	ProductEdge        = Edge[*commerce.Product]
-	InventoryLevelEdge = Edge[*commerce.InventoryLevel]
-	EmployeeEdge       = Edge[*commerce.Employee]
-	WarehouseEdge      = Edge[*commerce.Warehouse]
-)
 
 // Nodes are the records of the page.
 func (c *Connection[T]) Nodes() []T { return c.slice.Items }

@@ -10,13 +10,3 @@ type Payload[T any] struct {
 	// UserErrors are why it was not done, empty where it was.
 	UserErrors []commerce.Refusal
 }
-
-// The payloads of the schema's mutations, one for each kind of record.
-type (
-	CustomerPayload       = Payload[commerce.Customer]
-	OrderPayload          = Payload[commerce.Order]
-	ProductPayload        = Payload[commerce.Product]
-	WarehousePayload      = Payload[commerce.Warehouse]
-	InventoryLevelPayload = Payload[commerce.InventoryLevel]
-	EmployeePayload       = Payload[commerce.Employee]
-)

@@ -31,6 +31,8 @@ type generator struct {
 	// patterns are the access patterns, in order, and readings the same with their types, by ID.
 	patterns []pattern
 	readings map[string]reading
+	// mutations are the fields of Mutation by name.
+	mutations map[string]mutation
 }
 
 func newGenerator(data *codegen.Data) *generator {

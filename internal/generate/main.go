@@ -1,12 +1,14 @@
-// Command generate writes all generated code of the project: the list of the access patterns, gqlgen's
-// code, and beside it the code by which the server executes operations (graph/execute.go), plans
-// what they read (graph/plan.go), and resolves the fields that access patterns read. It reads the
-// schema, gqlgen.yml and the declarations of the access patterns. Run it with "go generate" in the
+// Command generate writes all generated code of the project: the list of the access patterns, the
+// connections and payloads of the schema, gqlgen's code, and beside it the code by which the server
+// executes operations (graph/execute.go), plans what they read (graph/plan.go), and resolves the
+// fields that access patterns read and the mutations. It reads the schema, gqlgen.yml, the
+// declarations of the access patterns and the Store's methods. Run it with "go generate" in the
 // module's root.
 package main
 
 import (
 	"fmt"
+	"go/types"
 	"os"
 
 	"github.com/99designs/gqlgen/api"
@@ -35,16 +37,35 @@ func run() error {
 	if err := writePatterns(patterns); err != nil {
 		return err
 	}
+	store, err := loadStore()
+	if err != nil {
+		return err
+	}
 	cfg, err := config.LoadConfigFromDefaultLocations()
 	if err != nil {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
-	return api.Generate(cfg, api.AddPlugin(plugin{patterns}))
+	derived, err := derive(cfg, store)
+	if err != nil {
+		return err
+	}
+	// The schema has changed.
+	if cfg, err = config.LoadConfigFromDefaultLocations(); err != nil {
+		return err
+	}
+	if err := derived.bind(cfg); err != nil {
+		return err
+	}
+	return api.Generate(cfg, api.AddPlugin(plugin{patterns, store, derived}))
 }
 
 // plugin generates the project's own code from what gqlgen knows of the schema and its bindings, so
 // that both call the same resolvers and read the same struct fields.
-type plugin struct{ patterns []pattern }
+type plugin struct {
+	patterns []pattern
+	store    *types.Package
+	derived  *derived
+}
 
 // Name is the name of the plugin in gqlgen's errors.
 func (plugin) Name() string { return "ordergraph" }
@@ -58,7 +79,7 @@ func (p plugin) GenerateCode(data *codegen.Data) error {
 	if err := os.WriteFile(executionFile, execution, 0o644); err != nil {
 		return err
 	}
-	reads, err := generateReads(data, p.patterns)
+	reads, err := generateReads(data, p)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/codegen"
-	"github.com/99designs/gqlgen/codegen/config"
 )
 
 // storePackage declares the access patterns.
@@ -27,15 +26,11 @@ type reading struct {
 func (r reading) follows() string { return lcFirst(named(r.value).Obj().Name()) + "s" }
 
 // readings returns the access patterns, by ID.
-func readings(cfg *config.Config, patterns []pattern) (map[string]reading, error) {
-	loaded := cfg.Packages.LoadWithTypes(storePackage)
-	if loaded == nil || loaded.Types == nil {
-		return nil, fmt.Errorf("package %s cannot be loaded", storePackage)
-	}
+func readings(store *types.Package, patterns []pattern) (map[string]reading, error) {
 	found := map[string]reading{}
 	for _, p := range patterns {
 		r := reading{pattern: p}
-		variable := loaded.Types.Scope().Lookup(p.name)
+		variable := store.Scope().Lookup(p.name)
 		if variable == nil {
 			return nil, fmt.Errorf("%s: %s has no type", patternsFile, p.name)
 		}
@@ -386,12 +381,12 @@ func (g *generator) readArguments(f *codegen.Field) error {
 }
 
 // generateReads returns the source of the plan and the resolvers of the fields that access patterns
-// read, and of the types of all resolvers.
-func generateReads(data *codegen.Data, patterns []pattern) ([]byte, error) {
+// read, of the resolvers of mutations, and of the types of all resolvers.
+func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 	g := newGenerator(data)
-	g.patterns = patterns
+	g.patterns, g.mutations = p.patterns, p.derived.mutations
 	var err error
-	if g.readings, err = readings(data.Config, patterns); err != nil {
+	if g.readings, err = readings(p.store, p.patterns); err != nil {
 		return nil, err
 	}
 	var resolvers []string
@@ -408,6 +403,9 @@ func generateReads(data *codegen.Data, patterns []pattern) ([]byte, error) {
 		if err := g.plans(o); err != nil {
 			return nil, err
 		}
+		if o.Name == "Mutation" {
+			g.changes(o)
+		}
 	}
 	slices.Sort(resolvers)
 	for _, name := range resolvers {
@@ -419,4 +417,17 @@ func generateReads(data *codegen.Data, patterns []pattern) ([]byte, error) {
 	}
 	g.p(")")
 	return g.source()
+}
+
+// changes writes the resolvers of mutations.
+func (g *generator) changes(o *codegen.Object) {
+	for _, f := range o.Fields {
+		m, input := g.mutations[f.Name], f.Args[0]
+		key := "nil"
+		if m.repeatable {
+			key = input.VarName + ".IdempotencyKey"
+		}
+		g.p("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
+		g.p("return change(ctx, r.Resolver, r.store.%s, %s.command, %s)\n}", m.method, input.VarName, key)
+	}
 }
