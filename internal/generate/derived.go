@@ -158,18 +158,18 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store *types.Package) err
 		input := f.Arguments.ForName("input").Type.Name()
 		command := commands[input]
 		if command == "" {
-			return fmt.Errorf("Mutation.%s: %s has no method command that returns a type of commerce", f.Name, input)
+			return fmt.Errorf("mutation %s: %s has no method command that returns a type of commerce", f.Name, input)
 		}
 		m := changes[command]
 		if m.method == "" {
-			return fmt.Errorf("Mutation.%s: no method of dynamo.Store takes the command commerce.%s, or more than one does", f.Name, command)
+			return fmt.Errorf("mutation %s: no method of dynamo.Store takes the command commerce.%s, or more than one does", f.Name, command)
 		}
 		fields := schema.Definitions.ForName(input).Fields
 		m.repeatable = fields.ForName("idempotencyKey") != nil
 		d.mutations[f.Name] = m
 		record, err := d.typeOf(m.result)
 		if err != nil {
-			return fmt.Errorf("Mutation.%s: %w", f.Name, err)
+			return fmt.Errorf("mutation %s: %w", f.Name, err)
 		}
 		conflict := ", or"
 		if fields.ForName("expectedVersion") != nil {
@@ -177,7 +177,7 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store *types.Package) err
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
-			return fmt.Errorf("Mutation.%s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
+			return fmt.Errorf("mutation %s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record)
 	}
