@@ -1,0 +1,146 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// unjudged are the changes that a check does not find, by the reason. One that a check does find
+// fails the test, so the lists stay true.
+func unjudged() map[string][]string {
+	return map[string][]string{
+		"no other record has the value": {
+			"orderEvent.actor", "product.name", "product.unitPrice", "product.currency", "product.version", "inventoryLevel.version", "warehouse.name", "warehouse.version",
+		},
+		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt"},
+		"loaded orders have no last event, and the next change writes it anew": {
+			"lastEvent lost", "lastEvent.eventId", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
+		},
+		"it is of use for a day, and DynamoDB deletes it at any time after that": {
+			"idempotency lost", "idempotency of nobody", "idempotency.entity", "idempotency.mutation", "idempotency.requestHash", "idempotency.result",
+			"idempotency.createdAt", "idempotency.expiresAt",
+		},
+	}
+}
+
+// everyEntity is a table with a record of every entity.
+func everyEntity(t *testing.T, db *dynamodb.Client) rawTable {
+	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+	ctx, caller := context.Background(), dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
+	order := commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
+	if _, err := r.store.SetInventoryLevel(ctx, dynamo.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.store.PlaceOrder(ctx, caller, order); err != nil {
+		t.Fatal(err)
+	}
+	r.checkClean()
+	return r
+}
+
+// ofEntity returns the records of an entity, by key.
+func ofEntity(records map[string]item, name string) []item {
+	var found []item
+	for _, k := range slices.Sorted(maps.Keys(records)) {
+		if v, ok := records[k]["entity"].(*types.AttributeValueMemberS); ok && v.Value == name {
+			found = append(found, records[k])
+		}
+	}
+	return found
+}
+
+// another returns a value of the same type and form that is not v.
+func another(v types.AttributeValue) types.AttributeValue {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberN:
+		n, _ := new(big.Rat).SetString(v.Value)
+		return number(strings.TrimSuffix(n.Add(n, big.NewRat(1, 1)).FloatString(2), ".00"))
+	case *types.AttributeValueMemberS:
+		if at, err := time.Parse(time.RFC3339, v.Value); err == nil {
+			return text(at.Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z"))
+		}
+		if at, err := time.Parse(time.DateOnly, v.Value); err == nil {
+			return text(at.AddDate(0, 0, 1).Format(time.DateOnly))
+		}
+		if status, err := commerce.ParseStatus(v.Value); err == nil {
+			return text((status%5 + 1).String())
+		}
+		return text(v.Value + "x")
+	case *types.AttributeValueMemberL:
+		if len(v.Value) == 0 {
+			return &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}}
+		}
+		return &types.AttributeValueMemberL{Value: v.Value[1:]}
+	case *types.AttributeValueMemberM:
+		changed := maps.Clone(v.Value)
+		name := slices.Sorted(maps.Keys(changed))[0]
+		changed[name] = another(changed[name])
+		return &types.AttributeValueMemberM{Value: changed}
+	default:
+		panic(fmt.Sprintf("another %T", v))
+	}
+}
+
+// A check finds every record that is lost, belongs to nobody, or has another value in one attribute.
+// A new entity or attribute that checks do not judge fails this test, or is in its list with the
+// reason.
+func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
+	r := everyEntity(t, storetest.Engines()[0].Client(t))
+	sound := r.all()
+	excused := map[string]string{}
+	for reason, changes := range unjudged() {
+		for _, what := range changes {
+			excused[what] = reason
+		}
+	}
+	try := func(what string, do, undo func()) {
+		do()
+		drifts, summary := r.check(dynamo.CheckOptions{})
+		undo()
+		found := len(drifts) > 0 || summary.Unsettled > 0
+		reason := excused[what]
+		delete(excused, what)
+		switch {
+		case !found && reason == "":
+			t.Errorf("a check does not find %q: judge it, or say in unjudged why not", what)
+		case found && reason != "":
+			t.Errorf("a check finds %q (%s), which is excused, as %s", what, foundText(drifts), reason)
+		}
+	}
+	for _, e := range dynamo.Entities() {
+		records := ofEntity(sound, e.Name)
+		if len(records) == 0 {
+			t.Errorf("there is no record of entity %q: add one to this test's table", e.Name)
+			continue
+		}
+		rec := records[0]
+		pk, sk, _ := strings.Cut(keyText(rec), " ")
+		try(e.Name+" lost", func() { r.drop(pk, sk) }, func() { r.put(rec) })
+		orphan := maps.Clone(rec)
+		owner, id, _ := strings.Cut(pk, "#")
+		orphan["pk"] = text(owner + "#" + strings.Repeat("0", len(id)))
+		try(e.Name+" of nobody", func() { r.put(orphan) }, func() { r.drop(orphan["pk"].(*types.AttributeValueMemberS).Value, sk) })
+		for _, name := range slices.Sorted(maps.Keys(rec)) {
+			if name == "pk" || name == "sk" {
+				continue
+			}
+			try(e.Name+"."+name, func() { r.set(pk, sk, item{name: another(rec[name])}) }, func() { r.set(pk, sk, item{name: rec[name]}) })
+		}
+	}
+	for what := range excused {
+		t.Errorf("%q is excused, and is not there", what)
+	}
+}
