@@ -139,8 +139,10 @@ func TestHelp(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
 			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
-			for _, v := range config.Variables() {
-				c.checkDone(t, v.Name)
+			for _, section := range config.Sections() {
+				for _, s := range section.Settings {
+					c.checkDone(t, s.Name)
+				}
 			}
 		})
 	}
