@@ -23,7 +23,7 @@ type Limits struct {
 // Settings are the rows of the limits. An honest client stays far below their defaults.
 func (l *Limits) Settings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_MAX_TOKENS", Value: setting.Limit(&l.Tokens, 2000), Exceeded: setting.Code(CodeTooManyTokens), Meaning: "maximum tokens in a document; the introspection query that tools send has 184"},
+		{Name: "ORDERGRAPH_MAX_TOKENS", Value: setting.Limit(&l.Tokens, 2000), Exceeded: setting.Code(CodeTooManyTokens), Meaning: "maximum tokens in a document; the introspection query that tools send has 185"},
 		{Name: "ORDERGRAPH_MAX_DEPTH", Value: setting.Limit(&l.Depth, 15), Exceeded: setting.Code(CodeTooDeep), Meaning: "maximum nesting of fields; fields below `__schema` and `__type` do not count"},
 		{Name: "ORDERGRAPH_MAX_ALIASES", Value: setting.Limit(&l.Aliases, 100), Exceeded: setting.Code(CodeTooManyAliases), Meaning: "maximum aliases in an operation, counted wherever a fragment is spread"},
 		{Name: "ORDERGRAPH_MAX_ROOT_FIELDS", Value: setting.Limit(&l.RootFields, 50), Exceeded: setting.Code(CodeTooManyRootFields), Meaning: "maximum root fields of an operation, counted wherever a fragment is spread"},

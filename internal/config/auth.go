@@ -20,7 +20,7 @@ const (
 // jwtSettings are the settings that take effect with AuthJWT only.
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Parsed(&c.JWT.JWKS, "", parseJWKS), Meaning: "with `jwt`: where the public keys of tokens are, the https URL or the file of a JWKS"},
+		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: where the public keys of tokens are, the https URL or the file of a JWKS"},
 		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecret), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret that signs tokens (HS256), at least %d characters", auth.MinSecret)},
 		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in `iss`"},
 		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in `aud`"},
@@ -29,9 +29,6 @@ func (c *Config) jwtSettings() []setting.Setting {
 		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: claim that has the ID of a `CUSTOMER`"},
 	}
 }
-
-// parseJWKS leaves the value out of its errors, because a URL can hold a password.
-func parseJWKS(where string) (string, error) { return where, auth.CheckJWKS(where) }
 
 // resolveAuth merges AUTH into ORDERGRAPH_AUTH and checks the settings that depend on it.
 func (r *reader) resolveAuth(getenv func(string) string) error {
@@ -70,6 +67,9 @@ func checkJWT(jwt auth.Options) error {
 		return errors.New("ORDERGRAPH_JWT_AUDIENCE is not set: set it to what stands as aud in tokens for this server")
 	case jwt.RoleClaim == jwt.CustomerClaim:
 		return fmt.Errorf("ORDERGRAPH_JWT_ROLE_CLAIM and ORDERGRAPH_JWT_CUSTOMER_CLAIM are both %q: a claim says one of them", jwt.RoleClaim)
+	}
+	if err := auth.CheckJWKS(jwt.JWKS); err != nil {
+		return fmt.Errorf("ORDERGRAPH_JWT_JWKS %w", err) // without the value: a URL can hold a password
 	}
 	return nil
 }

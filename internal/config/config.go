@@ -94,21 +94,21 @@ func (r *reader) sections() []setting.Section {
 	return []setting.Section{
 		{Title: "Server", Settings: []setting.Setting{
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `-addr` is not given: on all addresses with `ORDERGRAPH_AUTH=jwt`, else on 127.0.0.1 only"},
-			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, checkOrigin), Meaning: "origins whose pages may call the API from a browser"},
-			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, checkHost), Meaning: "host names by which clients may call a server without authentication, besides `localhost`, names below `.localhost` and IP addresses; ports do not matter"},
+			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins whose pages may call the API from a browser"},
+			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names by which clients may call a server without authentication, besides `localhost`, names below `.localhost` and IP addresses; ports do not matter"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKey), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as `openssl rand -hex 32` makes, the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, else made from the table's name, which guards against mistakes but not against forgery", minCursorKey)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph's"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file with a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
-			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", parseLevel), Meaning: "least level that is logged: `debug` (every request), `info`, `warn` or `error`"},
+			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "least level that is logged: `debug` (every request), `info`, `warn` or `error`"},
 			{Name: "GOGC", Value: setting.Text(&r.Pacing.GOGC, ""), Meaning: "when the garbage collector runs, as [Go's runtime](https://go.dev/doc/gc-guide#GOGC) reads it; without it and `GOMEMLIMIT`, the heap is collected when it has doubled and grown by another 8 MiB"},
 			{Name: "GOMEMLIMIT", Value: setting.Text(&r.Pacing.GOMEMLIMIT, ""), Meaning: "memory that the runtime stays within, as [it](https://go.dev/doc/gc-guide#Memory_limit) reads it; without it, 90 % of the container's limit, if it has one"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
-			{Name: "ORDERGRAPH_TABLE", Value: setting.Parsed(&r.Table.Table, "ordergraph", parseTable), Meaning: "name of the table"},
+			{Name: "ORDERGRAPH_TABLE", Value: setting.Matching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and point", tableName.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, dynamo.MaxShards), Meaning: "number of partition keys that each busy list is spread over; a property of the table, the same for all its servers and commands"},
-			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", commerce.ParseCurrency), Meaning: "currency of records that name none"},
+			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records that name none"},
 		}},
 		{Title: "Authentication", Settings: append([]setting.Setting{
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); if it is not set, `none` with `ORDERGRAPH_STORE=embedded`, while serving from `dynamodb` requires a choice"},
@@ -170,34 +170,23 @@ func tableKey(table string) []byte {
 	return key[:]
 }
 
-func checkOrigin(origin string) error {
-	if origin != "*" && !originName.MatchString(origin) {
-		return fmt.Errorf("has %q, which no browser sends: set it to origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", origin)
-	}
-	return nil
+func isOrigin(text string) bool { return text == "*" || originName.MatchString(text) }
+
+// isHostName reports whether text is the name of a host, with or without a port.
+func isHostName(text string) bool {
+	name, port, _ := strings.Cut(strings.ToLower(text), ":")
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(port, "0123456789") == ""
 }
 
-// checkHost accepts the name of a host, with or without a port.
-func checkHost(host string) error {
-	name, port, _ := strings.Cut(strings.ToLower(host), ":")
-	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" || strings.Trim(port, "0123456789") != "" {
-		return fmt.Errorf("has %q, which is not a host name: set it to names like orders.example.com, separated by commas", host)
-	}
-	return nil
+func parseCurrency(text string) (commerce.Currency, bool) {
+	c, err := commerce.ParseCurrency(text)
+	return c, err == nil
 }
 
-func parseTable(text string) (string, error) {
-	if !tableName.MatchString(text) {
-		return "", fmt.Errorf("is %q: a table's name has 3 to 255 characters of A-Z a-z 0-9 _ - and point", text)
-	}
-	return text, nil
-}
-
-func parseLevel(text string) (level slog.Level, err error) {
-	if level.UnmarshalText([]byte(text)) != nil {
-		err = fmt.Errorf("is %q: set it to debug, info, warn or error", text)
-	}
-	return level, err
+func parseLevel(text string) (slog.Level, bool) {
+	var level slog.Level
+	err := level.UnmarshalText([]byte(text))
+	return level, err == nil
 }
 
 // Getenv reads a variable of this process.

@@ -4,8 +4,10 @@
 package setting
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,10 +39,7 @@ func Code(code string) string { return "`" + code + "`" }
 //
 // Errors: one that names the setting and says what to change.
 func (s Setting) Read(text string) error {
-	if text == "" {
-		text = s.Default
-	}
-	if text == "" {
+	if text = cmp.Or(text, s.Default); text == "" {
 		return nil
 	}
 	if err := s.parse(text); err != nil {
@@ -69,17 +68,18 @@ type Value struct {
 	isZero  func() bool
 }
 
-// Parsed is a value that parse accepts. The error of parse continues a sentence that begins with
-// the setting's name.
-func Parsed[T comparable](to *T, preset string, parse func(text string) (T, error)) Value {
+// Parsed is a value that parse reports as good. The name of the setting, "set it to" and accepted
+// make up the error message for all others.
+func Parsed[T comparable](to *T, preset, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: preset,
 		parse: func(text string) error {
-			v, err := parse(text)
-			if err == nil {
-				*to = v
+			v, ok := parse(text)
+			if !ok {
+				return fmt.Errorf("is %q: set it to %s", text, accepted)
 			}
-			return err
+			*to = v
+			return nil
 		},
 		isZero: func() bool { var zero T; return *to == zero },
 	}
@@ -90,76 +90,60 @@ func Limit(to *int, preset int) Value { return Number(to, strconv.Itoa(preset), 
 
 // Number is a number within bounds, both included.
 func Number(to *int, preset string, least, most int) Value {
-	return Parsed(to, preset, func(text string) (int, error) {
+	return Parsed(to, preset, fmt.Sprintf("a number from %d to %d", least, most), func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > most {
-			return 0, invalid(text, fmt.Sprintf("a number from %d to %d", least, most))
-		}
-		return n, nil
+		return n, err == nil && n >= least && n <= most
 	})
 }
 
 // Timeout is a duration above zero.
 func Timeout(to *time.Duration, preset time.Duration) Value {
-	return Parsed(to, preset.String(), func(text string) (time.Duration, error) {
+	return Parsed(to, preset.String(), "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return 0, invalid(text, "a duration such as 10s or 1m30s")
-		}
-		return d, nil
+		return d, err == nil && d > 0
 	})
 }
 
 // Leeway is a duration from zero to a bound, which is included.
 func Leeway(to *time.Duration, preset, most time.Duration) Value {
-	return Parsed(to, preset.String(), func(text string) (time.Duration, error) {
+	return Parsed(to, preset.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", most), func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 || d > most {
-			return 0, invalid(text, fmt.Sprintf("a duration from 0s to %s, such as %s", most, preset))
-		}
-		return d, nil
+		return d, err == nil && d >= 0 && d <= most
 	})
 }
 
 // Switch is on or off.
 func Switch(to *bool, preset string) Value {
-	return Parsed(to, preset, func(text string) (bool, error) {
-		if text != "on" && text != "off" {
-			return false, invalid(text, "on or off")
-		}
-		return text == "on", nil
-	})
+	return Parsed(to, preset, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
 }
 
 // Choice is one of several words.
 func Choice(to *string, preset string, words ...string) Value {
-	return Parsed(to, preset, func(text string) (string, error) {
-		for _, word := range words {
-			if text == word {
-				return text, nil
-			}
-		}
-		return "", invalid(text, strings.Join(words, " or "))
-	})
+	return Matching(to, preset, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
 }
 
 // Text is any text.
 func Text(to *string, preset string) Value {
-	return Parsed(to, preset, func(text string) (string, error) { return text, nil })
+	return Matching(to, preset, "", func(string) bool { return true })
 }
 
-// List is a list of items that are separated by commas. The error of check continues a sentence
-// that begins with the setting's name.
-func List(to *[]string, check func(item string) error) Value {
+// Matching is a text that matches reports as good.
+func Matching(to *string, preset, accepted string, matches func(text string) bool) Value {
+	return Parsed(to, preset, accepted, func(text string) (string, bool) { return text, matches(text) })
+}
+
+// List is a list of items that are separated by commas and that matches reports as good.
+func List(to *[]string, accepted string, matches func(item string) bool) Value {
 	return Value{parse: func(text string) error {
 		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); item == "" {
-				continue
+			item = strings.TrimSpace(item)
+			switch {
+			case item == "":
+			case !matches(item):
+				return fmt.Errorf("has %q: set it to %s", item, accepted)
+			default:
+				*to = append(*to, item)
 			}
-			if err := check(item); err != nil {
-				return err
-			}
-			*to = append(*to, item)
 		}
 		return nil
 	}}
@@ -175,5 +159,3 @@ func Secret(to *[]byte, least int) Value {
 		return nil
 	}}
 }
-
-func invalid(text, accepted string) error { return fmt.Errorf("is %q: set it to %s", text, accepted) }
