@@ -1,60 +1,56 @@
 package graph
 
 import (
-	"cmp"
+	"fmt"
+	"math"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Limits bound what one request can ask for. Each has an error code of its own; the zero value of
-// each stands for its default.
+// Limits bound what one request can ask for. A zero value stands for its default; Settings says what
+// each one means.
 type Limits struct {
-	// Tokens is how many tokens a document can have; the introspection query has 184.
-	Tokens int
-	// Depth is how many fields can stand inside one another. Fields of the schema (inside __schema
-	// and __type) do not count.
-	Depth int
-	// Aliases is how many fields of an operation can have another name than their own, counted
-	// wherever a fragment is spread.
-	Aliases int
-	// RootFields is how many fields an operation can have at its root, counted wherever a fragment
-	// is spread.
-	RootFields int
-	// Directives is how many directives a document can have, as it is written.
-	Directives int
-	// ListDepth is how many lists and objects can stand inside one another in a value, be it in the
-	// document or in the variables.
-	ListDepth int
-	// IntrospectionDepth is how many of the schema's lists fields, inputFields, interfaces and
-	// possibleTypes can stand inside one another; the tools' own query has one, and 2 is what
-	// graphql-js allows.
-	IntrospectionDepth int
-	// Cost is how much an operation can cost; see cost.go for how it is counted.
-	Cost int
-	// ConcurrentCost is how much the operations can cost together that are executed at once.
-	ConcurrentCost int
-	// Requests is how many requests that read one operation can make of DynamoDB.
-	Requests int
-	// Answer is how many bytes the data of an answer can have.
-	Answer int
+	Tokens, Depth, Aliases, RootFields, Directives, ListDepth, IntrospectionDepth int
+	Cost, ConcurrentCost, Requests, Answer                                        int
 }
 
-// DefaultLimits are limits that no query of an honest client comes near.
-func DefaultLimits() Limits {
-	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 500_000, Requests: 1000, Answer: 4 << 20}
+// Settings are the rows of the limits. An honest client stays far below their defaults.
+func (l *Limits) Settings() []setting.Setting {
+	return []setting.Setting{
+		{Name: "ORDERGRAPH_MAX_TOKENS", Value: setting.Limit(&l.Tokens, 2000), Exceeded: setting.Code(CodeTooManyTokens), Meaning: "maximum tokens in a document; the introspection query that tools send has 185"},
+		{Name: "ORDERGRAPH_MAX_DEPTH", Value: setting.Limit(&l.Depth, 15), Exceeded: setting.Code(CodeTooDeep), Meaning: "maximum nesting of fields; fields below `__schema` and `__type` do not count"},
+		{Name: "ORDERGRAPH_MAX_ALIASES", Value: setting.Limit(&l.Aliases, 100), Exceeded: setting.Code(CodeTooManyAliases), Meaning: "maximum aliases in an operation, counted wherever a fragment is spread"},
+		{Name: "ORDERGRAPH_MAX_ROOT_FIELDS", Value: setting.Limit(&l.RootFields, 50), Exceeded: setting.Code(CodeTooManyRootFields), Meaning: "maximum root fields of an operation, counted wherever a fragment is spread"},
+		{Name: "ORDERGRAPH_MAX_DIRECTIVES", Value: setting.Limit(&l.Directives, 50), Exceeded: setting.Code(CodeTooManyDirectives), Meaning: "maximum directives in a document"},
+		{Name: "ORDERGRAPH_MAX_LIST_DEPTH", Value: setting.Limit(&l.ListDepth, 8), Exceeded: setting.Code(CodeListTooDeep), Meaning: "maximum nesting of lists and objects in a value, in the document or in the variables"},
+		{Name: "ORDERGRAPH_MAX_INTROSPECTION_DEPTH", Value: setting.Limit(&l.IntrospectionDepth, 2), Exceeded: setting.Code(CodeIntrospectionTooDeep), Meaning: "maximum nesting of `fields`, `inputFields`, `interfaces` and `possibleTypes` in an introspection; the query that tools send has 1"},
+		{Name: "ORDERGRAPH_MAX_COST", Value: setting.Limit(&l.Cost, 100_000), Exceeded: setting.Code(CodeTooExpensive), Meaning: "maximum cost of an operation"},
+		{Name: "ORDERGRAPH_MAX_CONCURRENT_COST", Value: setting.Limit(&l.ConcurrentCost, 500_000), Exceeded: setting.Code(CodeOverloaded) + " (503)", Meaning: "maximum total cost of the operations that are executed at the same time"},
+		{Name: "ORDERGRAPH_MAX_REQUESTS", Value: setting.Limit(&l.Requests, 1000), Exceeded: setting.Code(CodeTooManyRequests), Meaning: "maximum DynamoDB reads per operation"},
+		{Name: "ORDERGRAPH_MAX_ANSWER", Value: setting.Limit(&l.Answer, 4<<20), Exceeded: setting.Code(CodeAnswerTooLarge), Meaning: "maximum bytes of `data` in a response"},
+	}
 }
+
+// DefaultLimits are the defaults of Settings.
+func DefaultLimits() Limits { return Limits{}.orDefaults() }
 
 func (l Limits) orDefaults() Limits {
-	d := DefaultLimits()
-	return Limits{
-		Tokens: cmp.Or(l.Tokens, d.Tokens), Depth: cmp.Or(l.Depth, d.Depth), Aliases: cmp.Or(l.Aliases, d.Aliases),
-		RootFields: cmp.Or(l.RootFields, d.RootFields), Directives: cmp.Or(l.Directives, d.Directives),
-		ListDepth: cmp.Or(l.ListDepth, d.ListDepth), IntrospectionDepth: cmp.Or(l.IntrospectionDepth, d.IntrospectionDepth), Cost: cmp.Or(l.Cost, d.Cost),
-		ConcurrentCost: cmp.Or(l.ConcurrentCost, d.ConcurrentCost), Requests: cmp.Or(l.Requests, d.Requests), Answer: cmp.Or(l.Answer, d.Answer),
+	setting.FillDefaults(l.Settings())
+	return l
+}
+
+// Settings are the rows of the rates. Burst has no default here, because its default depends on how
+// callers are authenticated.
+func (r *Rates) Settings() []setting.Setting {
+	return []setting.Setting{
+		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&r.Burst, "", 0, math.MaxInt32), Exceeded: setting.Code(CodeRateLimited) + " (429)", Meaning: fmt.Sprintf("maximum points of cost that a caller can spend at once, `0` for no limit; if it is not set, `%d` or `ORDERGRAPH_MAX_COST`, whichever is higher, where callers are authenticated, else `0`", DefaultRates().Burst)},
+		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&r.Restore, DefaultRates().Restore), Exceeded: setting.Code(CodeRateLimited) + " (429)", Meaning: "points of cost that each caller gets back in a second, if `ORDERGRAPH_RATE_BURST` is not 0"},
 	}
 }
 

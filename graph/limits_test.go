@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -43,8 +44,18 @@ func nested(n int, before, inner, after string) string {
 // Each limit lets through what is at it, and refuses what is one over it, with its code, its
 // numbers and a place.
 func TestLimits(t *testing.T) {
-	rep := func(inner string) string { return `{order(id:"1"){customer{accountRep{` + inner + `}}}}` }
-	workers := func(inner string) string { return nested(3, "warehouse{employees{nodes{", inner, "}}}") }
+	standard := DefaultLimits()
+	untested := map[string]bool{}
+	for i := range reflect.TypeFor[Limits]().NumField() {
+		untested[reflect.TypeFor[Limits]().Field(i).Name] = true
+	}
+	for _, elsewhere := range []string{"Cost", "ConcurrentCost", "Requests", "Answer"} { // cost, load, requests and response
+		delete(untested, elsewhere)
+	}
+	deep := func(fields int) string {
+		path := strings.Split(`order(id:"1") customer accountRep`+strings.Repeat(" warehouse employees nodes", fields), " ")[:fields-1]
+		return "{" + strings.Join(path, "{") + "{__typename" + strings.Repeat("}", fields)
+	}
 	for _, c := range []struct {
 		name, code string
 		limits     Limits
@@ -57,7 +68,7 @@ func TestLimits(t *testing.T) {
 		{"depth", CodeTooDeep, Limits{Depth: 4}, `{order(id:"1"){customer{accountRep{id}}}}`, `{order(id:"1"){customer{accountRep{warehouse{id}}}}}`, []string{"5", "4"}},
 		{"depth through fragments", CodeTooDeep, Limits{Depth: 4}, `{order(id:"1"){...F}} fragment F on Order{customer{accountRep{id}}}`,
 			`{order(id:"1"){...F}} fragment F on Order{customer{...G}} fragment G on Customer{...on Customer{accountRep{warehouse{id}}}}`, []string{"5", "4"}},
-		{"depth by default", CodeTooDeep, Limits{}, rep(workers("warehouse{name}")), rep(workers("warehouse{inventory{pageInfo{endCursor}}}")), []string{"16", "15"}},
+		{"depth by default", CodeTooDeep, Limits{}, deep(standard.Depth), deep(standard.Depth + 1), []string{fmt.Sprint(standard.Depth + 1), fmt.Sprint(standard.Depth)}},
 		{"brackets", CodeTooDeep, Limits{Tokens: 1 << 20, Depth: 1 << 20}, `{__typename}`, nested(1001, "{a", "", "}"), []string{"1000"}},
 		{"lists by the million", CodeTooDeep, Limits{Tokens: 1 << 20}, `{__typename}`, `{a(b:` + strings.Repeat("[", 300_000) + `)}`, []string{"1000"}},
 		{"nesting of inline fragments through fragments", CodeTooDeep, Limits{Tokens: 1 << 20}, `{...F} fragment F on Query{` + nested(998, "...{", "__typename", "}") + `}`,
@@ -69,20 +80,25 @@ func TestLimits(t *testing.T) {
 		{"an alias that is the name", CodeTooManyAliases, Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
 		{"root fields", CodeTooManyRootFields, Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
 		{"root fields in fragments", CodeTooManyRootFields, Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
-		{"doubling", CodeTooManyRootFields, Limits{}, `{...A}` + fan("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + fan("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{"50"}},
+		{"doubling", CodeTooManyRootFields, Limits{}, `{...A}` + fan("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + fan("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{fmt.Sprint(standard.RootFields)}},
 		{"directives", CodeTooManyDirectives, Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
 			`{__typename @include(if:true) ...F @skip(if:true)} fragment F on Query{...@include(if:true){__typename}}`, []string{"3", "2"}},
 		{"directives of the definitions", CodeTooManyDirectives, Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
 		{"lists", CodeListTooDeep, Limits{ListDepth: 2}, `{orders(statuses:[PENDING]){nodes{id}}}`, `{orders(statuses:[[[PENDING]]]){nodes{id}}}`, []string{"2"}},
 		{"lists in defaults", CodeListTooDeep, Limits{ListDepth: 2}, `query($s:[OrderStatus!]=[PENDING]){orders(statuses:$s){nodes{id}}}`, `query($s:[OrderStatus!]=[{a:[PENDING]}]){orders(statuses:$s){nodes{id}}}`, []string{"2"}},
 		{"lists in directives", CodeListTooDeep, Limits{ListDepth: 2}, `{__typename @include(if:true)}`, `{__typename @include(if:[[[true]]])}`, []string{"2"}},
-		{"introspection", CodeIntrospectionTooDeep, Limits{}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
+		{"introspection", CodeIntrospectionTooDeep, Limits{IntrospectionDepth: 2}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
 		{"introspection through fragments", CodeIntrospectionTooDeep, Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
 			`{__type(name:"Order"){...F}} fragment F on __Type{interfaces{...G}} fragment G on __Type{inputFields{name}}`, []string{"2", "1"}},
 		{"ofType", CodeIntrospectionTooDeep, Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
 		{"a long document", CodeTooExpensive, Limits{RootFields: 1 << 20}, `{...A}` + fan("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + fan("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
 		{"many operations", CodeTooExpensive, Limits{}, `query Q{__typename}`, numbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
 	} {
+		for name := range untested {
+			if !reflect.ValueOf(c.limits).FieldByName(name).IsZero() {
+				delete(untested, name)
+			}
+		}
 		t.Run(c.name, func(t *testing.T) {
 			e := unread(t, c.limits)
 			if errs := e.documents.parse(c.passes, false).errs; len(errs) > 0 {
@@ -98,6 +114,9 @@ func TestLimits(t *testing.T) {
 				}
 			}
 		})
+	}
+	for name := range untested {
+		t.Errorf("Limits.%s has no case", name)
 	}
 }
 
@@ -148,7 +167,7 @@ func TestFragmentsThatAreWrong(t *testing.T) {
 
 // What tools send, and what this repository shows, is within limits.
 func TestHonestDocumentsAreWithinLimits(t *testing.T) {
-	e, shallow := unread(t, Limits{}), unread(t, Limits{Depth: 8})
+	e, shallow := unread(t, Limits{}), unread(t, Limits{Depth: 8, Tokens: 185, IntrospectionDepth: 1})
 	standard, err := os.ReadFile("testdata/introspection.graphql")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +184,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 	for name, query := range queries {
 		document := e.documents.parse(query, false)
 		if name == "introspection" {
-			document = shallow.documents.parse(query, false) // whatever the limit of depth
+			document = shallow.documents.parse(query, false) // as small as the limits' settings say
 		}
 		if len(document.errs) > 0 {
 			t.Errorf("%s: %v", name, document.errs)

@@ -18,7 +18,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 const (
@@ -83,6 +88,20 @@ func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[st
 	return records
 }
 
+// sample returns the sample data and the number of its records.
+func sample(t *testing.T) (book commerce.Book, records int) {
+	t.Helper()
+	book, err := sampledata.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err = storetest.NewTable(t, embedded.New().Client(), dynamo.Options{}).Load(t.Context(), book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return book, records
+}
+
 // The way of a stranger with an empty DynamoDB, from the first error to the first answer.
 func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	db, table, variables := local(t)
@@ -92,12 +111,13 @@ func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	run(t, "table create", variables...).checkDone(t, table, "ordergraph seed")
 	run(t, "table describe", variables...).checkDone(t, table, "ACTIVE", "fits     yes")
 
-	run(t, "seed", variables...).checkDone(t, "9 orders, 7 customers", table, "101 records")
+	book, n := sample(t)
+	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(book.Orders), len(book.Customers)), table, fmt.Sprint(n, " records"))
 	once := contents(t, db, table)
-	if len(once) != 101 {
-		t.Errorf("the table has %d records, want 101", len(once))
+	if len(once) != n {
+		t.Errorf("the table has %d records, want %d", len(once), n)
 	}
-	run(t, "seed", variables...).checkDone(t, "101 records")
+	run(t, "seed", variables...).checkDone(t, fmt.Sprint(n, " records"))
 	if twice := contents(t, db, table); !reflect.DeepEqual(once, twice) {
 		t.Error("seeding twice gives another table than seeding once")
 	}

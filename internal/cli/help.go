@@ -94,8 +94,10 @@ func printUsage(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nEnvironment:\n")
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, v := range config.Variables() {
-		fmt.Fprintf(tab, "  %s\t%s\t%s\n", v.Name, v.Default, strings.ReplaceAll(v.Meaning, "`", ""))
+	for _, section := range config.Sections() {
+		for _, s := range section.Settings {
+			fmt.Fprintf(tab, "  %s\t%s\t%s\n", s.Name, s.Default, strings.ReplaceAll(s.Meaning, "`", ""))
+		}
 	}
 	_ = tab.Flush()
 	fmt.Fprint(w, "  AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and the rest of the AWS SDK's\n")

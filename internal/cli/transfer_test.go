@@ -42,13 +42,14 @@ func pipe(t *testing.T, line, stdin string, variables ...string) (status int, st
 }
 
 func TestExportAndImport(t *testing.T) {
+	_, n := sample(t)
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
-	run(t, "export "+file, variables...).checkDone(t, "Exported from table "+table, "101 records")
+	run(t, "export "+file, variables...).checkDone(t, "Exported from table "+table, fmt.Sprint(n, " records"))
 	run(t, "export "+file, variables...).checkFailed(t, 1, file, "is there already", "-overwrite")
-	run(t, "export -segments 7 -overwrite "+file, variables...).checkDone(t, "101 records")
+	run(t, "export -segments 7 -overwrite "+file, variables...).checkDone(t, fmt.Sprint(n, " records"))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -59,14 +60,14 @@ func TestExportAndImport(t *testing.T) {
 	run(t, "import "+file, second...).checkFailed(t, 1, "does not exist", "table create")
 	run(t, "table create", second...).checkDone(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
-	run(t, "import -dry-run "+file, second...).checkDone(t, "dry run", "wrote nothing", "101 records written", "0 conflicts")
+	run(t, "import -dry-run "+file, second...).checkDone(t, "dry run", "wrote nothing", fmt.Sprint(n, " records written"), "0 conflicts")
 	if records := contents(t, db, table+".second"); len(records) > 0 {
 		t.Errorf("a dry run wrote %d records", len(records))
 	}
-	run(t, "import "+file, second...).checkDone(t, "Imported into table "+table+".second: 101 records written, 0 replaced, 0 there already, 0 conflicts.")
+	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("Imported into table ", table, ".second: ", n, " records written, 0 replaced, 0 there already, 0 conflicts."))
 	once := contents(t, db, table+".second")
-	run(t, "import "+file, second...).checkDone(t, "0 records written, 0 replaced, 101 there already, 0 conflicts.")
-	run(t, "import -overwrite "+file, second...).checkDone(t, "0 records written, 0 replaced, 101 there already, 0 conflicts.")
+	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " there already, 0 conflicts."))
+	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " there already, 0 conflicts."))
 	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
 		t.Error("importing twice gives another table than importing once")
 	}
@@ -76,11 +77,11 @@ func TestExportAndImport(t *testing.T) {
 
 	// Through pipes, and back.
 	status, stdout, stderr := pipe(t, "export -", "", second...)
-	if status != 0 || strings.Count(stdout, "\n") != 101 || !strings.Contains(stderr, "101 records") {
+	if status != 0 || strings.Count(stdout, "\n") != n || !strings.Contains(stderr, fmt.Sprint(n, " records")) {
 		t.Errorf("export -: exit %d, %d lines, stderr %s", status, strings.Count(stdout, "\n"), stderr)
 	}
 	run(t, "seed", variables...).checkDone(t)
-	if status, told, stderr := pipe(t, "import -", stdout, variables...); status != 0 || !strings.Contains(told, "101 there already") || stderr != "" {
+	if status, told, stderr := pipe(t, "import -", stdout, variables...); status != 0 || !strings.Contains(told, fmt.Sprint(n, " there already")) || stderr != "" {
 		t.Errorf("import -: exit %d, %s%s", status, told, stderr)
 	}
 
@@ -106,7 +107,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := run(t, "import "+file, second...)
-	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), "76 there already, 25 conflicts.\n"+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
+	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), fmt.Sprint(n-25, " there already, 25 conflicts.\n")+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
 		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
 	}
 	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
@@ -186,6 +187,7 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 
 // A signal leaves a state that the same command goes on from.
 func TestInterruptedExportAndImport(t *testing.T) {
+	_, n := sample(t)
 	_, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
@@ -206,7 +208,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("it left %v", got)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", file+".progress")
-	run(t, "export "+file, variables...).checkDone(t, "101 records", "interrupted included, which was begun at 20")
+	run(t, "export "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "interrupted included, which was begun at 20")
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
@@ -221,7 +223,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("the old export is gone: %v", err)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
-	run(t, "export -overwrite -segments 2 "+file, variables...).checkDone(t, "101 records", "interrupted included")
+	run(t, "export -overwrite -segments 2 "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "interrupted included")
 
 	// What saves nothing promises nothing.
 	for _, c := range []struct{ line, at string }{{"export -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
@@ -241,7 +243,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	if got := files(); !slices.Equal(got, []string{file, file + ".import-progress"}) {
 		t.Errorf("it left %v", got)
 	}
-	run(t, "import "+file, variables...).checkDone(t, "table "+table, "0 records written", "101 there already")
+	run(t, "import "+file, variables...).checkDone(t, "table "+table, "0 records written", fmt.Sprint(n, " there already"))
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
@@ -286,6 +288,7 @@ func TestImportOfWhatIsNoExport(t *testing.T) {
 
 // A damaged table comes back from its export but for what is damaged, which is named.
 func TestImportOfADamagedTable(t *testing.T) {
+	_, n := sample(t)
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
@@ -294,7 +297,7 @@ func TestImportOfADamagedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
-	run(t, "export "+file, variables...).checkDone(t, "101 records")
+	run(t, "export "+file, variables...).checkDone(t, fmt.Sprint(n, " records"))
 	second := []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table + ".second"}
 	run(t, "table create", second...).checkDone(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
@@ -305,12 +308,13 @@ func TestImportOfADamagedTable(t *testing.T) {
 			t.Errorf("exit %d, %s%s", said.status, out, said.stderr.String())
 		}
 	}
-	if records := contents(t, db, table+".second"); len(records) != 100 {
+	if records := contents(t, db, table+".second"); len(records) != n-1 {
 		t.Errorf("%d records came back", len(records))
 	}
 }
 
 func TestInterruptedSeedAndCreate(t *testing.T) {
+	_, n := sample(t)
 	_, table, variables := local(t)
 	interrupted := interruptible(t, variables)
 	interrupted("table create", ".DescribeTimeToLive", 1).checkFailed(t, 1, "table create: interrupted; run it again")
@@ -318,7 +322,7 @@ func TestInterruptedSeedAndCreate(t *testing.T) {
 	interrupted("table describe", ".DescribeTimeToLive", 1).checkFailed(t, 1, "ordergraph: interrupted\n")
 	interrupted("seed", ".Query", 1).checkFailed(t, 1, "seed: interrupted before anything was loaded")
 	interrupted("seed", ".BatchWriteItem", 2).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
-	run(t, "seed", variables...).checkDone(t, "101 records")
+	run(t, "seed", variables...).checkDone(t, fmt.Sprint(n, " records"))
 }
 
 func TestNumberOfShardsIsCheckedBeforeAnImport(t *testing.T) {

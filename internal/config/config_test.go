@@ -2,10 +2,14 @@ package config_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +18,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // environment is an environment of these variables, NAME=value.
@@ -46,8 +52,8 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: graph.DefaultLimits(), Rates: graph.Rates{Restore: 2000}, Serving: server.DefaultLimits(), Introspection: true,
-		Auth: config.AuthNone,
+		Limits: graph.DefaultLimits(), Rates: graph.Rates{Restore: graph.DefaultRates().Restore}, Serving: server.DefaultLimits(), Introspection: true,
+		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("defaults are %+v, want %+v", got, want)
@@ -55,50 +61,90 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestEveryVariableCounts(t *testing.T) {
-	got := read(t, "PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
+	set := []string{"PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
 		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_LOG=debug",
-		"ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
+		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
-		"ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid",
-		"ORDERGRAPH_MAX_TOKENS=1", "ORDERGRAPH_MAX_DEPTH=2", "ORDERGRAPH_MAX_ALIASES=3", "ORDERGRAPH_MAX_ROOT_FIELDS=4", "ORDERGRAPH_MAX_DIRECTIVES=5",
-		"ORDERGRAPH_MAX_LIST_DEPTH=6", "ORDERGRAPH_MAX_INTROSPECTION_DEPTH=7", "ORDERGRAPH_MAX_COST=8", "ORDERGRAPH_MAX_CONCURRENT_COST=16", "ORDERGRAPH_MAX_REQUESTS=19", "ORDERGRAPH_MAX_ANSWER=17", "ORDERGRAPH_MAX_WAITING=18",
-		"ORDERGRAPH_MAX_SUBSCRIPTIONS=21", "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS=22", "ORDERGRAPH_INIT_TIMEOUT=23s", "ORDERGRAPH_KEEP_ALIVE=24s",
-		"ORDERGRAPH_RATE_BURST=20", "ORDERGRAPH_RATE_RESTORE=25", "ORDERGRAPH_MAX_BODY=9", "ORDERGRAPH_MAX_CONCURRENT=10", "ORDERGRAPH_MAX_CONNECTIONS=11",
-		"ORDERGRAPH_REQUEST_TIMEOUT=12s", "ORDERGRAPH_HEADER_TIMEOUT=13ms", "ORDERGRAPH_BODY_TIMEOUT=1m14s", "ORDERGRAPH_ANSWER_TIMEOUT=15h")
+		"ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid"}
+	got := read(t, set...)
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
-		Limits:    graph.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8, ConcurrentCost: 16, Requests: 19, Answer: 17},
-		Rates:     graph.Rates{Burst: 20, Restore: 25},
-		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, Subscriptions: 21, SocketSubscriptions: 22, InitTime: 23 * time.Second, KeepAlive: 24 * time.Second, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
+		Limits: graph.DefaultLimits(), Rates: graph.DefaultRates(), Serving: server.DefaultLimits(), Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("configuration is %+v, want %+v", got, want)
 	}
+	for _, s := range settings() {
+		tested := s.Exceeded != "" || slices.ContainsFunc(set, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })
+		if elsewhere := s.Name == "AUTH" || s.Name == "ORDERGRAPH_JWT_SECRET"; tested == elsewhere {
+			t.Errorf("%s is tested here: %t, elsewhere: %t", s.Name, tested, elsewhere)
+		}
+	}
 }
 
-// The documentation is made of Variables, so it must name what Read reads, with the values that it
-// falls back to.
-func TestVariablesAreThoseThatAreRead(t *testing.T) {
-	asked := map[string]bool{}
-	if _, err := config.Read(func(name string) string { asked[name] = true; return "" }); err != nil {
-		t.Fatal(err)
+// settings are the settings of all sections.
+func settings() (all []setting.Setting) {
+	for _, section := range config.Sections() {
+		all = append(all, section.Settings...)
 	}
+	return all
+}
+
+// Each field of the limits has a row that is named after it and sets no other field.
+func TestEachLimitSetsTheFieldOfItsName(t *testing.T) {
+	fields := func(c config.Config) map[string]int64 {
+		values := map[string]int64{}
+		for prefix, limits := range map[string]any{"MAX_": c.Limits, "RATE_": c.Rates, "": c.Serving} {
+			v := reflect.ValueOf(limits)
+			for i := range v.NumField() {
+				if !v.Field(i).CanInt() {
+					continue
+				}
+				name := strings.Replace(v.Type().Field(i).Name, "Time", "Timeout", 1)
+				if prefix == "" && v.Field(i).Kind() == reflect.Int {
+					name = "Max" + name
+				}
+				name = strings.ToUpper(regexp.MustCompile("(.)([A-Z])").ReplaceAllString(name, "${1}_$2"))
+				values["ORDERGRAPH_"+prefix+name] = v.Field(i).Int()
+			}
+		}
+		return values
+	}
+	unset := fields(read(t))
+	for _, s := range settings() {
+		if s.Exceeded == "" {
+			continue
+		}
+		value := strconv.Itoa(math.MaxInt32)
+		if _, err := time.ParseDuration(s.Default); err == nil {
+			value = "25h"
+		}
+		for name, v := range fields(read(t, s.Name+"="+value)) {
+			if before, known := unset[name]; known && (v != before) != (name == s.Name) {
+				t.Errorf("with %s=%s the field of %s is %d, without it %d", s.Name, value, name, v, before)
+			}
+		}
+		delete(unset, s.Name)
+	}
+	for name := range unset {
+		t.Errorf("no row of a limit, with Exceeded, is called %s", name)
+	}
+}
+
+// Names are unique, every setting has a meaning, and the documented defaults are those that are
+// used.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
 	var defaults []string
-	for _, v := range config.Variables() {
-		if !asked[v.Name] {
-			t.Errorf("%s is listed and not read", v.Name)
+	for _, s := range settings() {
+		if seen[s.Name] || s.Meaning == "" {
+			t.Errorf("%s is declared twice, or has no meaning", s.Name)
 		}
-		if v.Meaning == "" {
-			t.Errorf("%s has no meaning", v.Name)
-		}
-		delete(asked, v.Name)
-		defaults = append(defaults, v.Name+"="+v.Default)
-	}
-	if len(asked) > 0 {
-		t.Errorf("%v are read and not listed", asked)
+		seen[s.Name] = true
+		defaults = append(defaults, s.Name+"="+s.Default)
 	}
 	if got, want := read(t, defaults...), read(t); !reflect.DeepEqual(got, want) {
 		t.Errorf("with every default set: %+v, with nothing set: %+v", got, want)
@@ -107,6 +153,7 @@ func TestVariablesAreThoseThatAreRead(t *testing.T) {
 
 // A message names the variable, what stands in it, and what to put there.
 func TestBadVariables(t *testing.T) {
+	cost := graph.DefaultLimits().Cost
 	for _, c := range []struct {
 		variable string
 		says     []string
@@ -126,19 +173,19 @@ func TestBadVariables(t *testing.T) {
 		{"ORDERGRAPH_CORS_ORIGINS=shop.example", []string{`"shop.example"`, "https://"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example,https://b.example/", []string{`"https://b.example/"`, "without a path"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example/shop", []string{`"https://a.example/shop"`, "without a path"}},
-		{"ORDERGRAPH_ALLOWED_HOSTS=https://shop.example", []string{`"https://shop.example"`, "not a host name"}},
-		{"ORDERGRAPH_ALLOWED_HOSTS=a.example,*", []string{`"*"`, "not a host name"}},
-		{"ORDERGRAPH_ALLOWED_HOSTS=*.shop.example", []string{`"*.shop.example"`, "not a host name"}},
-		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example/", []string{`"shop.example/"`, "not a host name"}},
-		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example:http", []string{`"shop.example:http"`, "not a host name"}},
-		{"ORDERGRAPH_ALLOWED_HOSTS=:8080", []string{`":8080"`, "not a host name"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=https://shop.example", []string{`"https://shop.example"`, "host names like"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=a.example,*", []string{`"*"`, "host names like"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=*.shop.example", []string{`"*.shop.example"`, "host names like"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example/", []string{`"shop.example/"`, "host names like"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example:http", []string{`"shop.example:http"`, "host names like"}},
+		{"ORDERGRAPH_ALLOWED_HOSTS=:8080", []string{`":8080"`, "host names like"}},
 		{"ORDERGRAPH_LOG=loud", []string{`"loud"`, "debug, info, warn or error"}},
 		{"ORDERGRAPH_MAX_BODY=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_BODY=2147483648", []string{`"2147483648"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_COST=none", []string{`"none"`, "1 to 2147483647"}},
-		{"ORDERGRAPH_RATE_BURST=-1", []string{`"-1"`, "1 to 2147483647", "0 for no limit"}},
-		{"ORDERGRAPH_RATE_BURST=many", []string{`"many"`, "1 to 2147483647"}},
-		{"ORDERGRAPH_RATE_BURST=99999", []string{"99999", "100000", "ORDERGRAPH_MAX_COST"}},
+		{"ORDERGRAPH_RATE_BURST=-1", []string{`"-1"`, "0 to 2147483647"}},
+		{"ORDERGRAPH_RATE_BURST=many", []string{`"many"`, "0 to 2147483647"}},
+		{fmt.Sprintf("ORDERGRAPH_RATE_BURST=%d", cost-1), []string{fmt.Sprint(cost - 1), fmt.Sprint(cost), "ORDERGRAPH_MAX_COST"}},
 		{"ORDERGRAPH_RATE_RESTORE=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_REQUEST_TIMEOUT=10", []string{`"10"`, "10s"}},
 		{"ORDERGRAPH_BODY_TIMEOUT=0s", []string{`"0s"`, "10s"}},
@@ -202,29 +249,6 @@ func TestGetenvReadsTheProcess(t *testing.T) {
 	}
 }
 
-// The README tells what the server reads, docs/limits.md the limits: each variable stands in one of
-// them.
-func TestDocumentationListsTheVariables(t *testing.T) {
-	var documents [2]string
-	for i, file := range []string{"../../README.md", "../../docs/limits.md"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents[i] = string(text)
-	}
-	for _, v := range config.Variables() {
-		preset := " "
-		if v.Default != "" {
-			preset = " `" + v.Default + "` "
-		}
-		row := "| `" + v.Name + "` |" + preset + "| " + v.Meaning + " |"
-		if inREADME, inLimits := strings.Contains(documents[0], row), strings.Contains(documents[1], row); inREADME == inLimits {
-			t.Errorf("in README.md: %t, in docs/limits.md: %t, want one of them to have the row %s", inREADME, inLimits, row)
-		}
-	}
-}
-
 // Callers are limited where they say who they are, unless it is switched off; where they do not,
 // only if it is asked for.
 func TestRates(t *testing.T) {
@@ -235,12 +259,12 @@ func TestRates(t *testing.T) {
 	}{
 		{nil, 0},
 		{[]string{"ORDERGRAPH_RATE_BURST=100000"}, 100_000},
-		{jwt, 200_000},
+		{jwt, graph.DefaultRates().Burst},
 		{append(jwt, "ORDERGRAPH_MAX_COST=300000"), 300_000},
 		{append(jwt, "ORDERGRAPH_RATE_BURST=0"), 0},
 		{[]string{"ORDERGRAPH_MAX_COST=50", "ORDERGRAPH_RATE_BURST=50"}, 50},
 	} {
-		if got := read(t, c.set...).Rates; got.Burst != c.burst || got.Restore != 2000 {
+		if got := read(t, c.set...).Rates; got.Burst != c.burst || got.Restore != graph.DefaultRates().Restore {
 			t.Errorf("%v: %+v, want %d", c.set, got, c.burst)
 		}
 	}

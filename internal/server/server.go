@@ -10,7 +10,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -27,6 +26,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // Options are what a server needs.
@@ -46,47 +46,37 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Limits bound what the server takes on. The zero value of each stands for its default.
+// Limits bound what the server takes on. A zero value stands for its default; Settings says what each
+// one means.
 type Limits struct {
-	// Body is how many bytes the body of a request can have.
-	Body int
-	// Concurrent is how many requests are worked on at once.
-	Concurrent int
-	// Connections is how many connections are open at once.
-	Connections int
-	// Waiting is how many bytes wait for slow clients: those of long bodies that are arriving, and
-	// as many of long answers that are being read.
-	Waiting int
-	// Subscriptions is how many subscriptions, and other operations on sockets, are under way at
-	// once; SocketSubscriptions is how many on one socket.
-	Subscriptions, SocketSubscriptions int
-	// InitTime is how long a socket can take until it has said who it is.
-	InitTime time.Duration
-	// KeepAlive is how long nothing is written to a socket or a stream of events before the server
-	// shows that it is there. A socket that then is not heard of for as long again is cut.
-	KeepAlive time.Duration
-	// RequestTime is how long a request can take once it has arrived; HeaderTime and BodyTime are
-	// how long its headers and its body can take to arrive, AnswerTime how long its answer can.
-	RequestTime, HeaderTime, BodyTime, AnswerTime time.Duration
+	Body, Concurrent, Connections, Waiting, Subscriptions, SocketSubscriptions int
+	RequestTime, HeaderTime, BodyTime, AnswerTime, InitTime, KeepAlive         time.Duration
 }
 
-// DefaultLimits are for a server of one or two cores.
-func DefaultLimits() Limits {
-	return Limits{
-		Body: 128 << 10, Concurrent: 256, Connections: 4096, Waiting: 64 << 20,
-		Subscriptions: 10_000, SocketSubscriptions: 100, InitTime: 5 * time.Second, KeepAlive: 15 * time.Second,
-		RequestTime: 10 * time.Second, HeaderTime: 5 * time.Second, BodyTime: 10 * time.Second, AnswerTime: 15 * time.Second,
+// Settings are the rows of the limits. Their defaults are for a server of one or two cores.
+func (l *Limits) Settings() []setting.Setting {
+	return []setting.Setting{
+		{Name: "ORDERGRAPH_MAX_BODY", Value: setting.Limit(&l.Body, 128<<10), Exceeded: setting.Code(graph.CodeBodyTooLarge) + " (413)", Meaning: "maximum bytes of a request body"},
+		{Name: "ORDERGRAPH_MAX_CONCURRENT", Value: setting.Limit(&l.Concurrent, 256), Exceeded: setting.Code(graph.CodeOverloaded) + " (503)", Meaning: "maximum requests in progress"},
+		{Name: "ORDERGRAPH_MAX_CONNECTIONS", Value: setting.Limit(&l.Connections, 4096), Exceeded: "no error: the connection waits", Meaning: "maximum open connections"},
+		{Name: "ORDERGRAPH_MAX_WAITING", Value: setting.Limit(&l.Waiting, 64<<20), Exceeded: setting.Code(graph.CodeOverloaded) + " (503)", Meaning: "maximum total bytes of large request bodies that are still arriving and, counted separately, of large responses that clients are still reading"},
+		{Name: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Value: setting.Limit(&l.Subscriptions, 10_000), Exceeded: setting.Code(graph.CodeTooManySubscriptions) + " (503)", Meaning: "maximum subscriptions, and other operations on WebSockets, in progress"},
+		{Name: "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS", Value: setting.Limit(&l.SocketSubscriptions, 100), Exceeded: setting.Code(graph.CodeTooManySubscriptions), Meaning: "maximum operations in progress on one WebSocket"},
+		{Name: "ORDERGRAPH_REQUEST_TIMEOUT", Value: setting.Timeout(&l.RequestTime, 10*time.Second), Exceeded: setting.Code(graph.CodeTimedOut), Meaning: "maximum time that a request can take after it has arrived"},
+		{Name: "ORDERGRAPH_HEADER_TIMEOUT", Value: setting.Timeout(&l.HeaderTime, 5*time.Second), Exceeded: "no error: the connection is cut", Meaning: "maximum time for the headers of a request to arrive"},
+		{Name: "ORDERGRAPH_BODY_TIMEOUT", Value: setting.Timeout(&l.BodyTime, 10*time.Second), Exceeded: setting.Code(graph.CodeRequestTimeout) + " (408)", Meaning: "maximum time for the body of a request to arrive"},
+		{Name: "ORDERGRAPH_ANSWER_TIMEOUT", Value: setting.Timeout(&l.AnswerTime, 15*time.Second), Exceeded: "no error: the connection is cut", Meaning: "maximum time for a client to read a response"},
+		{Name: "ORDERGRAPH_INIT_TIMEOUT", Value: setting.Timeout(&l.InitTime, 5*time.Second), Exceeded: "no error: the socket is closed with 4408", Meaning: "maximum time from opening a WebSocket to `connection_init`"},
+		{Name: "ORDERGRAPH_KEEP_ALIVE", Value: setting.Timeout(&l.KeepAlive, 15*time.Second), Exceeded: "no error: the connection is cut", Meaning: "interval of pings on a WebSocket, which is cut if nothing arrives until the next ping, and of comments on a silent event stream"},
 	}
 }
+
+// DefaultLimits are the defaults of Settings.
+func DefaultLimits() Limits { return Limits{}.orDefaults() }
 
 func (l Limits) orDefaults() Limits {
-	d := DefaultLimits()
-	return Limits{
-		Body: cmp.Or(l.Body, d.Body), Concurrent: cmp.Or(l.Concurrent, d.Concurrent), Connections: cmp.Or(l.Connections, d.Connections), Waiting: cmp.Or(l.Waiting, d.Waiting),
-		Subscriptions: cmp.Or(l.Subscriptions, d.Subscriptions), SocketSubscriptions: cmp.Or(l.SocketSubscriptions, d.SocketSubscriptions),
-		InitTime: cmp.Or(l.InitTime, d.InitTime), KeepAlive: cmp.Or(l.KeepAlive, d.KeepAlive),
-		RequestTime: cmp.Or(l.RequestTime, d.RequestTime), HeaderTime: cmp.Or(l.HeaderTime, d.HeaderTime), BodyTime: cmp.Or(l.BodyTime, d.BodyTime), AnswerTime: cmp.Or(l.AnswerTime, d.AnswerTime),
-	}
+	setting.FillDefaults(l.Settings())
+	return l
 }
 
 const (

@@ -1,0 +1,112 @@
+package config_test
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/setting"
+)
+
+var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
+
+// root is the repository.
+const root = "../../"
+
+// firstSettings are the settings that README.md shows.
+var firstSettings = []string{"PORT", "ORDERGRAPH_STORE", "ORDERGRAPH_TABLE", "ORDERGRAPH_AUTH", "ORDERGRAPH_CURSOR_KEY"}
+
+// The tables of settings in the documentation are made from the rows: limits, which have Exceeded,
+// are in docs/limits.md, all others in docs/configuration.md, and the first ones in README.md, too.
+func TestDocsListTheSettings(t *testing.T) {
+	var first, reference string
+	limits := "| variable | default | meaning | what clients get beyond it |\n|---|---|---|---|\n"
+	const head = "| variable | default | meaning |\n|---|---|---|\n"
+	for _, section := range config.Sections() {
+		var rows string
+		for _, s := range section.Settings {
+			if s.Exceeded != "" {
+				limits += row(s) + " " + s.Exceeded + " |\n"
+				continue
+			}
+			rows += row(s) + "\n"
+			if slices.Contains(firstSettings, s.Name) {
+				first += row(s) + "\n"
+			}
+		}
+		if rows != "" {
+			reference += "## " + section.Title + "\n\n" + head + rows + "\n"
+		}
+	}
+	for file, table := range map[string]string{"README.md": head + first, "docs/configuration.md": "\n" + reference, "docs/limits.md": limits} {
+		const begin, end = "<!-- settings -->\n", "<!-- /settings -->"
+		text, err := os.ReadFile(root + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, ok := strings.Cut(string(text), begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for the settings", file)
+		}
+		now := before + begin + table + end + after
+		if *update {
+			if err := os.WriteFile(root+file, []byte(now), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if now != string(text) {
+			t.Errorf("%s does not list the settings: run go test ./internal/config -run Docs -update", file)
+		}
+	}
+}
+
+// row is a setting's row without the cell for Exceeded.
+func row(s setting.Setting) string {
+	preset := " "
+	if s.Default != "" {
+		preset = " `" + s.Default + "` "
+	}
+	return "| `" + s.Name + "` |" + preset + "| " + s.Meaning + " |"
+}
+
+// Every variable that the code's messages, the documentation or the deployment files mention is
+// declared. History is left out: the changelog and the decision records.
+func TestMentionedVariablesAreDeclared(t *testing.T) {
+	declared := settings()
+	name := regexp.MustCompile(`\bORDERGRAPH_[A-Z0-9_]*[A-Z0-9]`)
+	mentions := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		base := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "node_modules", "adr", "e2e"}, base):
+			return fs.SkipDir
+		case entry.IsDir() || base == "CHANGELOG.md" || strings.HasSuffix(base, "_test.go"):
+			return nil
+		case base != "Dockerfile" && !slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".json", ".graphqls"}, filepath.Ext(base)):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, mentioned := range name.FindAllString(string(text), -1) {
+			mentions++
+			// ORDERGRAPH_JWT stands for all variables that begin with it.
+			if !slices.ContainsFunc(declared, func(s setting.Setting) bool { return s.Name == mentioned || strings.HasPrefix(s.Name, mentioned+"_") }) {
+				t.Errorf("%s mentions %s, which is not declared", path, mentioned)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mentions < len(declared) {
+		t.Errorf("%d mentions of %d variables were found", mentions, len(declared))
+	}
+}
