@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -547,10 +548,13 @@ func foundText(drifts []dynamo.Drift) string {
 }
 
 // Every damage is named, by its class and no other; a repair mends it and nothing else, and after
-// it the table is clean.
+// it the table is clean. By default DynamoDB Local gets every third damage.
 func TestDamagesAreNamedAndRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, d := range damages() {
+		for i, d := range damages() {
+			if strings.HasSuffix(t.Name(), "local") && i%longtest.Size(3, 1) > 0 {
+				continue
+			}
 			t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
 				products := 3

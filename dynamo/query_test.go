@@ -15,10 +15,14 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.Checks(10, 100)
+	os.Exit(dynamolocal.Main(m))
+}
 
 // orderAt makes the n-th order of a test, placed n milliseconds after start.
 func orderAt(start time.Time, n int, customer commerce.CustomerID, status commerce.Status) commerce.OrderWithItems {
@@ -201,11 +205,16 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 		statuses = append(statuses, commerce.Statuses()[n*7%5])
 	}
 	book := bookOf(t, statuses...)
+	stores := map[int]*dynamo.Store{} // by their number of shards
 	for _, c := range []struct{ shards, limit, roundTrips int }{
 		{1, 1, 4}, {1, 50, 4}, {1, 100, 4}, {2, 5, 4}, {4, 10, 7}, {4, 20, 6}, {4, 50, 5}, {16, 20, 8}, {16, 50, 6},
 	} {
-		store := storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
-		storetest.Load(t, store, book)
+		store := stores[c.shards]
+		if store == nil {
+			store = storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
+			storetest.Load(t, store, book)
+			stores[c.shards] = store
+		}
 		trace := &dynamo.Trace{}
 		slice, err := store.Orders(trace.Begin(context.Background()), nil, commerce.TimeRange{}, dynamo.Page{Limit: c.limit})
 		if err != nil || len(slice.Items) != c.limit {

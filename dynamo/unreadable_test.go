@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -127,7 +128,7 @@ func damaged(t *testing.T, db *dynamodb.Client, all bool, test func(r rawTable, 
 // names the attribute.
 func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		damaged(t, db, !strings.Contains(t.Name(), "local") && !testing.Short(), func(r rawTable, keys []string, name string, value types.AttributeValue) {
+		damaged(t, db, !strings.Contains(t.Name(), "local") && longtest.Enabled(), func(r rawTable, keys []string, name string, value types.AttributeValue) {
 			before := r.all()
 			drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
 			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, plain(value), drifts)
