@@ -198,7 +198,10 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 	changes := longtest.Size(1, 4)
 	world := shoptest.World{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, clocks := range [][]time.Duration{{0, 0}, {0, -3 * time.Second}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
+		for i, clocks := range [][]time.Duration{{0, -3 * time.Second}, {0, 0}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
+			if !storetest.Every(t, 3, i) {
+				continue
+			}
 			watched, w := watch(storetest.Undated(db), false)
 			table := storetest.TableName()
 			first := storetest.NewTable(t, watched, dynamo.Options{Table: table})

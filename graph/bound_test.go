@@ -20,13 +20,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // unlimited are limits that no document of a test comes near.
 var unlimited = Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.Checks(20, 100)
+	os.Exit(dynamolocal.Main(m))
+}
 
 // drawing draws a document: nested pages of any size, aliases, fragments of both kinds, directives
 // and variables.
@@ -313,7 +317,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 			rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
 		}
 	})
-	if largest < 2 && !testing.Short() {
+	if largest < 2 && longtest.Enabled() {
 		t.Errorf("no mutation took more than %d requests", largest)
 	}
 }

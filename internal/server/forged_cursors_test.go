@@ -144,7 +144,10 @@ func TestForgedCursors(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
-		for _, l := range forgedLists() {
+		for i, l := range forgedLists() {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
 			checkForged(t, h, l)
 		}
 		j.checkEmpty(t)
