@@ -195,6 +195,7 @@ func addressed(store *dynamo.Store, id commerce.OrderID, n int) error {
 // Servers whose clocks disagree change orders of two customers at once: whatever they do, the
 // events of each customer are committed in the order of their ids.
 func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
+	t.Parallel()
 	changes := longtest.Size(1, 4)
 	world := shoptest.World{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -245,7 +246,8 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 // Many change one order each, all of one customer, where DynamoDB cancels what is under way at
 // once: everybody succeeds.
 func TestManyChangesOfOneCustomersOrders(t *testing.T) {
-	const changers = 16
+	t.Parallel()
+	changers := longtest.Size(8, 16)
 	changes := longtest.Size(3, 10)
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

@@ -68,6 +68,7 @@ func largeBook(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 // Thirteen kinds of damage at once among many records, ten thousand in the long run: each is named,
 // all are repaired, and nothing else is touched.
 func TestDamagesAmongManyRecords(t *testing.T) {
+	t.Parallel()
 	const own = "#METADATA"
 	random := rand.New(rand.NewPCG(7, 13))
 	orders := longtest.Size(400, 1350)
@@ -165,6 +166,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 // A table in which next to everything is wrong: it was written for another number of shards. Few
 // suspects are remembered, so most are verified while the table is still being read.
 func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := largeBook(t, rand.New(rand.NewPCG(1, 2)), 40)
 		r := newRawTable(t, db, book, dynamo.Options{})

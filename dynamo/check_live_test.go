@@ -279,6 +279,7 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 // What it costs to recount stock depends on the orders that are open, not on those that are done,
 // nor on how many products are recounted.
 func TestARecountReadsOpenOrdersOnly(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
 			book := shop(t)

@@ -64,6 +64,7 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 
 // What mutations write is clean, and never looks like drift while they write it.
 func TestACheckAmongMutationsFindsNothing(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		ctx, stop := context.WithCancel(context.Background())

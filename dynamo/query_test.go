@@ -199,9 +199,10 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 // Where orders are spread evenly, as they are over shards, a page takes one round trip for each
 // level of statuses and few more, also where there are more partitions than rows on the page.
 func TestMergedListsTakeFewRoundTrips(t *testing.T) {
+	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
 	var statuses []commerce.Status
-	for n := range 400 {
+	for n := range longtest.Size(150, 400) {
 		statuses = append(statuses, commerce.Statuses()[n*7%5])
 	}
 	book := bookOf(t, statuses...)

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -424,6 +425,7 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 
 // Many write, and many follow, come and go, at once.
 func TestFollowersAmongWriters(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 16})
 		orders := []commerce.OrderID{f.place("c1"), f.place("c1"), f.place("c2")}
@@ -431,7 +433,8 @@ func TestFollowersAmongWriters(t *testing.T) {
 		for _, id := range orders {
 			started = append(started, f.timeline(id)[0])
 		}
-		const writers, changes = 3, 15
+		const writers = 3
+		changes := longtest.Size(5, 15)
 		var writing, following sync.WaitGroup
 		results := make([][]commerce.EventID, 12)
 		for i := range results {

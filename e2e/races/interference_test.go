@@ -284,6 +284,7 @@ func collect(v any, into map[storetest.Key]bool) {
 // Somebody else's change comes between what a change has read and what it writes: the answer and
 // every record are as if that other change had been made before.
 func TestSomebodyIsFaster(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		all := deeds(t, w.orders)
@@ -318,6 +319,7 @@ func TestSomebodyIsFaster(t *testing.T) {
 // The same with an order that is a line too large to carry its items itself, with which its records
 // change their form.
 func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 24)
 		var all []deed
@@ -397,6 +399,7 @@ func difference(want, have string) string {
 // The same request under the same key comes in between: both callers get one answer, and it is done
 // once. By default DynamoDB Local gets every fourth mutation.
 func TestATwinIsFaster(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		for i, d := range deeds(t, w.orders) {

@@ -25,6 +25,7 @@ func mix(pick func(n int) int) string {
 // Whatever callers are told of mutations of every kind, with keys and without, the table is
 // consistent: a change is made whole or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		n := 300
 		if !storetest.Embedded(t) {

@@ -125,6 +125,7 @@ func inParallel(n, clients int, task func(i int)) {
 
 // Every request is sent until it is answered, and some of them twice at once: each makes one order.
 func TestOneOrderForEachKey(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		orders := 150
 		if !storetest.Embedded(t) { // where a transaction takes as long as the table is large

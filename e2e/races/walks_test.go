@@ -228,6 +228,7 @@ func (m *movingOrders) walk(t *testing.T, w walk) int {
 // Walks through orders that move through their whole lifecycle find each order once, in both
 // directions, of all statuses and of some.
 func TestWalksBesideOrdersThatMove(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		ways := []walk{
 			{first: 7}, {first: 7, backward: true},

@@ -81,6 +81,7 @@ func generate(t testing.TB, o bookOptions) commerce.Book {
 
 // Every line of the table of request budgets, on a book of 120 orders.
 func TestRequestBudgets(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
 			return commerce.Statuses()[n%5]
@@ -149,6 +150,7 @@ func TestRequestBudgets(t *testing.T) {
 // The last page of a long list costs what the first costs: requests, round trips, records and
 // read units.
 func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
+	t.Parallel()
 	orders := longtest.Size(500, 10_000)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})

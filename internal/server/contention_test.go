@@ -30,6 +30,7 @@ func (s *shop) another(t testing.TB) *shop {
 
 // Fifty who adjust one level at once, through two servers, all succeed, and each is counted once.
 func TestManyAdjustOneLevel(t *testing.T) {
+	t.Parallel()
 	people := longtest.Size(15, 50)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -103,6 +104,7 @@ func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 // look at the record and its change: the counters that orders change are no reason to begin anew
 // for ever, and lose nothing.
 func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
 			mutation string
@@ -157,6 +159,7 @@ func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 
 // Of those who buy a product while another one edits it, all get it, and so does the edit.
 func TestBuyersAndAnEditAtOnce(t *testing.T) {
+	t.Parallel()
 	const buyers, each = 6, 5
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

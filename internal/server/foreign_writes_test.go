@@ -171,6 +171,7 @@ func TestALostCopyComesBack(t *testing.T) {
 // An order of 200 lines, which only other software writes, can be confirmed, delivered and sent
 // elsewhere; what would touch all of its lines is more than a transaction holds.
 func TestOrdersOfTwoHundredLines(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, c := range []struct {
 			lines         int

@@ -60,6 +60,7 @@ func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, version
 // raises the stock revision, by one. No other mutation does, and a version does not go up with the
 // stock.
 func TestStockRevisions(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		changing := map[string]bool{}
 		for i, c := range costs() {

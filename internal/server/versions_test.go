@@ -114,6 +114,7 @@ func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
 // A version other than the record's is refused with the record as it is, for the one request that
 // reads it; the right one and none are not, and raise it by one.
 func TestExpectedVersions(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
@@ -161,6 +162,7 @@ func versionOf(t testing.TB, record json.RawMessage) int {
 // condition what stands there now. Nothing is read again: a caller who expects a version gets the
 // conflict with that state, all others their change, made on it.
 func TestChangesInBetween(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
@@ -201,6 +203,7 @@ func TestChangesInBetween(t *testing.T) {
 
 // Of two clients who expect the same version, one wins, and the other is told of the winner's.
 func TestRacesForAVersion(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {

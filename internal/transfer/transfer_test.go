@@ -132,6 +132,7 @@ func onlyFile(t testing.TB, name string) {
 }
 
 func TestFileRoundTrip(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := storetest.Sample(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
@@ -167,6 +168,7 @@ func TestFileRoundTrip(t *testing.T) {
 // An export that is killed, at any request and even between saving and writing, goes on and gives
 // every record once.
 func TestExportFileGoesOn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		want := lines(t, store)
@@ -356,6 +358,7 @@ func TestImportOfAPartOfAnExport(t *testing.T) {
 
 // An import that is killed at any request goes on where it was.
 func TestImportFileGoesOn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		text := strings.Join(lines(t, storetest.Sample(t, db)), "")
 		dir := t.TempDir()
