@@ -72,7 +72,6 @@ func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 // Entries that other software writes in a timeline do not keep changes of this program from
 // subscribers. Each is delivered once and in order, live and after a resume.
 func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
-	t.Parallel()
 	now := time.Now()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {

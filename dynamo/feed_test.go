@@ -316,7 +316,6 @@ func (l *lines) text() string {
 func (l *lines) count(of string) int { return strings.Count(l.text(), of) }
 
 func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
-	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})
 		a := f.place("c1")
@@ -471,7 +470,6 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 // What a repair appends to a timeline is told like any other event, also to who comes back later:
 // once, with its id.
 func TestARepairedTimelineIsTold(t *testing.T) {
-	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{})
 		repaired, other := f.place("c1"), f.place("c1")

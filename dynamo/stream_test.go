@@ -425,7 +425,6 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 
 // Many write, and many follow, come and go, at once.
 func TestFollowersAmongWriters(t *testing.T) {
-	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 16})
 		orders := []commerce.OrderID{f.place("c1"), f.place("c1"), f.place("c2")}
