@@ -31,7 +31,7 @@ import (
 
 // orders is how many the larger of two books has; the smaller one has a hundredth. How long a
 // million takes, and how much memory, docs/performance.md tells.
-var orders = flag.Int("orders", longtest.Size(800, 3000), "how many orders the larger book has; the smaller one has a hundredth")
+var orders = flag.Int("orders", 3000, "how many orders the larger book has; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
