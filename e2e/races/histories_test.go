@@ -38,7 +38,6 @@ func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 // Whatever several clients do at once: every change that was confirmed is in the table, none is
 // there that was not confirmed, and none is there twice.
 func TestHistories(t *testing.T) {
-	t.Parallel()
 	w := shoptest.World{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := w.Book(t)

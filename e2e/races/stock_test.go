@@ -63,7 +63,6 @@ func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, u
 
 // Of 80 who want one of 50 pieces, 50 get one.
 func TestMoreBuyersThanPieces(t *testing.T) {
-	t.Parallel()
 	const buyers, pieces = 80, 50
 	onServers(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
 		placed := rush(t, buyers, urls, func(i int) map[string]any {
@@ -80,7 +79,6 @@ func TestMoreBuyersThanPieces(t *testing.T) {
 // The same with one to three pieces of each of several products in one order: each gets all or
 // nothing, and those who got nothing would not have found everything.
 func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
-	t.Parallel()
 	const buyers, products = 80, 4
 	lines := func(i int) []map[string]any {
 		var items []map[string]any
@@ -115,7 +113,6 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 // Twelve confirmed orders are shipped at once from a warehouse that has pieces for five of them:
 // five leave, and the others can still leave from another warehouse.
 func TestMoreShipmentsThanPieces(t *testing.T) {
-	t.Parallel()
 	const orders, pieces = 12, 5
 	onServers(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
 		c := shoptest.NewClient()

@@ -30,7 +30,6 @@ func (s *shop) another(t testing.TB) *shop {
 
 // Fifty who adjust one level at once, through two servers, all succeed, and each is counted once.
 func TestManyAdjustOneLevel(t *testing.T) {
-	t.Parallel()
 	people := longtest.Size(15, 50)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -159,7 +158,6 @@ func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 
 // Of those who buy a product while another one edits it, all get it, and so does the edit.
 func TestBuyersAndAnEditAtOnce(t *testing.T) {
-	t.Parallel()
 	const buyers, each = 6, 5
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
