@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -194,10 +195,14 @@ func addressed(store *dynamo.Store, id commerce.OrderID, n int) error {
 // Servers whose clocks disagree change orders of two customers at once: whatever they do, the
 // events of each customer are committed in the order of their ids.
 func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
-	const changes = 4
+	t.Parallel()
+	changes := longtest.Size(1, 4)
 	world := shoptest.World{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, clocks := range [][]time.Duration{{0, 0}, {0, -3 * time.Second}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
+		for i, clocks := range [][]time.Duration{{0, -3 * time.Second}, {0, 0}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
+			if !storetest.Every(t, 3, i) {
+				continue
+			}
 			watched, w := watch(storetest.Undated(db), false)
 			table := storetest.TableName()
 			first := storetest.NewTable(t, watched, dynamo.Options{Table: table})
@@ -241,7 +246,9 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 // Many change one order each, all of one customer, where DynamoDB cancels what is under way at
 // once: everybody succeeds.
 func TestManyChangesOfOneCustomersOrders(t *testing.T) {
-	const changers, changes = 16, 10
+	t.Parallel()
+	changers := longtest.Size(8, 16)
+	changes := longtest.Size(3, 10)
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, conflict := range []bool{false, true} {

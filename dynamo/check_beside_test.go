@@ -85,6 +85,7 @@ func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 // Placing an order does not touch the record of a customer whose orders are not counted. A repair
 // that writes the first count has to notice it all the same.
 func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := uncounted(t, db, 27, 380_000)
 		r.put(item{"pk": text("PRODUCT#p0"), "sk": text("#METADATA"), "sku": text("p0"), "name": text("P"), "unitPrice": number("1"), "available": number("5")})
@@ -169,6 +170,7 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 // A table has so many suspicious records that some are verified before it is read to its end. A
 // record that would be deleted then may belong to one that is read later.
 func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		order := "ORDER#" + shopOrder(bigOrder)

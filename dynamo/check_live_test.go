@@ -21,6 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -278,6 +279,7 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 // What it costs to recount stock depends on the orders that are open, not on those that are done,
 // nor on how many products are recounted.
 func TestARecountReadsOpenOrdersOnly(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
 			book := shop(t)
@@ -317,10 +319,11 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 			}
 			return n
 		}
+		delivered := longtest.Size(40, 150)
 		few := requests(0, 1)
 		t.Logf("%d requests recount a product", few)
-		if many := requests(150, 30); many != few || few == 0 {
-			t.Errorf("among 150 delivered orders %d requests recount 30 products, without them %d recount one", many, few)
+		if many := requests(delivered, 30); many != few || few == 0 {
+			t.Errorf("among %d delivered orders %d requests recount 30 products, without them %d recount one", delivered, many, few)
 		}
 	})
 }

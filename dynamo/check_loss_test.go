@@ -96,6 +96,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 
 // An order names the wrong customer, and few suspects are remembered: its copy is read last.
 func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		order := "ORDER#" + shopOrder(0)

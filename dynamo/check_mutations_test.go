@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -63,6 +64,7 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 
 // What mutations write is clean, and never looks like drift while they write it.
 func TestACheckAmongMutationsFindsNothing(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		ctx, stop := context.WithCancel(context.Background())
@@ -88,7 +90,7 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		}
 		// A check counts if mutations were made before, during and after it.
 		checks, unsettled := 0, 0
-		for checks < 5 || mutations() < 180 {
+		for checks < longtest.Size(3, 5) || mutations() < int64(longtest.Size(60, 180)) {
 			before := mutations()
 			drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
 			if len(drifts) > 0 {

@@ -57,9 +57,6 @@ func related(book commerce.Book, pk string) []string {
 // by hand, and touches nothing that the damage has nothing to do with. What it cannot read it
 // leaves as it is.
 func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some ten seconds")
-	}
 	byHand := map[string]bool{}
 	for _, class := range dynamo.DriftClasses() {
 		byHand[class.Name] = class.ByHand

@@ -547,10 +547,13 @@ func foundText(drifts []dynamo.Drift) string {
 }
 
 // Every damage is named, by its class and no other; a repair mends it and nothing else, and after
-// it the table is clean.
+// it the table is clean. By default DynamoDB Local gets every fourth damage.
 func TestDamagesAreNamedAndRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, d := range damages() {
+		for i, d := range damages() {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
 			t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
 				products := 3

@@ -75,6 +75,7 @@ func TestOrdersAreCountedToTheLast(t *testing.T) {
 
 // Where there are too many orders to count, the server says so, and a repair writes the count.
 func TestTooManyOrdersToCount(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		const orders = 27
 		r := uncounted(t, db, orders, 380_000)

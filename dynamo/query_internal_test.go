@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 // However rows are spread over partitions, in long runs of one of them too, a merge gives the first
@@ -13,7 +15,7 @@ import (
 // that there can be enough of them to find the rare spread that is worst.
 func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 40_000 {
+	for range longtest.Size(4_000, 40_000) {
 		partitions := make([]string, 2+random.IntN(14))
 		limit, total, change := 1+random.IntN(20), random.IntN(120), random.Float64()
 		// left are the rows of each stream that no Query has read yet.

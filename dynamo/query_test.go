@@ -15,10 +15,14 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.Checks(10, 100)
+	os.Exit(dynamolocal.Main(m))
+}
 
 // orderAt makes the n-th order of a test, placed n milliseconds after start.
 func orderAt(start time.Time, n int, customer commerce.CustomerID, status commerce.Status) commerce.OrderWithItems {
@@ -195,17 +199,23 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 // Where orders are spread evenly, as they are over shards, a page takes one round trip for each
 // level of statuses and few more, also where there are more partitions than rows on the page.
 func TestMergedListsTakeFewRoundTrips(t *testing.T) {
+	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
 	var statuses []commerce.Status
-	for n := range 400 {
+	for n := range longtest.Size(150, 400) {
 		statuses = append(statuses, commerce.Statuses()[n*7%5])
 	}
 	book := bookOf(t, statuses...)
+	stores := map[int]*dynamo.Store{} // by their number of shards
 	for _, c := range []struct{ shards, limit, roundTrips int }{
 		{1, 1, 4}, {1, 50, 4}, {1, 100, 4}, {2, 5, 4}, {4, 10, 7}, {4, 20, 6}, {4, 50, 5}, {16, 20, 8}, {16, 50, 6},
 	} {
-		store := storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
-		storetest.Load(t, store, book)
+		store := stores[c.shards]
+		if store == nil {
+			store = storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
+			storetest.Load(t, store, book)
+			stores[c.shards] = store
+		}
 		trace := &dynamo.Trace{}
 		slice, err := dynamo.Orders.Read(trace.Begin(context.Background()), store, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -431,7 +432,8 @@ func TestFollowersAmongWriters(t *testing.T) {
 		for _, id := range orders {
 			started = append(started, f.timeline(id)[0])
 		}
-		const writers, changes = 3, 15
+		const writers = 3
+		changes := longtest.Size(5, 15)
 		var writing, following sync.WaitGroup
 		results := make([][]commerce.EventID, 12)
 		for i := range results {

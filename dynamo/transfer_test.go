@@ -424,6 +424,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 
 // A record that is just small enough is written, whatever its line's length, and comes back.
 func TestTheLargestRecords(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, text := range map[string]string{
 			"text":     line("x", strings.Repeat("x", 400<<10-12)),
@@ -700,6 +701,7 @@ func (r iotestErrReader) Read([]byte) (int, error) { return 0, r.err }
 // An import that is killed at any request, and goes on from what it returned, gives what one in
 // peace gives.
 func TestImportGoesOn(t *testing.T) {
+	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
 	whole := wholeShop(t, db, dynamo.Options{})
 	lines := exported(t, whole, 1)
@@ -758,6 +760,7 @@ func TestImportGoesOn(t *testing.T) {
 // An export that is killed at any request, and goes on from the pages that it gave, gives every
 // record once.
 func TestExportGoesOn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := wholeShop(t, db, dynamo.Options{})
 		want := exported(t, store, 1)

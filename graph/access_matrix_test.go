@@ -561,6 +561,7 @@ func TestTheMatrixIsWhole(t *testing.T) {
 }
 
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	rules := documentedRules(t)
 	m := newMatrix(t, rules, allCells(t, rules), nil, newSchema(), sampleBook(t))
 	for _, d := range m.differences(people(), 20, func(string) bool { return true }) {
@@ -648,6 +649,7 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 
 // The matrix tells when any @access is taken out of the schema.
 func TestMatrixSeesEveryDirective(t *testing.T) {
+	t.Parallel()
 	rules, book := documentedRules(t), sampleBook(t)
 	cells := allCells(t, rules)
 	taken := 0

@@ -20,13 +20,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // unlimited are limits that no document of a test comes near.
 var unlimited = Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.Checks(20, 100)
+	os.Exit(dynamolocal.Main(m))
+}
 
 // drawing draws a document: nested pages of any size, aliases, fragments of both kinds, directives
 // and variables.
@@ -248,6 +252,7 @@ func executed(t failer, e *Executor, document string, variables map[string]any) 
 
 // Whatever the query and the table, no more is asked of DynamoDB than the bound.
 func TestNoQueryExceedsItsBound(t *testing.T) {
+	t.Parallel()
 	for _, w := range worlds() {
 		t.Run(w.name, func(t *testing.T) {
 			executor := w.executor(t, storetest.Engines()[0].Client(t))
@@ -313,7 +318,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 			rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
 		}
 	})
-	if largest < 2 && !testing.Short() {
+	if largest < 2 && longtest.Enabled() {
 		t.Errorf("no mutation took more than %d requests", largest)
 	}
 }
@@ -328,6 +333,7 @@ func requestsOf(e explanation) string {
 
 // Queries that have shown what a bound must count, one after another on the hardest world.
 func TestHardQueriesKeepToTheirBounds(t *testing.T) {
+	t.Parallel()
 	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note } }`
 	w := hard("one shard", 1, 20)
 	order, other := hardOrder(3), hardOrder(7)
@@ -367,6 +373,7 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 // The longest page of the largest orders is just below the megabyte at which a Query ends, and its
 // bound is hardly more than it takes.
 func TestTheLargestPageKeepsToItsBound(t *testing.T) {
+	t.Parallel()
 	w := hard("one shard", 1, 20)
 	w.full = true
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -490,6 +497,7 @@ func TestBoundsOfSubscriptions(t *testing.T) {
 
 // Events take no more than their bounds, whether the order came along or not, on the hardest world.
 func TestEventsKeepToTheirBounds(t *testing.T) {
+	t.Parallel()
 	w := hard("one shard", 1, 20)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		e := w.executor(t, db)

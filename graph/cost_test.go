@@ -12,6 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 // costOf is what a query costs by the default limits.
@@ -147,7 +149,7 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 			rt.Fatalf("%s costs %d, and as %s %d", query, cost, cut, costOf(rt, e, cut, nil))
 		}
 	})
-	if largest < 50 && !testing.Short() {
+	if largest < 50 && longtest.Enabled() {
 		t.Errorf("the largest answer has %d values", largest)
 	}
 }

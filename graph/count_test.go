@@ -32,6 +32,7 @@ func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 // A customer's orders are counted exactly, and the bound is what that takes at most. A customer
 // with more orders has no number, which the client and the log are told.
 func TestOrdersAreCountedWithinTheBound(t *testing.T) {
+	t.Parallel()
 	w := hard("one shard", 1, 20)
 	query := `{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

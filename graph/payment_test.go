@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -95,7 +96,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
 		}
 	})
-	if largest < 50 && !testing.Short() {
+	if largest < 50 && longtest.Enabled() {
 		t.Errorf("the largest answer has %d values", largest)
 	}
 }

@@ -52,6 +52,7 @@ var shared = []sharing{
 // answer is the one that a server gives which has answered nobody yet and has gqlgen's code execute
 // the operation.
 func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
+	t.Parallel()
 	who := map[string]commerce.Principal{"a customer": ann, "an admin": {ID: "adm", Role: commerce.RoleAdmin}, "a clerk": {ID: "clerk", Role: commerce.RoleStaff}}
 	e := guarded(t, Options{})
 	answer := func(execute func(context.Context, Request) Result, by commerce.Principal, r Request) string {

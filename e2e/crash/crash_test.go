@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -99,13 +100,10 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 	return log
 }
 
-// Kill the server a hundred times under load: there is one order for each key, and every key gives
+// Kill the server again and again under load: there is one order for each key, and every key gives
 // its first answer.
 func TestKill(t *testing.T) {
-	kills := 100
-	if testing.Short() {
-		kills = 10
-	}
+	kills := longtest.Size(10, 100)
 	instance := dynamolocal.Shared(t)
 	binary := shoptest.Build(t, "../..")
 	db, table := instance.Client(), "crash"

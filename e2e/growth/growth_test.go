@@ -23,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -86,9 +87,6 @@ type walked struct {
 }
 
 func TestPagesCostTheSameHoweverDeep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills two tables")
-	}
 	smaller, larger := fill(t, *orders/100), fill(t, *orders)
 	for i, inLarger := range lists(larger.book) {
 		inSmaller := lists(smaller.book)[i]
@@ -131,7 +129,7 @@ type timed struct {
 // and tells how long they take, as ratios to the first of them.
 func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Helper()
-	const rounds = 60
+	rounds := longtest.Size(5, 60)
 	for range rounds {
 		for _, p := range pages {
 			_, _, took := p.shop.ask(t, p.list, p.list.document, pageSize-1, p.after)

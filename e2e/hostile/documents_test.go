@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 // depths are how deep things stand inside one another.
@@ -143,7 +145,7 @@ func tooLarge(n int) string {
 // A flood of documents to remember must not fill the memory.
 func floodOfPersistedQueries(t *testing.T, binary string) {
 	v := newVictim(t, binary)
-	for i := range 2_000 {
+	for i := range longtest.Size(1_200, 2_000) { // more than the server may grow by, in 100 kB
 		text := fmt.Sprintf("{ a%d: __typename } #%s", i, strings.Repeat("x", 100_000))
 		body, err := json.Marshal(map[string]any{"query": text, "extensions": map[string]any{
 			"persistedQuery": map[string]any{"version": 1, "sha256Hash": fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}}})

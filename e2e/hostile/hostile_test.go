@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -31,7 +32,17 @@ const (
 	growth = 100 << 20
 )
 
-// Each part has a server of its own. They are subtests so that the server is built once.
+func TestMain(m *testing.M) {
+	// Many tests wait for the server to cut a connection, so more of them run at once than there
+	// are processors.
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// Each part has a server of its own. They are subtests so that the server is built once. Parts that
+// mostly wait are parallel: they run together behind the others.
 func TestHostile(t *testing.T) {
 	binary := shoptest.Build(t, "../..")
 	for _, part := range []struct {

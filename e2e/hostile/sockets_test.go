@@ -66,6 +66,7 @@ const requestHead = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: 
 
 // Senders who take their time are cut.
 func slowSenders(t *testing.T, binary string) {
+	t.Parallel()
 	v := newVictim(t, binary)
 	for name, c := range map[string]struct{ begin, rest string }{
 		"headers":           {"POST /graphql HTTP/1.1\r\nX-Slow: ", "a"},
@@ -91,6 +92,7 @@ func slowSenders(t *testing.T, binary string) {
 // 500 sockets that hold still, and 500 that have begun a request: others are served meanwhile, and
 // all are cut in the end.
 func manySockets(t *testing.T, binary string) {
+	t.Parallel()
 	v := newVictim(t, binary)
 	for _, begin := range []string{"", "POST /graphql HT", requestHead, requestHead + "Content-Length: 1000\r\n\r\n{"} {
 		t.Run(fmt.Sprintf("%d bytes", len(begin)), func(t *testing.T) {

@@ -56,6 +56,7 @@ var hello = masked(wholeText, `{"type":"connection_init"}`)
 
 // What is no WebSocket, or none of this protocol, is cut.
 func brokenFrames(t *testing.T, binary string) {
+	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s", "ORDERGRAPH_KEEP_ALIVE=1s")
 	deep := strings.Repeat("[", 50_000)
 	for name, sent := range map[string]string{
@@ -86,6 +87,7 @@ func brokenFrames(t *testing.T, binary string) {
 		"a thousand queries at once":  hello + manyQueries(1000),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conn := v.upgraded(t)
 			go func() { _, _ = io.WriteString(conn, sent) }() // the server may stop reading
 			// Who sends no pong is cut as well.
@@ -94,7 +96,7 @@ func brokenFrames(t *testing.T, binary string) {
 			}
 		})
 	}
-	v.well(t)
+	t.Cleanup(func() { v.well(t) })
 }
 
 func manyQueries(n int) string {
@@ -108,6 +110,7 @@ func manyQueries(n int) string {
 // 500 sockets that never say who they are, 500 that have said half of it, and upgrades that take
 // their time: others are served meanwhile, and all are cut in the end.
 func silentSockets(t *testing.T, binary string) {
+	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s")
 	for _, begin := range []string{"", hello[:10]} {
 		conns := make([]net.Conn, 500)

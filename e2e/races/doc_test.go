@@ -4,25 +4,14 @@
 package races_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-// checks is how many histories are tried where -rapid.checks does not say so: each has a table of
-// its own.
-const checks = "30"
-
 func TestMain(m *testing.M) {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "rapid.checks" })
-	if !chosen {
-		if err := flag.Set("rapid.checks", checks); err != nil {
-			panic(err)
-		}
-	}
+	longtest.Checks(5, 30) // each history has a table of its own
 	os.Exit(dynamolocal.Main(m))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -283,6 +284,7 @@ func collect(v any, into map[storetest.Key]bool) {
 // Somebody else's change comes between what a change has read and what it writes: the answer and
 // every record are as if that other change had been made before.
 func TestSomebodyIsFaster(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		all := deeds(t, w.orders)
@@ -299,7 +301,7 @@ func TestSomebodyIsFaster(t *testing.T) {
 					related = related || touched[j][k]
 				}
 				// Tables of DynamoDB Local take their time to make.
-				if chosen := related && (isEmbedded(t) && !testing.Short() || source.IntN(20) == 0); !chosen && !*everyPair {
+				if chosen := related && (storetest.Embedded(t) && longtest.Enabled() || source.IntN(20) == 0); !chosen && !*everyPair {
 					continue
 				}
 				if w.interfere(t, mine, other) {
@@ -317,6 +319,7 @@ func TestSomebodyIsFaster(t *testing.T) {
 // The same with an order that is a line too large to carry its items itself, with which its records
 // change their form.
 func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 24)
 		var all []deed
@@ -328,7 +331,7 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 		pairs := 0
 		for i, mine := range all {
 			for j, other := range all {
-				if (!isEmbedded(t) || testing.Short()) && (i+j)%len(all) > 0 {
+				if (!storetest.Embedded(t) || !longtest.Enabled()) && (i+j)%len(all) > 0 {
 					continue
 				}
 				if w.interfere(t, mine, other) {
@@ -394,11 +397,15 @@ func difference(want, have string) string {
 }
 
 // The same request under the same key comes in between: both callers get one answer, and it is done
-// once.
+// once. By default DynamoDB Local gets every fourth mutation.
 func TestATwinIsFaster(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
-		for _, d := range deeds(t, w.orders) {
+		for i, d := range deeds(t, w.orders) {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
 			caller := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
 			var clean *dynamo.Store
 			first := ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -24,11 +25,11 @@ func mix(pick func(n int) int) string {
 // Whatever callers are told of mutations of every kind, with keys and without, the table is
 // consistent: a change is made whole or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		n := 1200
-		few := isEmbedded(t) || testing.Short()
-		if few {
-			n = 300
+		n := 300
+		if !storetest.Embedded(t) {
+			n = longtest.Size(300, 1200)
 		}
 		w := shoptest.World{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
 		s := open(t, db, w, randomFaults(11))
@@ -61,7 +62,7 @@ func TestFaultsInEveryMutation(t *testing.T) {
 		})
 		for _, field := range shoptest.Fields() {
 			t.Logf("%-22s %3d done, %3d refused, %2d without an answer", field, done[field].Load(), refused[field].Load(), silent[field].Load())
-			if done[field].Load() == 0 && !few {
+			if done[field].Load() == 0 && n > 300 {
 				t.Errorf("no %s was done: the test is weaker than it says", field)
 			}
 		}

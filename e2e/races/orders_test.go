@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -124,10 +125,11 @@ func inParallel(n, clients int, task func(i int)) {
 
 // Every request is sent until it is answered, and some of them twice at once: each makes one order.
 func TestOneOrderForEachKey(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		orders := 1000
-		if isEmbedded(t) || testing.Short() {
-			orders = 150
+		orders := 150
+		if !storetest.Embedded(t) { // where a transaction takes as long as the table is large
+			orders = longtest.Size(150, 1000)
 		}
 		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
 		c, network := client(7)
@@ -190,12 +192,6 @@ func TestOneOrderForEachKey(t *testing.T) {
 			t.Errorf("sending requests again made %d records of %d", len(after.Records), len(audited.Records))
 		}
 	})
-}
-
-// isEmbedded tells whether the test runs on the embedded engine, on which a transaction costs as
-// much as the table is large.
-func isEmbedded(t *testing.T) bool {
-	return len(t.Name()) > 9 && t.Name()[len(t.Name())-9:] == "/embedded"
 }
 
 // order is the request for order i, of so many lines.

@@ -15,12 +15,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // walks is 1,000 for the real thing: go test ./e2e/races -run Walks -v -walks 1000 -timeout 2h
-var walks = flag.Int("walks", 40, "how many walks through moving orders are made on each engine")
+var walks = flag.Int("walks", longtest.Size(8, 40), "how many walks through moving orders are made on each engine")
 
 const (
 	// walkedOrders is how many orders a table has, and walksOfTable how many walks it is good for:
@@ -227,6 +228,7 @@ func (m *movingOrders) walk(t *testing.T, w walk) int {
 // Walks through orders that move through their whole lifecycle find each order once, in both
 // directions, of all statuses and of some.
 func TestWalksBesideOrdersThatMove(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		ways := []walk{
 			{first: 7}, {first: 7, backward: true},

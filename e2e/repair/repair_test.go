@@ -23,11 +23,12 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", 6*time.Second, "how long checks run beside traffic")
+var duration = flag.Duration("for", longtest.Size(3*time.Second, 6*time.Second), "how long checks run beside traffic")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -23,13 +23,14 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-var changes = flag.Int("changes", 1500, "how many changes are made while a server is killed again and again")
+var changes = flag.Int("changes", longtest.Size(300, 1500), "how many changes are made while a server is killed again and again")
 
 // The shop.
 const (

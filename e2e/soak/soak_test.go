@@ -26,6 +26,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -33,7 +34,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", 6*time.Second, "how long the server is kept busy")
+var duration = flag.Duration("for", longtest.Size(3*time.Second, 6*time.Second), "how long the server is kept busy")
 
 const (
 	// clients is how many requests are in flight at any time: enough that the server never waits
@@ -171,9 +172,6 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 }
 
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	binary := shoptest.Build(t, "../..")
 	tb := newTable(t)
 	calm := goroutines(tb.calm(t, binary))

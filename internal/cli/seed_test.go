@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -47,18 +48,19 @@ func TestSeedGenerate(t *testing.T) {
 func TestInterruptedSeedGenerate(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
-	const generate = "seed -generate -customers 5 -orders 1000 -products 10 -items 1 -statuses pending=1"
+	orders := longtest.Size(200, 1000)
+	generate := fmt.Sprintf("seed -generate -customers 5 -orders %d -products 10 -items 1 -statuses pending=1", orders)
 	interrupted := interruptible(t, variables)
 	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
-	c := interrupted(generate, ".BatchWriteItem", 150)
+	c := interrupted(generate, ".BatchWriteItem", int64(orders*15/100))
 	c.checkFailed(t, 1, "seed: interrupted: a part is loaded; ")
 	// Which orders are done by then nobody can tell: seldom, the first ones are not.
 	line := generate
 	if from := regexp.MustCompile(`go on with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {
 		line += from[1]
 	}
-	run(t, line, variables...).checkDone(t, "1000 orders")
-	if records := contents(t, db, table); len(records) != 4*1000+3*5+10*4+3+4 {
+	run(t, line, variables...).checkDone(t, fmt.Sprint(orders, " orders"))
+	if records := contents(t, db, table); len(records) != 4*orders+3*5+10*4+3+4 {
 		t.Errorf("the table has %d records", len(records))
 	}
 	storetest.Clean(t, db, table, 1)

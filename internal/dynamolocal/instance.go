@@ -95,7 +95,7 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own descriptor
-	// The heap limit is far above what tests need (the doc of TestSixtyThousandRecords has the
+	// The heap limit is far above what tests need (the doc of TestTheHeapHoldsManyRecords has the
 	// numbers); the rows are in SQLite's memory, outside the heap. One compiler tier and the serial
 	// collector make the start quicker and keep the JVM from starting threads for every core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",

@@ -122,6 +122,7 @@ const (
 // that nobody has, by the same requests that find as little; nothing of it changes the table; and
 // with the own ids it works.
 func TestGuessedIDs(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newGuardedShop(t, db)
 		own, others := s.place(t, "ann", "mug", "plate"), s.place(t, "bob", "mug", "plate")

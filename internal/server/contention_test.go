@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -29,11 +30,11 @@ func (s *shop) another(t testing.TB) *shop {
 
 // Fifty who adjust one level at once, through two servers, all succeed, and each is counted once.
 func TestManyAdjustOneLevel(t *testing.T) {
-	const people = 50
+	people := longtest.Size(15, 50)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		servers := []*shop{s, s.another(t)}
-		var quantities [people]int
+		quantities := make([]int, people)
 		var group sync.WaitGroup
 		for i := range people {
 			group.Go(func() {
@@ -51,7 +52,7 @@ func TestManyAdjustOneLevel(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if got := s.stock(t, "mug"); got != "152 of 152 available, 150 in north, 2 in south" {
+		if got := s.stock(t, "mug"); got != fmt.Sprintf("%d of %[1]d available, %d in north, 2 in south", 102+people, 100+people) {
 			t.Errorf("of the mugs, %s", got)
 		}
 		told := map[int]bool{}
@@ -102,6 +103,7 @@ func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 // look at the record and its change: the counters that orders change are no reason to begin anew
 // for ever, and lose nothing.
 func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
 			mutation string

@@ -36,6 +36,7 @@ func represented(t testing.TB, representations ...in) json.RawMessage {
 // However many entities a gateway asks for, those of a kind are one BatchGetItem for each hundred,
 // and all kinds start together.
 func TestEntityBudgets(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40})
 		for _, p := range book.Products {

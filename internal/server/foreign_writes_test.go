@@ -171,11 +171,15 @@ func TestALostCopyComesBack(t *testing.T) {
 // An order of 200 lines, which only other software writes, can be confirmed, delivered and sent
 // elsewhere; what would touch all of its lines is more than a transaction holds.
 func TestOrdersOfTwoHundredLines(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, c := range []struct {
+		for i, c := range []struct {
 			lines         int
 			ships, cancel bool
 		}{{46, true, true}, {47, true, true}, {48, false, true}, {60, false, true}, {95, false, true}, {96, false, false}, {200, false, false}} {
+			if !storetest.Every(t, 3, i+2) { // 47 and 95
+				continue
+			}
 			t.Run(fmt.Sprint(c.lines), func(t *testing.T) {
 				s := newShop(t, db, commerce.Book{Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall"}}})
 				f := foreign{db: db, table: s.table}

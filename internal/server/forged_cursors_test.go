@@ -130,6 +130,7 @@ func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]st
 // that no record has. Each page holds the records between its cursors, and no position is a fault
 // of the server.
 func TestForgedCursors(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		d, err := store.DescribeTable(context.Background())
@@ -144,7 +145,10 @@ func TestForgedCursors(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
-		for _, l := range forgedLists() {
+		for i, l := range forgedLists() {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
 			checkForged(t, h, l)
 		}
 		j.checkEmpty(t)

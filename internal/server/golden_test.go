@@ -20,13 +20,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing them")
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.Checks(20, 100)
+	os.Exit(dynamolocal.Main(m))
+}
 
 // api is a server under test.
 type api struct{ url string }

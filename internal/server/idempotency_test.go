@@ -52,6 +52,7 @@ func keyed(s *shop, t testing.TB) map[string][2]in {
 // restart, and writes nothing then; another request with that key, of the same mutation or of
 // another one, is refused.
 func TestOneKeyIsOneRequest(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		inputs := keyed(s, t)

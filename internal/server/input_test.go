@@ -282,6 +282,7 @@ type walked struct {
 // Walking a list page by page as Relay does gives each record once, in order, both ways, whatever
 // the size of the pages.
 func TestWalkingConnections(t *testing.T) {
+	t.Parallel()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
 	book := generate(t, bookOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
 	storetest.Load(t, store, book)

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,7 @@ func moveInput(mutation, id string) in {
 // Every move from every status: those of the life of an order are made, with the stock that follows
 // and an event; all others are refused with where the order is and where it can go.
 func TestEveryMoveFromEveryStatus(t *testing.T) {
+	t.Parallel()
 	stock := map[commerce.Status]string{
 		commerce.Pending:   "99 of 102 available, 100 in north, 2 in south",
 		commerce.Confirmed: "99 of 102 available, 100 in north, 2 in south",
@@ -54,8 +56,12 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 		commerce.Cancelled: "102 of 102 available, 100 in north, 2 in south",
 	}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, from := range commerce.Statuses() {
-			for mutation, to := range moves {
+		for i, from := range commerce.Statuses() {
+			for j, mutation := range slices.Sorted(maps.Keys(moves)) {
+				if !storetest.Every(t, 4, i+j) {
+					continue
+				}
+				to := moves[mutation]
 				t.Run(fmt.Sprintf("%s %s", from, mutation), func(t *testing.T) {
 					s := newShop(t, db, smallBook(t))
 					id := s.brought(t, from)

@@ -17,6 +17,7 @@ import (
 // is wrong at once. Nothing is written; where the input alone shows it, nothing is read either, and
 // a failed look-up reads once.
 func TestBadMutationInput(t *testing.T) {
+	t.Parallel()
 	const unknown = "01HVMK3P2Q0000000000000001"
 	long := strings.Repeat("x", 100_000)
 	line := func(sku string, quantity int) []in { return []in{{"sku": sku, "quantity": quantity}} }

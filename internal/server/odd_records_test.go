@@ -151,6 +151,7 @@ func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 // Of a product whose stock is counted by half, the half goes on being counted, and the other is
 // left as it is. The stock revision goes up in any case.
 func TestHalfCountedProducts(t *testing.T) {
+	t.Parallel()
 	null := &types.AttributeValueMemberNULL{Value: true}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, counters := range map[string]map[string]attribute{

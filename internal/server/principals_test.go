@@ -42,6 +42,7 @@ func (h holder) places(t *testing.T, customer, key string) string {
 // Principals with one subject, but of different issuers or customers, share no idempotency key and
 // no rate limit. Their orders show the subject as the actor.
 func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

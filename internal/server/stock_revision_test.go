@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -59,9 +60,13 @@ func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, version
 // raises the stock revision, by one. No other mutation does, and a version does not go up with the
 // stock.
 func TestStockRevisions(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		changing := map[string]bool{}
-		for _, c := range costs() {
+		for i, c := range costs() {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
 			s := newShop(t, db, longBook(t))
 			input := c.input(s, t)
 			before, revisions, versions := s.stocks(t)
@@ -83,6 +88,9 @@ func TestStockRevisions(t *testing.T) {
 		}
 		want := map[string]bool{"placeOrder": true, "shipOrder": true, "cancelOrder": true, "setOrderItem": true, "removeOrderItem": true, "setInventoryLevel": true, "adjustInventory": true}
 		for _, c := range costs() {
+			if !storetest.Embedded(t) && !longtest.Enabled() {
+				continue // some mutations were left out
+			}
 			if changing[c.mutation] != want[c.mutation] {
 				t.Errorf("%s changes stock: %v, want %v", c.mutation, changing[c.mutation], want[c.mutation])
 			}

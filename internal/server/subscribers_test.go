@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -96,7 +97,7 @@ func held() int {
 // Subscribers who wait take little memory, all are told, and nothing is left when they are gone.
 func TestManySubscribers(t *testing.T) {
 	for name, c := range map[string]struct{ sockets, each int }{
-		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(5000), 1},
+		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(1000, 5000)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLive(t, server.Limits{Connections: 10_000, Concurrent: 10_000, KeepAlive: time.Hour})

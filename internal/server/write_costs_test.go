@@ -127,7 +127,10 @@ func costs() []cost {
 func TestWriteCosts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
-		for _, c := range costs() {
+		for i, c := range costs() {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
 			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {
 				s := newShop(t, db, longBook(t))
 				input := c.input(s, t)

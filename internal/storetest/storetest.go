@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
@@ -40,6 +42,13 @@ func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 		t.Run(engine.Name, func(t *testing.T) { test(t, engine.Client(t)) })
 	}
 }
+
+// Embedded reports whether a test that Each runs is on the embedded store.
+func Embedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
+
+// Every reports whether a test that Each runs takes its i-th case. It takes all cases on the
+// embedded store and in the long run. Otherwise DynamoDB Local, which is slow, gets every n-th.
+func Every(t testing.TB, n, i int) bool { return Embedded(t) || i%longtest.Size(n, 1) == 0 }
 
 // tables counts the tables of this process, so that each has a name of its own on the shared
 // engine.

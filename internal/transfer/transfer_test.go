@@ -22,11 +22,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.Checks(10, 100)
+	os.Exit(dynamolocal.Main(m))
+}
 
 // fast is a clock by which every look at it is an interval later, so that every page and line is a
 // moment to save.
@@ -74,21 +78,18 @@ func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func()
 
 func unhindered() error { return nil }
 
-// embeddedStore tells which engine a test of storetest.Each runs on.
-func embeddedStore(t *testing.T) bool { return strings.HasSuffix(t.Name(), "/embedded") }
-
 // repeatedly runs a test that draws numbers from 0 to n-1: as a property on the embedded store, a
 // few times on DynamoDB Local, which is slow.
 func repeatedly(t *testing.T, test func(draw func(n int) int)) {
 	t.Helper()
-	if embeddedStore(t) {
+	if storetest.Embedded(t) {
 		rapid.Check(t, func(r *rapid.T) {
 			test(func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "n") })
 		})
 		return
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 6 {
+	for range longtest.Size(2, 6) {
 		test(random.IntN)
 	}
 }
@@ -131,6 +132,7 @@ func onlyFile(t testing.TB, name string) {
 }
 
 func TestFileRoundTrip(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := storetest.Sample(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
@@ -166,6 +168,7 @@ func TestFileRoundTrip(t *testing.T) {
 // An export that is killed, at any request and even between saving and writing, goes on and gives
 // every record once.
 func TestExportFileGoesOn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		want := lines(t, store)
@@ -355,6 +358,7 @@ func TestImportOfAPartOfAnExport(t *testing.T) {
 
 // An import that is killed at any request goes on where it was.
 func TestImportFileGoesOn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		text := strings.Join(lines(t, storetest.Sample(t, db)), "")
 		dir := t.TempDir()
