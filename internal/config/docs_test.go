@@ -96,6 +96,9 @@ func TestMentionedVariablesAreDeclared(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, mentioned := range name.FindAllString(string(text), -1) {
 			mentions++
+			if strings.HasPrefix(mentioned, "ORDERGRAPH_TEST_") {
+				continue // a switch of the tests
+			}
 			// ORDERGRAPH_JWT stands for all variables that begin with it.
 			if !slices.ContainsFunc(declared, func(s setting.Setting) bool { return s.Name == mentioned || strings.HasPrefix(s.Name, mentioned+"_") }) {
 				t.Errorf("%s mentions %s, which is not declared", path, mentioned)
