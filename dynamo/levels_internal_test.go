@@ -137,7 +137,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{shards: m.shards}).inStatuses(&patternOrders, page, m.chosen)
+			l, err := (&Store{Table: &Table{Codec: Codec{Shards: m.shards}}}).inStatuses(&patternOrders, page, m.chosen)
 			if err != nil {
 				rt.Fatal(err)
 			}

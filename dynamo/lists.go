@@ -42,8 +42,8 @@ func (s *Store) sharded(p *AccessPattern, page Page) listing {
 
 // appendShards appends the partitions over which a partition key is spread.
 func (s *Store) appendShards(partitions []string, key string) []string {
-	for shard := range s.shards {
-		partitions = append(partitions, key+shardSuffix(shard, s.shards))
+	for shard := range s.Shards {
+		partitions = append(partitions, key+shardSuffix(shard, s.Shards))
 	}
 	return partitions
 }
@@ -330,9 +330,10 @@ func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string,
 //
 // Errors: ErrTooManyToCount, and those of all lists.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
-	l, err := s.partition(&patternCustomerOrders, Page{}, string(id))
+	p := &patternCustomerOrders
+	partition, err := p.PK.Key(string(id))
 	if err != nil {
 		return 0, err
 	}
-	return s.count(ctx, l)
+	return s.count(ctx, p, partition, string(p.SK))
 }

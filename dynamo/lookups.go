@@ -22,7 +22,7 @@ func lookUp[K, V any](ctx context.Context, s *Store, p *AccessPattern, ids []K, 
 	ks := make([]keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
 	for i, id := range ids {
-		b := &keyBuilder{shards: s.shards}
+		b := s.keyBuilder()
 		k := key(b, id)
 		if b.err != nil {
 			// Clients' ids were checked before: this one stands in a record, so it is no client's
@@ -99,7 +99,7 @@ func (s *Store) EmployeesByID(ctx context.Context, ids []commerce.EmployeeID) ([
 // Errors: commerce.ErrNotFound where it is nobody's, commerce.InvalidError where it can be in no
 // key, and those of CustomersByID.
 func (s *Store) CustomerIDByEmail(ctx context.Context, email string) (commerce.CustomerID, error) {
-	b := &keyBuilder{shards: s.shards}
+	b := s.keyBuilder()
 	k := emailClaimKey(b, email)
 	if b.err != nil {
 		return "", b.err
