@@ -417,3 +417,18 @@ func (l *mapList) next() (reader, bool) {
 	}
 	return reader{record: m.Value}, true
 }
+
+func textOf(rec record, name string) string {
+	at := reader{record: rec}
+	return at.text(name)
+}
+
+func isText(v types.AttributeValue, text string) bool {
+	s, ok := v.(*types.AttributeValueMemberS)
+	return ok && s.Value == text
+}
+
+// attrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's
+// time-to-live attribute. DynamoDB takes days to do so, so whoever reads such a record has to look
+// at it.
+const attrExpiresAt = "expiresAt"

@@ -43,10 +43,6 @@ type ChangeBound struct {
 	ItemsPattern string
 }
 
-// pageBytes is where DynamoDB ends a Query, in bytes. Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
-const pageBytes = 1 << 20
-
 // KeysPerRequest is how many keys one look-up can have.
 const KeysPerRequest = batchSize
 
@@ -140,29 +136,6 @@ func (b Bounds) Change(p WritePattern) ChangeBound {
 	}
 	bound.RoundTrips = bound.Requests
 	return bound
-}
-
-// consistently is by how much consistent reads cost more; the index has none.
-func (p AccessPattern) consistently(consistent bool) float64 {
-	if consistent && p.Index == "" {
-		return 2
-	}
-	return 1
-}
-
-// records are the entities of which a pattern reads records.
-func (p AccessPattern) records() []Entity {
-	var entities []Entity
-	for _, e := range Entities() {
-		pk, sk := e.PK, e.SK
-		if p.Index != "" {
-			pk, sk = e.IndexPK, e.IndexSK
-		}
-		if p.PK == pk && (p.SK == sk || p.Direction != "" && string(p.SK) == sk.literal()) {
-			entities = append(entities, e)
-		}
-	}
-	return entities
 }
 
 func (b Bounds) largest(of []Entity) int {

@@ -12,7 +12,7 @@ func (c Caller) owns(id commerce.CustomerID) bool { return c.Customer == "" || c
 // conceal makes another customer than the caller's own one who is not there, without a read.
 func (c *change) conceal(id commerce.CustomerID, k keys) {
 	if !c.caller.owns(id) {
-		c.known[primary(k)] = nil
+		c.known[k.primary()] = nil
 	}
 }
 
@@ -25,7 +25,7 @@ func (c *change) ownsOrder(ctx context.Context, id commerce.OrderID) (bool, erro
 	if c.caller.Customer == "" {
 		return true, nil
 	}
-	records, err := c.read(ctx, primary(customerOrderKey(&c.keyBuilder, CustomerOrderKey{Customer: c.caller.Customer, Order: id})))
+	records, err := c.read(ctx, customerOrderKey(&c.keyBuilder, CustomerOrderKey{Customer: c.caller.Customer, Order: id}).primary())
 	if err != nil {
 		return false, err
 	}

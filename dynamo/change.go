@@ -14,6 +14,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
+// Mutations are the changes of an order book in a table.
+type Mutations struct{ table *Table }
+
+// newMutations returns the mutations of a table.
+func newMutations(t *Table) Mutations { return Mutations{t} }
+
 // Caller is who asks for a change.
 type Caller struct {
 	// ID identifies the caller. Callers with different IDs share no idempotency keys. It holds no
@@ -28,9 +34,6 @@ type Caller struct {
 	// empty where all exist.
 	Customer commerce.CustomerID
 }
-
-// maxActions is how many actions one TransactWriteItems can have.
-const maxActions = 100
 
 // maxPlans is how often a change is planned anew because others changed what it was planned on.
 // Every time one of them has succeeded.
@@ -48,8 +51,8 @@ const longestPause = 4
 // Where it is not, DynamoDB tells what stands there now, and the change is planned again with that,
 // without a second read.
 type change struct {
-	// store reads consistently.
-	store   *Store
+	// table reads consistently.
+	table   *Table
 	pattern *WritePattern
 	caller  Caller
 	// known is what was read: nil for a record that does not exist.
@@ -83,9 +86,9 @@ type form[V any] struct {
 // Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable
 // where others are in the way until the context ends. After ErrUnavailable the change may have been
 // made.
-func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
+func mutate[C, V any](ctx context.Context, t *Table, p *WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var none V
-	c := &change{store: s.Consistent(), pattern: p, caller: caller, known: map[keys]record{}}
+	c := &change{table: t.strong(), pattern: p, caller: caller, known: map[keys]record{}}
 	remembered, err := newIdempotency(c, command)
 	if err != nil {
 		return none, err
@@ -98,7 +101,7 @@ func mutate[C, V any](ctx context.Context, s *Store, p *WritePattern, caller Cal
 				return none, failed("TransactWriteItems", p.Mutation, err)
 			}
 		}
-		c.keyBuilder, c.writes, c.attempt = keyBuilder{shards: s.shards}, nil, attempt
+		c.keyBuilder, c.writes, c.attempt = *t.keyBuilder(), nil, attempt
 		if attempt > 1 {
 			if err := c.lookAgain(ctx); err != nil {
 				return none, err
@@ -175,7 +178,7 @@ func (c *change) read(ctx context.Context, ks ...keys) ([]record, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		found, err := c.store.getMany(ctx, &AccessPattern{ID: c.pattern.ID}, unknown)
+		found, err := c.table.getMany(ctx, &AccessPattern{ID: c.pattern.ID}, unknown)
 		if err != nil {
 			return nil, err
 		}
@@ -219,11 +222,8 @@ func (c *change) exactly(attributes []string, counters ...string) []string {
 // key: then the record was in no list of ours, and that is no error.
 func (c *change) former() *keyBuilder { return &keyBuilder{shards: c.shards} }
 
-// primary is k without the keys of the index.
-func primary(k keys) keys { return keys{PK: k.PK, SK: k.SK} }
-
 func (c *change) add(k keys, units float64, action types.TransactWriteItem) {
-	c.writes = append(c.writes, write{key: primary(k), units: units, action: action})
+	c.writes = append(c.writes, write{key: k.primary(), units: units, action: action})
 }
 
 // create puts a record that must not be there.
@@ -235,7 +235,7 @@ func (c *change) put(r record, when condition) {
 	k := keyOf(r)
 	text := when(&e)
 	c.add(k, writeUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
-		TableName: &c.store.table, Item: r, ConditionExpression: &text,
+		TableName: &c.table.Name, Item: r, ConditionExpression: &text,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}})
@@ -253,7 +253,7 @@ func (c *change) update(before, after record, when condition) {
 	// Index keys are ours: they become the model's, whatever other software made of them. They stay
 	// where they are made of what cannot be read.
 	before = maps.Clone(before)
-	stay := after[attrIndexPK] == nil && c.store.indexedByUnreadable(stands)
+	stay := after[attrIndexPK] == nil && c.table.indexedByUnreadable(stands)
 	for _, name := range []string{attrIndexPK, attrIndexSK} {
 		if delete(before, name); stands[name] != nil && !stay {
 			before[name] = stands[name]
@@ -272,7 +272,7 @@ func (c *change) unchanged(stands, before, after record) record {
 			kept[name] = raw
 		}
 	}
-	for name := range c.store.unreadable(entityOf(keyOf(stands)), stands) {
+	for name := range c.table.unreadable(entityOf(keyOf(stands)), stands) {
 		if before[name] == nil && after[name] == nil {
 			kept[name] = stands[name]
 		}
@@ -311,12 +311,12 @@ func (c *change) adjust(k keys, deltas map[string]int, when condition) {
 		deltas[attrStockRevision] = 1
 	}
 	var e expression
-	c.set(k, e.adding(deltas), &e, adjustUnits(c.known[primary(k)]), when)
+	c.set(k, e.adding(deltas), &e, adjustUnits(c.known[k.primary()]), when)
 }
 
 func (c *change) set(k keys, text string, e *expression, units float64, when condition) {
 	update := &types.Update{
-		TableName: &c.store.table, Key: primary(k).attributes(), UpdateExpression: &text,
+		TableName: &c.table.Name, Key: k.primary().attributes(), UpdateExpression: &text,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if when != nil {
@@ -331,7 +331,7 @@ func (c *change) remove(before record, when condition) {
 	var e expression
 	k := keyOf(before)
 	deletion := &types.Delete{
-		TableName: &c.store.table, Key: k.attributes(),
+		TableName: &c.table.Name, Key: k.attributes(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if when != nil {
@@ -345,8 +345,8 @@ func (c *change) remove(before record, when condition) {
 func (c *change) require(k keys, when condition) {
 	var e expression
 	text := when(&e)
-	c.add(k, checkUnits(c.known[primary(k)]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName: &c.store.table, Key: primary(k).attributes(), ConditionExpression: &text,
+	c.add(k, checkUnits(c.known[k.primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &c.table.Name, Key: k.primary().attributes(), ConditionExpression: &text,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}})
@@ -367,7 +367,7 @@ func (c *change) commit(ctx context.Context) error {
 		items[i] = w.action
 	}
 	t := startTimer(ctx)
-	err := c.store.transactWrite(ctx, items)
+	err := c.table.transactWrite(ctx, items)
 	if t.on() {
 		ks, units := make([]keys, len(c.writes)), 0.0
 		for i, w := range c.writes {

@@ -6,7 +6,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-func (s *Store) customerForm() form[*commerce.Customer] {
+func customerForm(t *Table) form[*commerce.Customer] {
 	return form[*commerce.Customer]{
 		encode: func(c *commerce.Customer) record {
 			r := customerAttributes(entityCustomer, *c)
@@ -15,29 +15,29 @@ func (s *Store) customerForm() form[*commerce.Customer] {
 			}
 			return r
 		},
-		decode: s.decodeCustomer,
+		decode: t.decodeCustomer,
 	}
 }
 
 // idOr is the id that a caller chose, or a new one.
-func idOr[ID ~string](s *Store, chosen ID, prefix string) (ID, error) {
+func idOr[ID ~string](t *Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
 		return chosen, nil
 	}
-	id, err := s.newULID(s.now())
+	id, err := t.newULID(t.now())
 	return ID(prefix + id), err
 }
 
 // CreateCustomer adds a customer (WP1).
 //
 // Errors: commerce.Refusals of AlreadyExists, EmailTaken, NotFound; and those of mutate.
-func (s *Store) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.NewCustomer) (*commerce.Customer, error) {
-	id, err := idOr(s, cmd.ID, "cust_")
+func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.NewCustomer) (*commerce.Customer, error) {
+	id, err := idOr(m.table, cmd.ID, "cust_")
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, s, &writeCreateCustomer, caller, cmd, s.customerForm(), func(_ context.Context, c *change) (*commerce.Customer, error) {
-		at := s.now()
+	return mutate(ctx, m.table, &writeCreateCustomer, caller, cmd, customerForm(m.table), func(_ context.Context, c *change) (*commerce.Customer, error) {
+		at := m.table.now()
 		customer := commerce.Customer{ID: id, Name: cmd.Name, Email: cmd.Email, PhoneNumbers: cmd.PhoneNumbers, AccountRepID: cmd.AccountRepID,
 			OrderCount: new(int), CreatedAt: at, UpdatedAt: at, Version: 1}
 		var refusals commerce.Refusals
@@ -83,7 +83,7 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 	if records[0] == nil {
 		return nil, nil, commerce.Unknown("customer", id, field)
 	}
-	customer, err := c.store.decodeCustomer(reader{record: records[0]})
+	customer, err := c.table.decodeCustomer(reader{record: records[0]})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +96,7 @@ func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer
 	if sameRecord(customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)) {
 		return false
 	}
-	after.Version, after.UpdatedAt = before.Version+1, c.store.after(before.UpdatedAt)
+	after.Version, after.UpdatedAt = before.Version+1, c.table.after(before.UpdatedAt)
 	c.update(customerRecord(c.former(), *before), customerRecord(&c.keyBuilder, *after), still(stands, c.exactly([]string{attrVersion, "updatedAt", "accountRepId"}, attrOrderCount)...))
 	return true
 }
@@ -111,8 +111,8 @@ func (c *change) repEdge(stands record, before, after *commerce.Customer) record
 //
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of
 // mutate.
-func (s *Store) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
-	return mutate(ctx, s, &writeUpdateCustomer, caller, cmd, s.customerForm(), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &writeUpdateCustomer, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		before, stands, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -173,8 +173,8 @@ func isCustomer(id commerce.CustomerID) condition { return is(attrCustomerID, "=
 // AssignAccountRep names the employee who looks after a customer from now on, or nobody (WP3).
 //
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is); and those of mutate.
-func (s *Store) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
-	return mutate(ctx, s, &writeAssignAccountRep, caller, cmd, s.customerForm(), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &writeAssignAccountRep, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		var rep []keys
 		if cmd.EmployeeID != "" {
 			rep = append(rep, employeeKey(&c.keyBuilder, cmd.EmployeeID))

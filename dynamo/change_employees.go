@@ -16,12 +16,12 @@ func employeeForm() form[*commerce.Employee] {
 // HireEmployee adds an employee (WP17).
 //
 // Errors: commerce.Refusals of AlreadyExists and NotFound; and those of mutate.
-func (s *Store) HireEmployee(ctx context.Context, caller Caller, cmd commerce.NewEmployee) (*commerce.Employee, error) {
-	id, err := idOr(s, cmd.ID, "emp_")
+func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.NewEmployee) (*commerce.Employee, error) {
+	id, err := idOr(m.table, cmd.ID, "emp_")
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, s, &writeHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
+	return mutate(ctx, m.table, &writeHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
 		employee := commerce.Employee{ID: id, Name: cmd.Name, PhoneNumbers: cmd.PhoneNumbers, JobTitle: cmd.JobTitle, HireDate: cmd.HireDate,
 			WarehouseID: cmd.WarehouseID, Version: 1}
 		var refusals commerce.Refusals
@@ -63,8 +63,8 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 // UpdateEmployee changes an employee, and moves the edges by which lists find the employee (WP18).
 //
 // Errors: commerce.NotFound, VersionConflict (with the employee as it is); and those of mutate.
-func (s *Store) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
-	return mutate(ctx, s, &writeUpdateEmployee, caller, cmd, employeeForm(), func(ctx context.Context, c *change) (*commerce.Employee, error) {
+func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
+	return mutate(ctx, m.table, &writeUpdateEmployee, caller, cmd, employeeForm(), func(ctx context.Context, c *change) (*commerce.Employee, error) {
 		stands, err := c.read(ctx, employeeKey(&c.keyBuilder, cmd.ID))
 		if err != nil {
 			return nil, err

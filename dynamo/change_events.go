@@ -6,37 +6,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// maxClockSkew is how far ahead of the clock a time in the table can be for the next change to be
-// dated after it. A time further ahead was written by a clock that was wrong. To date changes after
-// it would make them wrong, too.
-const maxClockSkew = 24 * time.Hour
-
-// after returns a moment after all of times: now, or the next millisecond where the clock is behind
-// the ones that wrote them.
-func (s *Store) after(times ...time.Time) time.Time {
-	now := s.now()
-	at := now
-	for _, t := range times {
-		if t.After(now.Add(maxClockSkew)) {
-			continue
-		}
-		if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(at) {
-			at = next
-		}
-	}
-	return at
-}
-
-// position is the place of an event in the order of its customer's events. That is the event's ID.
-// It is empty for an event without a place: its ID is not a ULID, as other software writes it, or
-// is dated more than maxClockSkew ahead.
-func (s *Store) position(id commerce.EventID) commerce.EventID {
-	if at, ok := id.Time(); !ok || at.After(s.now().Add(maxClockSkew)) {
-		return ""
-	}
-	return id
-}
-
 // happened adds an event of an order to the transaction: to the order's timeline, and as its
 // customer's last one.
 //
@@ -47,7 +16,7 @@ func (s *Store) position(id commerce.EventID) commerce.EventID {
 // behind another server's or somebody was faster in the same millisecond, is told of the last event
 // and planned again behind it.
 func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) error {
-	id, err := c.store.newULID(at)
+	id, err := c.table.newULID(at)
 	if err != nil {
 		return err
 	}
@@ -62,14 +31,11 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 // is none. An event without a position must not block the customer's orders for ever. It is
 // replaced if it is as it was read, and the IDs rise from there.
 func (c *change) behind(last record) condition {
-	if have, ok := c.stands(keyOf(last)); ok && c.store.position(lastEventID(have)) == "" {
+	if have, ok := c.stands(keyOf(last)); ok && c.table.position(lastEventID(have)) == "" {
 		return still(have, "eventId")
 	}
 	return either(absent, is("eventId", "<", last["eventId"]))
 }
-
-// lastEventID is the ID in the record of a last event.
-func lastEventID(r record) commerce.EventID { return commerce.EventID(textOf(r, "eventId")) }
 
 // lastEventTime is when the last event of a customer's orders happened, as far as a transaction has
 // told; the zero time where none has.

@@ -8,10 +8,10 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-func (s *Store) orderForm() form[*commerce.Order] {
+func orderForm(t *Table) form[*commerce.Order] {
 	return form[*commerce.Order]{
 		encode: func(o *commerce.Order) record { return orderAttributes(*o) },
-		decode: s.decodeOrder,
+		decode: t.decodeOrder,
 	}
 }
 
@@ -19,7 +19,7 @@ func (s *Store) orderForm() form[*commerce.Order] {
 //
 // Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines; and those
 // of mutate.
-func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewOrder) (*commerce.Order, error) {
+func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewOrder) (*commerce.Order, error) {
 	lines, err := commerce.Merged(cmd.Lines)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 	if err := commerce.CheckLines(len(lines)); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, s, &writePlaceOrder, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &writePlaceOrder, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		ks := []keys{customerKey(&c.keyBuilder, cmd.CustomerID)}
 		c.conceal(cmd.CustomerID, ks[0])
 		for _, line := range lines {
@@ -41,7 +41,7 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 		var refusals commerce.Refusals
 		if records[0] == nil {
 			refusals = append(refusals, commerce.Unknown("customer", cmd.CustomerID, "customerId"))
-		} else if decoded, err := s.decodeCustomer(reader{record: records[0]}); err != nil {
+		} else if decoded, err := m.table.decodeCustomer(reader{record: records[0]}); err != nil {
 			return nil, err
 		} else {
 			customer = *decoded
@@ -49,13 +49,13 @@ func (s *Store) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewO
 		products := map[commerce.SKU]*commerce.Product{}
 		for i, line := range lines {
 			if records[i+1] != nil {
-				if products[line.SKU], err = s.decodeProduct(reader{record: records[i+1]}); err != nil {
+				if products[line.SKU], err = m.table.decodeProduct(reader{record: records[i+1]}); err != nil {
 					return nil, err
 				}
 			}
 		}
-		at := c.store.after(c.lastEventTime(cmd.CustomerID))
-		id, err := s.newULID(at)
+		at := c.table.after(c.lastEventTime(cmd.CustomerID))
+		id, err := m.table.newULID(at)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if records[0] == nil {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	order, err := c.store.decodeOrder(reader{record: records[0]})
+	order, err := c.table.decodeOrder(reader{record: records[0]})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,16 +140,25 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	if o.EmbedsItems {
 		return o.Items, nil
 	}
-	page, err := OrderItems.Read(ctx, c.store, ListRequest{Of: string(o.ID), Page: Page{Limit: maxActions, More: true}})
+	p := &OrderItems.AccessPattern
+	partition, err := p.PK.Key(string(o.ID))
 	if err != nil {
 		return nil, err
 	}
-	if page.HasNext {
-		return nil, commerce.FarTooLong(commerce.Path("orderId"), maxActions, commerce.MaxLines)
+	records, _, err := c.table.queryUpTo(ctx, p, partition, string(p.SK), bounds{}, maxActions+1, true)
+	if err != nil {
+		return nil, err
 	}
-	items := make([]commerce.LineItem, len(page.Items))
-	for i, item := range page.Items {
+	items := make([]commerce.LineItem, len(records))
+	for i, r := range records {
+		item, err := c.table.decodeOrderItem(r)
+		if err != nil {
+			return nil, err
+		}
 		items[i] = *item
+	}
+	if len(items) > maxActions {
+		return nil, commerce.FarTooLong(commerce.Path("orderId"), maxActions, commerce.MaxLines)
 	}
 	return items, nil
 }
@@ -157,7 +166,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // rewrite adds both records of a changed order, and the event that tells of it. stands is the
 // order's record as it stands in the table.
 func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
-	after.Version, after.UpdatedAt = before.Version+1, c.store.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
+	after.Version, after.UpdatedAt = before.Version+1, c.table.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when condition
 	if rep := stands["accountRepId"]; rep == nil || isText(rep, "") {
 		after.AccountRepID, when = c.repOfCopy(*before)
@@ -207,12 +216,12 @@ func moveTo(to commerce.Status) (*WritePattern, commerce.EventType) {
 //
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition, Refusals
 // of InsufficientStock; and those of mutate.
-func (s *Store) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
+func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
 	pattern, event := moveTo(cmd.To)
 	if pattern == nil {
 		return nil, fmt.Errorf("move order %s: nothing moves to %s", cmd.OrderID, cmd.To)
 	}
-	return mutate(ctx, s, pattern, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, m.table, pattern, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -334,12 +343,12 @@ func (c *change) count(sku commerce.SKU, counter string, delta int) {
 //
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput,
 // InsufficientStock, TooManyLines; and those of mutate.
-func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
+func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &writeSetOrderItem
 	if cmd.Quantity == 0 {
 		pattern = &writeRemoveOrderItem
 	}
-	return mutate(ctx, s, pattern, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, m.table, pattern, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		k := productKey(&c.keyBuilder, cmd.SKU)
 		order, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
 		if err != nil {
@@ -348,7 +357,7 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		var product *commerce.Product
 		record, sold := c.stands(k)
 		if sold {
-			if product, err = s.decodeProduct(reader{record: record}); err != nil {
+			if product, err = m.table.decodeProduct(reader{record: record}); err != nil {
 				return nil, err
 			}
 		}
@@ -367,7 +376,7 @@ func (s *Store) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		if s.unreadable(&entityOrder, stands)["items"] != "" {
+		if m.table.unreadable(&entityOrder, stands)["items"] != "" {
 			after.EmbedsItems = false // what stands in the list's place stays
 		}
 		was := cmd.Quantity - by
@@ -426,8 +435,8 @@ func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 //
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput; and those of
 // mutate.
-func (s *Store) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
-	return mutate(ctx, s, &writeUpdateShippingAddress, caller, cmd, s.orderForm(), func(ctx context.Context, c *change) (*commerce.Order, error) {
+func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &writeUpdateShippingAddress, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err

@@ -7,18 +7,18 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-func (s *Store) productForm() form[*commerce.Product] {
+func productForm(t *Table) form[*commerce.Product] {
 	return form[*commerce.Product]{
 		encode: func(p *commerce.Product) record { return productAttributes(*p) },
-		decode: s.decodeProduct,
+		decode: t.decodeProduct,
 	}
 }
 
 // CreateProduct adds a product without stock (WP12).
 //
 // Errors: commerce.AlreadyExists; and those of mutate.
-func (s *Store) CreateProduct(ctx context.Context, caller Caller, cmd commerce.NewProduct) (*commerce.Product, error) {
-	return mutate(ctx, s, &writeCreateProduct, caller, cmd, s.productForm(), func(_ context.Context, c *change) (*commerce.Product, error) {
+func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.NewProduct) (*commerce.Product, error) {
+	return mutate(ctx, m.table, &writeCreateProduct, caller, cmd, productForm(m.table), func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := commerce.Product{SKU: cmd.SKU, Name: cmd.Name, Category: cmd.Category, UnitPrice: cmd.UnitPrice, Version: 1}
 		r := productRecord(&c.keyBuilder, product)
 		if _, stands := c.stands(keyOf(r)); stands {
@@ -32,8 +32,8 @@ func (s *Store) CreateProduct(ctx context.Context, caller Caller, cmd commerce.N
 // UpdateProduct changes a product's name, category or price (WP13).
 //
 // Errors: commerce.NotFound, VersionConflict (with the product as it is); and those of mutate.
-func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
-	return mutate(ctx, s, &writeUpdateProduct, caller, cmd, s.productForm(), func(ctx context.Context, c *change) (*commerce.Product, error) {
+func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
+	return mutate(ctx, m.table, &writeUpdateProduct, caller, cmd, productForm(m.table), func(ctx context.Context, c *change) (*commerce.Product, error) {
 		records, err := c.read(ctx, productKey(&c.keyBuilder, cmd.SKU))
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.P
 		if records[0] == nil {
 			return nil, commerce.Unknown("product", cmd.SKU, "sku")
 		}
-		before, err := s.decodeProduct(reader{record: records[0]})
+		before, err := m.table.decodeProduct(reader{record: records[0]})
 		if err != nil {
 			return nil, err
 		}
@@ -74,8 +74,8 @@ func (s *Store) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.P
 // CreateWarehouse adds a warehouse (WP14).
 //
 // Errors: commerce.AlreadyExists; and those of mutate.
-func (s *Store) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.NewWarehouse) (*commerce.Warehouse, error) {
-	id, err := idOr(s, cmd.ID, "wh_")
+func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.NewWarehouse) (*commerce.Warehouse, error) {
+	id, err := idOr(m.table, cmd.ID, "wh_")
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Store) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce
 		encode: func(w *commerce.Warehouse) record { return warehouseAttributes(*w) },
 		decode: decodeWarehouse,
 	}
-	return mutate(ctx, s, &writeCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
+	return mutate(ctx, m.table, &writeCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := commerce.Warehouse{ID: id, Name: cmd.Name, Version: 1}
 		r := warehouseRecord(&c.keyBuilder, warehouse)
 		if _, stands := c.stands(keyOf(r)); stands {
@@ -105,8 +105,8 @@ func levelForm() form[*commerce.InventoryLevel] {
 //
 // Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there
 // is none), InsufficientStock; and those of mutate.
-func (s *Store) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
-	return mutate(ctx, s, &writeSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, m.table, &writeSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
@@ -124,8 +124,8 @@ func (s *Store) SetInventoryLevel(ctx context.Context, caller Caller, cmd commer
 // AdjustInventory adds to the stock of a product in a warehouse, or takes from it (WP16).
 //
 // Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and those of mutate.
-func (s *Store) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
-	return mutate(ctx, s, &writeAdjustInventory, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, m.table, &writeAdjustInventory, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err

@@ -16,6 +16,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
+// Checks are the checks of the records of a table.
+type Checks struct{ table *Table }
+
+// newChecks returns the checks of a table.
+func newChecks(t *Table) Checks { return Checks{t} }
+
 // CheckOptions say how CheckRecords works.
 type CheckOptions struct {
 	// Segments is in how many parts the table is read at once, 1 where it is 0.
@@ -146,7 +152,7 @@ type unit interface {
 	// what still is.
 	settled(c *check, v, last *verdict)
 	// key is the key of the record that names the unit.
-	key(s *Store) keys
+	key(t *Table) keys
 	// doubt returns why v, which was made of what was read last, is not certain; empty if nothing
 	// speaks against it.
 	doubt(v *verdict) string
@@ -190,9 +196,9 @@ const maxSuspects = 10_000
 // check is one check of a table. Its memory is a page a segment, the suspects, and what the stock
 // takes: some hundred bytes for each product, and for each misleading order.
 type check struct {
-	s     *Store
-	reads *checkReader
-	opts  CheckOptions
+	table  *Table
+	client *client
+	opts   CheckOptions
 
 	// settling is held while suspects are verified before the table is read to its end.
 	settling sync.Mutex
@@ -243,8 +249,8 @@ type stockSeen struct{ inventory, available int }
 //
 // Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable,
 // ErrAccessDenied, the context's. The summary is that of what was done until then.
-func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
-	if err := s.watch.err(); err != nil && opts.Repair {
+func (checks Checks) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
+	if err := checks.table.clockErr(); err != nil && opts.Repair {
 		return CheckSummary{}, err
 	}
 	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
@@ -255,7 +261,7 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 		opts.IndexLag = usualIndexLag
 	}
 	c := &check{
-		s: s, reads: &checkReader{s: s}, opts: opts,
+		table: checks.table, client: &client{table: checks.table}, opts: opts,
 		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
 		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
@@ -264,14 +270,14 @@ func (s *Store) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSumma
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
 	err := c.run(ctx)
-	c.summary.Requests, c.summary.ReadUnits = c.reads.cost()
+	c.summary.Requests, c.summary.ReadUnits = c.client.cost()
 	return c.summary, err
 }
 
 func (c *check) run(ctx context.Context) error {
 	err := Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
 		g := &gathering{check: c}
-		return c.reads.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
+		return c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
 			return g.take(ctx, page, last)
 		})
 	})
@@ -480,7 +486,7 @@ func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) 
 	if found == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.unsettledLocked(u.key(c.s), attempts.doubt)
+		c.unsettledLocked(u.key(c.table), attempts.doubt)
 		if order, ok := u.(*orderUnit); ok && order.main == nil {
 			c.uncertainLocked(order) // a recount finds those in the index
 		}
@@ -498,7 +504,7 @@ func (c *check) postpone(u unit, k unitKey, s suspicion) {
 	if known, ok := c.postponed[k]; ok {
 		s = known.and(s)
 	} else if len(c.postponed) >= c.opts.Suspects {
-		c.unsettledLocked(u.key(c.s), "there are too many records like it; check again after the others are repaired")
+		c.unsettledLocked(u.key(c.table), "there are too many records like it; check again after the others are repaired")
 		if k.kind == unitOrder {
 			c.givenUp = commerce.OrderID(k.id)
 		}
@@ -542,7 +548,7 @@ func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict,
 // mended repairs what is wrong with a unit, and reads it again. Where the repair was refused it
 // tells why, and what is wrong is what was.
 func (c *check) mended(ctx context.Context, u unit, v *verdict) (after *verdict, refused string, err error) {
-	err = c.repair(ctx, v)
+	err = c.client.repair(ctx, v)
 	if refused := (*refusedError)(nil); errors.As(err, &refused) {
 		return v, refused.reason, nil
 	}
@@ -605,9 +611,6 @@ func (c *check) report(found, last *verdict) {
 		}
 	}
 }
-
-// primaryKey is the text of a key.
-func (k keys) primaryKey() string { return k.PK + " " + k.SK }
 
 // foundAlready tells whether something was found about a record, as far as is remembered.
 func (c *check) foundAlready(k keys) bool {

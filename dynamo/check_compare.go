@@ -64,14 +64,15 @@ func valueText(v types.AttributeValue) string {
 }
 
 // differences are the attributes in which a record is not the one that is wanted, by name.
-// Attributes that the model does not know are nobody's business.
-func (s *Store) differences(e *Entity, have, want record) []difference {
+// Attributes that the model does not know are nobody's business. c is the currency of records that
+// name none.
+func differences(c commerce.Currency, e *Entity, have, want record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch v, there := have[name]; {
-		case !there && !s.mayBeAbsent(e, name, want):
+		case !there && !mayBeAbsent(c, e, name, want):
 			found = append(found, difference{name: name, want: want[name]})
-		case there && !s.sameAttribute(name, v, want[name], want):
+		case there && !sameAttribute(c, name, v, want[name], want):
 			found = append(found, difference{name: name, have: v, want: want[name]})
 		}
 	}
@@ -98,12 +99,12 @@ func ownAttributes(e *Entity) []string {
 
 // mayBeAbsent tells whether a record without one of the attributes that it should have says the
 // same, or belongs to other software that leaves it out.
-func (s *Store) mayBeAbsent(e *Entity, name string, want record) bool {
+func mayBeAbsent(c commerce.Currency, e *Entity, name string, want record) bool {
 	switch name {
 	case "entity", attrVersion, "updatedAt", "itemCount", "items":
 		return true
 	case "currency":
-		return isText(want[name], string(s.currency))
+		return isText(want[name], string(c))
 	case "createdAt":
 		// Most orders bear the time in their ids.
 		if e.Name == entityOrder.Name || e.Name == entityCustomerOrder.Name {
@@ -114,11 +115,6 @@ func (s *Store) mayBeAbsent(e *Entity, name string, want record) bool {
 		return e.Name == entityOrderItem.Name
 	}
 	return isNothing(want[name])
-}
-
-func isText(v types.AttributeValue, text string) bool {
-	s, ok := v.(*types.AttributeValueMemberS)
-	return ok && s.Value == text
 }
 
 // isNothing tells whether a value reads like an absent one.
@@ -143,7 +139,7 @@ func isNothing(v types.AttributeValue) bool {
 
 // sameAttribute is agree with what is peculiar to single attributes of whole, the record that is
 // wanted.
-func (s *Store) sameAttribute(name string, have, want types.AttributeValue, whole record) bool {
+func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, whole record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
 		if sameTime(have, want) {
@@ -151,7 +147,7 @@ func (s *Store) sameAttribute(name string, have, want types.AttributeValue, whol
 		}
 	case "items":
 		at := reader{record: whole}
-		currency := at.currency(s.currency)
+		currency := at.currency(c)
 		wanted, err := decodeLines(want, currency)
 		if err != nil {
 			return false

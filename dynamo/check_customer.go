@@ -54,23 +54,23 @@ func (u *customerUnit) add(e *Entity, rec record) {
 	}
 }
 
-func (u *customerUnit) key(s *Store) keys { return customerKey(&keyBuilder{shards: s.shards}, u.id) }
+func (u *customerUnit) key(t *Table) keys { return customerKey(t.keyBuilder(), u.id) }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.main, u.edge, u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, nil, nil, 0
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	mainKey, edgeKey, lastEventKey := customerKey(b, u.id), customerRepKey(b, u.id), lastEventKey(b, u.id)
 	if b.err != nil {
 		return b.err
 	}
-	found, err := c.reads.get(ctx, consistent, mainKey, edgeKey, lastEventKey)
+	found, err := c.client.get(ctx, consistent, mainKey, edgeKey, lastEventKey)
 	if err != nil {
 		return err
 	}
 	u.main, u.edge, u.lastEvent = found[mainKey], found[edgeKey], found[lastEventKey]
 	u.before = u.lastEvent
 	pages := 0
-	if u.copies, pages, err = c.reads.copies(ctx, u.id); err != nil {
+	if u.copies, pages, err = c.client.copies(ctx, u.id); err != nil {
 		return err
 	}
 	if err := u.readLater(ctx, c); err != nil {
@@ -81,9 +81,9 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 		return err
 	}
 	if owner := commerce.CustomerID(textOf(u.claim, "customerId")); owner != "" && owner != u.id {
-		b := &keyBuilder{shards: c.s.shards}
+		b := c.table.keyBuilder()
 		if k := customerKey(b, owner); b.err == nil {
-			if found, err = c.reads.get(ctx, consistent, k); err != nil {
+			if found, err = c.client.get(ctx, consistent, k); err != nil {
 				return err
 			}
 			u.owner = found[k]
@@ -96,8 +96,8 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 // customer does not tell the address.
 func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
 	for {
-		k := u.claimKey(c.s)
-		found, err := c.reads.get(ctx, consistent, k)
+		k := u.claimKey(c.table)
+		found, err := c.client.get(ctx, consistent, k)
 		if err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
 }
 
 // standIn is a customer of whom nothing but the ID is known, and perhaps the address.
-func (u *customerUnit) standIn(s *Store) *commerce.Customer {
-	at, email := s.now(), u.address
+func (u *customerUnit) standIn(t *Table) *commerce.Customer {
+	at, email := t.now(), u.address
 	if email == "" {
 		email = string(u.id) + standInEmailDomain
 	}
@@ -119,16 +119,16 @@ func (u *customerUnit) standIn(s *Store) *commerce.Customer {
 }
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
-func (u *customerUnit) claimKey(s *Store) keys {
-	truth, _ := u.truth(&verdict{s: s})
+func (u *customerUnit) claimKey(t *Table) keys {
+	truth, _ := u.truth(&verdict{table: t})
 	if truth == nil {
-		truth = u.standIn(s)
+		truth = u.standIn(t)
 	}
 	email, err := commerce.ParseEmail(truth.Email)
 	if err != nil {
 		return keys{}
 	}
-	return emailClaimKey(&keyBuilder{shards: s.shards}, email)
+	return emailClaimKey(t.keyBuilder(), email)
 }
 
 // truth is the customer as the record says, or the edge where the record is missing or cannot be
@@ -147,12 +147,12 @@ func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from record)
 //
 // Errors: ErrCorrupt, also where there is none.
 func (u *customerUnit) decode(v *verdict, e *Entity, rec record) (*commerce.Customer, error) {
-	return v.s.decodeCustomer(reader{record: withKey(v.legible(e, rec), map[string]string{"customerId": string(u.id)})})
+	return v.table.decodeCustomer(reader{record: withKey(v.legible(e, rec), map[string]string{"customerId": string(u.id)})})
 }
 
 func (u *customerUnit) judge(c *check) *verdict {
-	v := &verdict{s: c.s}
-	b := &keyBuilder{shards: c.s.shards}
+	v := &verdict{table: c.table}
+	b := c.table.keyBuilder()
 	v.basis, v.believed = customerKey(b, u.id), u.main
 	truth, from := u.truth(v)
 	v.source = keyOf(from)
@@ -173,7 +173,7 @@ func (u *customerUnit) judge(c *check) *verdict {
 		}
 		return v
 	case truth == nil:
-		truth = u.standIn(c.s)
+		truth = u.standIn(c.table)
 		detail = "the customer has orders, and nothing tells who it is"
 		if u.address != "" {
 			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
@@ -243,11 +243,11 @@ func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")
 	case err != nil:
 		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
-	case u.isOutdated(v.s) && v.unread[keyOf(u.lastEvent)] == nil:
+	case u.isOutdated(v.table) && v.unread[keyOf(u.lastEvent)] == nil:
 		v.find(driftLastEvent, keyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), byRepair)
-		v.fixes = append(v.fixes, replacement(u.lastEvent, lastEventRecord(&keyBuilder{shards: v.s.shards}, u.id, *u.later)))
+		v.fixes = append(v.fixes, replacement(u.lastEvent, lastEventRecord(v.table.keyBuilder(), u.id, *u.later)))
 	default:
-		v.compare(&entityLastEvent, u.lastEvent, lastEventRecord(&keyBuilder{shards: v.s.shards}, u.id, *event), driftLastEvent)
+		v.compare(&entityLastEvent, u.lastEvent, lastEventRecord(v.table.keyBuilder(), u.id, *event), driftLastEvent)
 	}
 }
 
@@ -264,10 +264,10 @@ func (u *customerUnit) judgeClaim(v *verdict, want record) {
 	case have == nil:
 		v.absent(driftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
 	case owner != string(u.id) && hasEmail(u.owner, email):
-		v.find(driftEmailShared, customerKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
+		v.find(driftEmailShared, customerKey(v.table.keyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
 	default:
 		if other := commerce.CustomerID(owner); other != u.id {
-			b := &keyBuilder{shards: v.s.shards}
+			b := v.table.keyBuilder()
 			if k := customerKey(b, other); b.err == nil {
 				v.relied = append(v.relied, relied{k, u.owner})
 			}
@@ -322,24 +322,24 @@ type claimUnit struct {
 	customer, edge record
 }
 
-func (u *claimUnit) key(s *Store) keys { return emailClaimKey(&keyBuilder{shards: s.shards}, u.email) }
+func (u *claimUnit) key(t *Table) keys { return emailClaimKey(t.keyBuilder(), u.email) }
 
 func (u *claimUnit) add(_ *Entity, rec record) { u.claim = rec }
 
 func (u *claimUnit) read(ctx context.Context, c *check) error {
 	u.claim, u.customer, u.edge = nil, nil, nil
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	k := emailClaimKey(b, u.email)
 	if b.err != nil {
 		return b.err
 	}
-	found, err := c.reads.get(ctx, consistent, k)
+	found, err := c.client.get(ctx, consistent, k)
 	if err != nil {
 		return err
 	}
 	u.claim = found[k]
-	mainKey, edgeKey := u.customerKeys(c.s)
-	if found, err = c.reads.get(ctx, consistent, mainKey, edgeKey); err != nil {
+	mainKey, edgeKey := u.customerKeys(c.table)
+	if found, err = c.client.get(ctx, consistent, mainKey, edgeKey); err != nil {
 		return err
 	}
 	u.customer, u.edge = found[mainKey], found[edgeKey]
@@ -348,8 +348,8 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 
 // customerKeys are the keys of the record and the edge of the customer whom the claim names; empty
 // where it names none.
-func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
-	b := &keyBuilder{shards: s.shards}
+func (u *claimUnit) customerKeys(t *Table) (main, edge keys) {
+	b := t.keyBuilder()
 	id := commerce.CustomerID(textOf(u.claim, "customerId"))
 	main = customerKey(b, id)
 	if b.err != nil {
@@ -361,7 +361,7 @@ func (u *claimUnit) customerKeys(s *Store) (main, edge keys) {
 // judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
 // unit finds.
 func (u *claimUnit) judge(c *check) *verdict {
-	v := &verdict{s: c.s}
+	v := &verdict{table: c.table}
 	if u.claim == nil {
 		return v
 	}
@@ -373,7 +373,7 @@ func (u *claimUnit) judge(c *check) *verdict {
 	if of == nil {
 		of = u.edge
 	}
-	v.basis, _ = u.customerKeys(c.s)
+	v.basis, _ = u.customerKeys(c.table)
 	v.believed = u.customer
 	id := textOf(u.claim, "customerId")
 	switch {

@@ -20,12 +20,12 @@ func employeeEntities() []*Entity {
 	return []*Entity{&entityEmployee, &entityEmployeeName, &entityEmployeeTitle, &entityEmployeeWarehouse}
 }
 
-func (u *employeeUnit) key(s *Store) keys { return employeeKey(&keyBuilder{shards: s.shards}, u.id) }
+func (u *employeeUnit) key(t *Table) keys { return employeeKey(t.keyBuilder(), u.id) }
 
 func (u *employeeUnit) add(_ *Entity, rec record) { u.records[keyOf(rec)] = rec }
 
-func (u *employeeUnit) keys(s *Store) []keys {
-	b := &keyBuilder{shards: s.shards}
+func (u *employeeUnit) keys(t *Table) []keys {
+	b := t.keyBuilder()
 	entities := employeeEntities()
 	ks := make([]keys, len(entities))
 	for i, e := range entities {
@@ -35,14 +35,14 @@ func (u *employeeUnit) keys(s *Store) []keys {
 }
 
 func (u *employeeUnit) read(ctx context.Context, c *check) (err error) {
-	u.records, err = c.reads.get(ctx, consistent, u.keys(c.s)...)
+	u.records, err = c.client.get(ctx, consistent, u.keys(c.table)...)
 	return err
 }
 
 func (u *employeeUnit) judge(c *check) *verdict {
-	v := &verdict{s: c.s}
+	v := &verdict{table: c.table}
 	u.truth = nil
-	ks := u.keys(c.s)
+	ks := u.keys(c.table)
 	var from record
 	decode := func(e *Entity, rec record) (*commerce.Employee, error) {
 		return decodeEmployee(reader{record: withKey(v.legible(e, rec), map[string]string{"employeeId": string(u.id)})})
@@ -82,7 +82,7 @@ func (u *employeeUnit) judge(c *check) *verdict {
 	if u.truth.WarehouseID == "" {
 		u.truth.WarehouseID = commerce.WarehouseID(indexValueOf(&entityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
 	}
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	wanted := map[keys]record{}
 	for _, rec := range employeeRecords(b, *u.truth) {
 		wanted[keyOf(rec)] = rec

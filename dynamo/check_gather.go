@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -105,38 +106,38 @@ func (g *gathering) lookUp(ctx context.Context) error {
 	for _, u := range g.complete {
 		switch u := u.(type) {
 		case *orderUnit:
-			ks = append(ks, u.copyKey(c.s, u.named()))
+			ks = append(ks, u.copyKey(c.table, u.named()))
 		case *customerUnit:
-			ks = append(ks, u.claimKey(c.s))
+			ks = append(ks, u.claimKey(c.table))
 		case *claimUnit:
-			main, _ := u.customerKeys(c.s)
+			main, _ := u.customerKeys(c.table)
 			ks = append(ks, main)
 		}
 	}
 	for _, k := range g.copies {
-		ks = append(ks, orderKey(&keyBuilder{shards: c.s.shards}, k.Order))
+		ks = append(ks, orderKey(c.table.keyBuilder(), k.Order))
 	}
 	// Sorted so that two checks of one table make the same requests.
-	slices.SortFunc(ks, func(a, b keys) int { return compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
-	found, err := c.reads.get(ctx, eventual, ks...)
+	slices.SortFunc(ks, func(a, b keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
+	found, err := c.client.get(ctx, eventual, ks...)
 	if err != nil {
 		return err
 	}
 	for _, u := range g.complete {
 		switch u := u.(type) {
 		case *orderUnit:
-			if k := u.copyKey(c.s, u.named()); found[k] != nil {
+			if k := u.copyKey(c.table, u.named()); found[k] != nil {
 				u.copies[u.named()] = found[k]
 			}
 		case *customerUnit:
-			u.claim = found[u.claimKey(c.s)]
+			u.claim = found[u.claimKey(c.table)]
 		case *claimUnit:
-			main, _ := u.customerKeys(c.s)
+			main, _ := u.customerKeys(c.table)
 			u.customer = found[main]
 		}
 	}
 	for _, k := range g.copies {
-		order := found[orderKey(&keyBuilder{shards: c.s.shards}, k.Order)]
+		order := found[orderKey(c.table.keyBuilder(), k.Order)]
 		if textOf(order, "customerId") != string(k.Customer) {
 			c.suspect(unitKey{unitOrder, string(k.Order)}, suspicion{customers: []commerce.CustomerID{k.Customer}})
 		}
@@ -171,7 +172,7 @@ func (c *check) count(u unit) {
 		}
 	case *customerUnit:
 		c.summary.Customers++
-		if late, ok := u.lateByCopy(c.s); ok {
+		if late, ok := u.lateByCopy(c.table); ok {
 			c.suspectLocked(unitKey{unitCustomer, string(u.id)}, suspicion{byCopy: late})
 		}
 	case *claimUnit:

@@ -35,8 +35,8 @@ func (o lateOrders) later(other lateOrders) lateOrders {
 
 // lateByCopy is the customer's order that was updated last, where the last event is older than
 // that. Every change that writes an event updates the copy of its order.
-func (u *customerUnit) lateByCopy(s *Store) (lateOrders, bool) {
-	last, ok := s.position(lastEventID(u.lastEvent)).Time()
+func (u *customerUnit) lateByCopy(t *Table) (lateOrders, bool) {
+	last, ok := t.position(lastEventID(u.lastEvent)).Time()
 	return u.updated, ok && u.updated.at.After(last)
 }
 
@@ -64,7 +64,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 		return nil
 	}
 	for _, order := range slices.Concat(u.byCopy.ids, u.byEvent.ids) {
-		last, found, err := c.reads.lastOwnEvent(ctx, order, u.id)
+		last, found, err := c.client.lastOwnEvent(ctx, order, u.id)
 		if err != nil {
 			return err
 		}
@@ -75,55 +75,14 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 	if u.later == nil {
 		return nil
 	}
-	k := lastEventKey(&keyBuilder{shards: c.s.shards}, u.id)
-	found, err := c.reads.get(ctx, consistent, k)
+	k := lastEventKey(c.table.keyBuilder(), u.id)
+	found, err := c.client.get(ctx, consistent, k)
 	u.lastEvent = found[k]
 	return err
 }
 
-// lastOwnEvent returns the last event with a position of a customer's order, and whether there is
-// one.
-//
-// Errors: those of failed.
-func (r *checkReader) lastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
-	b := &keyBuilder{shards: r.s.shards}
-	partition := orderKey(b, order).PK
-	if b.err != nil {
-		return last, false, nil // there can be no such order
-	}
-	owner := ""
-	err = r.collection(ctx, OrderCollection, partition, func(e *Entity, rec record) {
-		switch e.Name {
-		case entityOrder.Name:
-			owner = textOf(rec, attrCustomerID)
-		case entityOrderEvent.Name:
-			// They come in the order of their IDs.
-			if event, err := readEvent(rec); err == nil && isOwnEvent(rec) && r.s.position(event.ID) != "" {
-				last, found = *event, true
-			}
-		}
-	})
-	return last, found && owner == string(customer), err
-}
-
 // isOutdated reports whether one of the orders that were read has an event after the last one.
-func (u *customerUnit) isOutdated(s *Store) bool {
-	last := s.position(lastEventID(u.lastEvent))
+func (u *customerUnit) isOutdated(t *Table) bool {
+	last := t.position(lastEventID(u.lastEvent))
 	return u.later != nil && last != "" && u.later.ID > last
-}
-
-// replacement is the fix that makes have the record want, which has the same key.
-func replacement(have, want record) fix {
-	w := fix{key: keyOf(have), have: have, set: record{}}
-	for name, v := range want {
-		if name != attrPK && name != attrSK && !sameValue(v, have[name]) {
-			w.set[name] = v
-		}
-	}
-	for _, name := range attributeNames(have) {
-		if want[name] == nil {
-			w.remove = append(w.remove, name)
-		}
-	}
-	return w
 }

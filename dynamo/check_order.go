@@ -35,7 +35,7 @@ type orderUnit struct {
 	again bool
 }
 
-func (u *orderUnit) key(s *Store) keys { return orderKey(&keyBuilder{shards: s.shards}, u.id) }
+func (u *orderUnit) key(t *Table) keys { return orderKey(t.keyBuilder(), u.id) }
 
 func (u *orderUnit) add(e *Entity, rec record) {
 	switch e.Name {
@@ -50,19 +50,19 @@ func (u *orderUnit) add(e *Entity, rec record) {
 
 func (u *orderUnit) read(ctx context.Context, c *check) error {
 	u.main, u.items, u.events, u.copies = nil, nil, nil, map[commerce.CustomerID]record{}
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	partition := orderKey(b, u.id).PK
 	if b.err != nil {
 		return b.err
 	}
-	if err := c.reads.collection(ctx, OrderCollection, partition, u.add); err != nil {
+	if err := c.client.collection(ctx, OrderCollection, partition, u.add); err != nil {
 		return err
 	}
 	ks := make([]keys, 0, 2)
 	for _, id := range u.candidates() {
-		ks = append(ks, u.copyKey(c.s, id))
+		ks = append(ks, u.copyKey(c.table, id))
 	}
-	found, err := c.reads.get(ctx, consistent, ks...)
+	found, err := c.client.get(ctx, consistent, ks...)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (u *orderUnit) named() commerce.CustomerID {
 }
 
 // copyKey is the key of a customer's copy; empty where there can be none.
-func (u *orderUnit) copyKey(s *Store, id commerce.CustomerID) keys {
-	b := &keyBuilder{shards: s.shards}
+func (u *orderUnit) copyKey(t *Table, id commerce.CustomerID) keys {
+	b := t.keyBuilder()
 	k := customerOrderKey(b, CustomerOrderKey{Customer: id, Order: u.id})
 	if b.err != nil {
 		return keys{}
@@ -126,10 +126,10 @@ func (u *orderUnit) header(v *verdict, e *Entity, rec record, customer commerce.
 	if at := (reader{record: read}); !at.has("currency") && len(u.items) > 0 {
 		// Whoever left it out on the order may have written it on the items.
 		item := reader{record: u.items[0]}
-		plain["currency"] = str(string(item.currency(v.s.currency)))
+		plain["currency"] = str(string(item.currency(v.table.Currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = v.s.decodeOrder(reader{record: plain})
+	h.order, h.err = v.table.decodeOrder(reader{record: plain})
 	if h.err == nil && customer == "" {
 		h.err = fmt.Errorf("%w: attribute %q is missing", ErrCorrupt, "customerId")
 	}
@@ -141,11 +141,6 @@ func (u *orderUnit) header(v *verdict, e *Entity, rec record, customer commerce.
 		h.lines, h.listed = lines, err == nil && !v.left(e, keyOf(rec), "items")
 	}
 	return h
-}
-
-func textOf(rec record, name string) string {
-	at := reader{record: rec}
-	return at.text(name)
 }
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
@@ -186,8 +181,8 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 }
 
 func (u *orderUnit) judge(c *check) *verdict {
-	v := &verdict{s: c.s}
-	b := &keyBuilder{shards: c.s.shards}
+	v := &verdict{table: c.table}
+	b := c.table.keyBuilder()
 	u.truth, u.lines, u.known, u.lastOwn = nil, nil, false, time.Time{}
 	customer := u.customer(v)
 	copied := u.copies[customer]
@@ -339,7 +334,7 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 	case (v.left(&entityOrder, keyOf(truth.record), "items") || v.left(&entityOrder, keyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the list that cannot be read may tell
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		v.find(driftUnreadable, orderKey(&keyBuilder{shards: v.s.shards}, u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
+		v.find(driftUnreadable, orderKey(v.table.keyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
 		return nil, false
 	}
 	return lines, true
@@ -367,7 +362,7 @@ func sumOf(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 // An event without a position may have happened at any time, so one that leads to the status is
 // enough.
 func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
-	b := &keyBuilder{shards: v.s.shards}
+	b := v.table.keyBuilder()
 	var last, lastTo *commerce.Event
 	certain, led := true, false
 	for _, rec := range u.events {
@@ -380,7 +375,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 			continue
 		}
 		v.compare(&entityOrderEvent, rec, eventRecord(b, *event), driftKeyAttribute)
-		if v.s.position(event.ID) == "" {
+		if v.table.position(event.ID) == "" {
 			led = led || event.To == o.Status
 			continue
 		}
@@ -424,11 +419,11 @@ func (u *orderUnit) judgeUpdatedAt(v *verdict, o commerce.Order) {
 		return
 	}
 	v.find(driftUpdatedAt, v.basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", timestamp(updated), timestamp(u.lastOwn)), byRepair)
-	for _, r := range u.headerRecords(v.s, o) {
+	for _, r := range u.headerRecords(v.table, o) {
 		if v.left(r.e, r.key, "updatedAt") {
 			continue
 		}
-		if w := v.fixOf(r); w != nil {
+		if w := fixOf(v, r); w != nil {
 			w.attribute("updatedAt", str(timestamp(u.lastOwn)))
 		}
 	}
@@ -441,16 +436,16 @@ type headerRecord struct {
 	rec record
 }
 
-func (u *orderUnit) headerRecords(s *Store, o commerce.Order) []headerRecord {
+func (u *orderUnit) headerRecords(t *Table, o commerce.Order) []headerRecord {
 	return []headerRecord{
-		{&entityOrder, orderKey(&keyBuilder{shards: s.shards}, u.id), u.main},
-		{&entityCustomerOrder, u.copyKey(s, o.CustomerID), u.copies[o.CustomerID]},
+		{&entityOrder, orderKey(t.keyBuilder(), u.id), u.main},
+		{&entityCustomerOrder, u.copyKey(t, o.CustomerID), u.copies[o.CustomerID]},
 	}
 }
 
 // fixOf returns the fix of a record, a new one where there is none yet; nil where there is no
 // record and none is written.
-func (v *verdict) fixOf(r headerRecord) *fix {
+func fixOf(v *verdict, r headerRecord) *fix {
 	i := slices.IndexFunc(v.fixes, func(w fix) bool { return w.event == nil && w.key == r.key })
 	switch {
 	case i < 0 && r.rec == nil:
@@ -466,12 +461,12 @@ func (v *verdict) fixOf(r headerRecord) *fix {
 // does that writes one: who comes back to a customer's orders reads the timelines of those that
 // were changed since.
 func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
-	for _, r := range u.headerRecords(v.s, o) {
+	for _, r := range u.headerRecords(v.table, o) {
 		dated, versioned := !v.left(r.e, r.key, "updatedAt"), !v.left(r.e, r.key, attrVersion)
 		if !dated && !versioned {
 			continue
 		}
-		w := v.fixOf(r)
+		w := fixOf(v, r)
 		if w == nil {
 			continue
 		}
@@ -515,7 +510,7 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 			c.held[sku] += quantity
 		}
 	}
-	if !last.clean() && u.misleads(c.s, held, last) {
+	if !last.clean() && u.misleads(c.table, held, last) {
 		c.misleading[u.id] = u.hints
 	}
 	if u.truth == nil {
@@ -552,12 +547,12 @@ func (u *orderUnit) holds(v *verdict) (held holding, known bool) {
 
 // misleads reports whether a recount, which believes the index and the order's own record, would
 // not come to held. v is what is wrong with the order.
-func (u *orderUnit) misleads(s *Store, held holding, v *verdict) bool {
-	told, listed := s.listedHolding(u.main)
+func (u *orderUnit) misleads(t *Table, held holding, v *verdict) bool {
+	told, listed := listedHolding(t, u.main)
 	if !listed {
 		told = itemsHolding(u.items)
 	}
-	return !maps.Equal(told, held) || len(held) > 0 && v.hasAt(driftIndexKeys, u.key(s))
+	return !maps.Equal(told, held) || len(held) > 0 && v.hasAt(driftIndexKeys, u.key(t))
 }
 
 // skus are the products of the order, as far as anything tells.

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,17 +12,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// checkReader reads for a check. It tries again for longer than a server could, and counts what the
+// client reads for a check. It tries again for longer than a server could, and counts what the
 // reading costs.
-type checkReader struct {
-	s *Store
+type client struct {
+	table *Table
 
 	mu       sync.Mutex
 	requests int
 	units    float64
 }
 
-func (r *checkReader) count(capacity ...types.ConsumedCapacity) {
+func (r *client) count(capacity ...types.ConsumedCapacity) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
@@ -32,7 +33,7 @@ func (r *checkReader) count(capacity ...types.ConsumedCapacity) {
 
 // cost is how many requests were made and how many read units DynamoDB says that they took; 0 units
 // where it says nothing.
-func (r *checkReader) cost() (requests int, units float64) {
+func (r *client) cost() (requests int, units float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.requests, r.units
@@ -49,7 +50,7 @@ const (
 // get reads records by their keys. The answer has no entry for a key without a record.
 //
 // Errors: those of failed.
-func (r *checkReader) get(ctx context.Context, how consistency, ks ...keys) (map[keys]record, error) {
+func (r *client) get(ctx context.Context, how consistency, ks ...keys) (map[keys]record, error) {
 	found := make(map[keys]record, len(ks))
 	wanted := make([]map[string]types.AttributeValue, 0, len(ks))
 	asked := make(map[keys]bool, len(ks))
@@ -64,19 +65,19 @@ func (r *checkReader) get(ctx context.Context, how consistency, ks ...keys) (map
 			return nil, failed("BatchGetItem", describe(ks), err)
 		}
 		batch := wanted[from:min(from+batchSize, len(wanted))]
-		out, err := r.s.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems:           map[string]types.KeysAndAttributes{r.s.table: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
+		out, err := r.table.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems:           map[string]types.KeysAndAttributes{r.table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-		}, r.s.bulk)
+		}, r.table.bulk)
 		if err != nil {
 			return nil, failed("BatchGetItem", describe(ks), err)
 		}
 		r.count(out.ConsumedCapacity...)
-		for _, item := range out.Responses[r.s.table] {
+		for _, item := range out.Responses[r.table.Name] {
 			found[keyOf(item)] = item
 		}
 		from += len(batch)
-		left := out.UnprocessedKeys[r.s.table].Keys
+		left := out.UnprocessedKeys[r.table.Name].Keys
 		wanted = append(wanted, left...)
 		if attempt++; len(left) == 0 {
 			attempt = 0
@@ -88,17 +89,17 @@ func (r *checkReader) get(ctx context.Context, how consistency, ks ...keys) (map
 // query gives take every page of a list, from the table consistently, from the index as it is.
 //
 // Errors: those of failed, and take's.
-func (r *checkReader) query(ctx context.Context, p *AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
+func (r *client) query(ctx context.Context, p *AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
 	where := keyCondition(p, partition, prefix, bounds{})
 	in := &dynamodb.QueryInput{
-		TableName: &r.s.table, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(), Select: what,
+		TableName: &r.table.Name, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(), Select: what,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {
 		in.IndexName = &p.Index
 	}
 	for {
-		out, err := r.s.db.Query(ctx, in, r.s.bulk)
+		out, err := r.table.db.Query(ctx, in, r.table.bulk)
 		if err != nil {
 			return failed("Query", partition, err)
 		}
@@ -117,7 +118,7 @@ func (r *checkReader) query(ctx context.Context, p *AccessPattern, partition, pr
 }
 
 // collection gives add every record of an item collection.
-func (r *checkReader) collection(ctx context.Context, p *AccessPattern, partition string, add func(*Entity, record)) error {
+func (r *client) collection(ctx context.Context, p *AccessPattern, partition string, add func(*Entity, record)) error {
 	return r.query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
 			if e := entityOf(keyOf(item)); e != nil {
@@ -129,7 +130,7 @@ func (r *checkReader) collection(ctx context.Context, p *AccessPattern, partitio
 }
 
 // copies counts the orders in a customer's partition, and the Queries that this takes.
-func (r *checkReader) copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
+func (r *client) copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
 	partition, err := CustomerOrders.PK.Key(string(id))
 	if err != nil {
 		return 0, 0, err
@@ -140,4 +141,63 @@ func (r *checkReader) copies(ctx context.Context, id commerce.CustomerID) (n, pa
 		return nil
 	})
 	return n, pages, err
+}
+
+// scanPage is how many records one Scan reads at most: a page's records take some ten times their
+// size in memory, and a full megabyte of them saves little.
+const scanPage = 1000
+
+// scan gives take every page of one of so many segments of the table, with its last page marked.
+// Segments divide the table by partition key, so the records of an item collection come one behind
+// the other, by sort key.
+//
+// Errors: those of failed, and take's.
+func (r *client) scan(ctx context.Context, segment, segments int, take func(page []map[string]types.AttributeValue, last bool) error) error {
+	in := &dynamodb.ScanInput{
+		TableName: &r.table.Name, Limit: aws.Int32(scanPage), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
+	if segments > 1 {
+		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
+	}
+	for {
+		out, err := r.table.db.Scan(ctx, in, r.table.bulk)
+		if err != nil {
+			return failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
+		}
+		if out.ConsumedCapacity != nil {
+			r.count(*out.ConsumedCapacity)
+		} else {
+			r.count()
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+		last := len(in.ExclusiveStartKey) == 0
+		if err := take(out.Items, last); err != nil || last {
+			return err
+		}
+	}
+}
+
+// lastOwnEvent returns the last event with a position of a customer's order, and whether there is
+// one.
+//
+// Errors: those of failed.
+func (r *client) lastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
+	b := r.table.keyBuilder()
+	partition := orderKey(b, order).PK
+	if b.err != nil {
+		return last, false, nil // there can be no such order
+	}
+	owner := ""
+	err = r.collection(ctx, OrderCollection, partition, func(e *Entity, rec record) {
+		switch e.Name {
+		case entityOrder.Name:
+			owner = textOf(rec, attrCustomerID)
+		case entityOrderEvent.Name:
+			// They come in the order of their IDs.
+			if event, err := readEvent(rec); err == nil && isOwnEvent(rec) && r.table.position(event.ID) != "" {
+				last, found = *event, true
+			}
+		}
+	})
+	return last, found && owner == string(customer), err
 }

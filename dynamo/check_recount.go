@@ -132,12 +132,12 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 
 // products reads products' records.
 func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce.SKU]record, error) {
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	wanted := make([]keys, len(skus))
 	for i, sku := range skus {
 		wanted[i] = productKey(b, sku)
 	}
-	found, err := c.reads.get(ctx, consistent, wanted...)
+	found, err := c.client.get(ctx, consistent, wanted...)
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +164,9 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holdi
 		if err != nil {
 			return err
 		}
-		for shard := range c.s.shards {
-			partition := base + shardSuffix(shard, c.s.shards)
-			err := c.reads.query(ctx, &OrdersByStatus.AccessPattern, partition, string(OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		for shard := range c.table.Shards {
+			partition := base + shardSuffix(shard, c.table.Shards)
+			err := c.client.query(ctx, &OrdersByStatus.AccessPattern, partition, string(OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 				return c.readHoldings(ctx, out.Items, add)
 			})
 			if err != nil {
@@ -222,14 +222,14 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		}
 	}
 	c.mu.Unlock()
-	found, err := c.reads.get(ctx, consistent, wanted...)
+	found, err := c.client.get(ctx, consistent, wanted...)
 	if err != nil {
 		return err
 	}
 	// Few orders do not list their items. Each of those takes a request.
 	var unlisted []int
 	for i, k := range wanted {
-		held, listed := c.s.listedHolding(found[k])
+		held, listed := listedHolding(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
 			continue
@@ -239,7 +239,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	return Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
 		at := unlisted[i]
 		var items []record
-		err := c.reads.query(ctx, &OrderItems.AccessPattern, wanted[at].PK, string(OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err := c.client.query(ctx, &OrderItems.AccessPattern, wanted[at].PK, string(OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}
@@ -258,13 +258,13 @@ type holding map[commerce.SKU]int
 
 // listedHolding returns what an order holds according to its own record. listed is false if the
 // order holds something and the record does not list it.
-func (s *Store) listedHolding(order record) (held holding, listed bool) {
+func listedHolding(t *Table, order record) (held holding, listed bool) {
 	status, err := commerce.ParseStatus(textOf(order, "status"))
 	if err != nil || !status.Reserves() {
 		return nil, true
 	}
 	at := reader{record: order}
-	lines, err := decodeLines(order["items"], at.currency(s.currency))
+	lines, err := decodeLines(order["items"], at.currency(t.Currency))
 	if err != nil {
 		return nil, false
 	}

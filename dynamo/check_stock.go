@@ -39,7 +39,7 @@ func (u *productUnit) add(e *Entity, rec record) {
 	}
 }
 
-func (u *productUnit) key(s *Store) keys { return productKey(&keyBuilder{shards: s.shards}, u.sku) }
+func (u *productUnit) key(t *Table) keys { return productKey(t.keyBuilder(), u.sku) }
 
 // read reads the product and its levels after what orders hold was summed. The sum counts only if
 // the product has not changed since before the first of its passes.
@@ -73,12 +73,12 @@ func (u *productUnit) read(ctx context.Context, c *check) error {
 
 func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	u.main, u.levels = nil, nil
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	partition := productKey(b, u.sku).PK
 	if b.err != nil {
 		return b.err
 	}
-	return c.reads.collection(ctx, &ProductInventory.AccessPattern, partition, u.add)
+	return c.client.collection(ctx, &ProductInventory.AccessPattern, partition, u.add)
 }
 
 // doubt requires of a recount that the product stood still, and of one that finds something that it
@@ -88,7 +88,7 @@ func (u *productUnit) doubt(v *verdict) string {
 	case u.recount == nil || u.main == nil:
 		return ""
 	case u.uncertain != "":
-		return fmt.Sprintf("%s may hold some of it, and cannot be read", orderKey(&keyBuilder{shards: v.s.shards}, u.uncertain).PK)
+		return fmt.Sprintf("%s may hold some of it, and cannot be read", orderKey(v.table.keyBuilder(), u.uncertain).PK)
 	case u.sum == nil || !v.clean() && u.sum.passes < 2:
 		return "the product changed each time that its orders were summed"
 	}
@@ -103,9 +103,9 @@ func (u *productUnit) repaired() { u.recount = nil }
 func (u *productUnit) rooted() bool { return u.main != nil }
 
 func (u *productUnit) judge(c *check) *verdict {
-	v := &verdict{s: c.s}
+	v := &verdict{table: c.table}
 	u.truth, u.inventory, u.warehouses = nil, nil, nil
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	v.basis, v.believed = productKey(b, u.sku), u.main
 	if u.main == nil {
 		for _, level := range u.levels {
@@ -114,7 +114,7 @@ func (u *productUnit) judge(c *check) *verdict {
 		return v
 	}
 	u.judgeLevels(v, b)
-	product, err := c.s.decodeProduct(reader{record: withKey(v.legible(&entityProduct, u.main), map[string]string{"sku": string(u.sku)})})
+	product, err := c.table.decodeProduct(reader{record: withKey(v.legible(&entityProduct, u.main), map[string]string{"sku": string(u.sku)})})
 	if err != nil {
 		v.unreadable(keyOf(u.main), err)
 		return v
@@ -190,24 +190,24 @@ type warehouseUnit struct {
 	needed bool
 }
 
-func (u *warehouseUnit) key(s *Store) keys { return warehouseKey(&keyBuilder{shards: s.shards}, u.id) }
+func (u *warehouseUnit) key(t *Table) keys { return warehouseKey(t.keyBuilder(), u.id) }
 
 func (u *warehouseUnit) add(_ *Entity, rec record) { u.main = rec }
 
 func (u *warehouseUnit) read(ctx context.Context, c *check) error {
-	b := &keyBuilder{shards: c.s.shards}
+	b := c.table.keyBuilder()
 	k := warehouseKey(b, u.id)
 	if b.err != nil {
 		return b.err
 	}
-	found, err := c.reads.get(ctx, consistent, k)
+	found, err := c.client.get(ctx, consistent, k)
 	u.main = found[k]
 	return err
 }
 
 func (u *warehouseUnit) judge(c *check) *verdict {
-	v := &verdict{s: c.s}
-	b := &keyBuilder{shards: c.s.shards}
+	v := &verdict{table: c.table}
+	b := c.table.keyBuilder()
 	v.basis, v.believed = warehouseKey(b, u.id), u.main
 	if u.main == nil {
 		if u.needed {

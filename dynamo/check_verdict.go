@@ -36,7 +36,7 @@ func asFound(f finding) finding { return f }
 
 // verdict is what is wrong with a unit, and the fixes that put it right.
 type verdict struct {
-	s        *Store
+	table    *Table
 	findings []finding
 	fixes    []fix
 	// basis is the key of the record that was believed, and believed that record as it was read;
@@ -150,7 +150,7 @@ func (v *verdict) legible(e *Entity, rec record) record {
 		v.read, v.unread = map[keys]record{}, map[keys]map[string]string{}
 	}
 	read := rec
-	if problems := v.s.unreadable(e, rec); problems != nil {
+	if problems := v.table.unreadable(e, rec); problems != nil {
 		v.unread[k] = problems
 		read = maps.Clone(rec)
 		var details []string
@@ -167,7 +167,7 @@ func (v *verdict) legible(e *Entity, rec record) record {
 // left reports whether a repair leaves an attribute of a record as it is, because it cannot be
 // read, or what it should be cannot. That holds for the keys of the index, too.
 func (v *verdict) left(e *Entity, k keys, name string) bool {
-	for _, unread := range []map[string]string{v.unread[primary(k)], v.unreadSource()} {
+	for _, unread := range []map[string]string{v.unread[k.primary()], v.unreadSource()} {
 		for attribute := range unread {
 			if attribute == name || isIndexKey(name) && indexedBy(e, attribute) {
 				return true
@@ -271,7 +271,7 @@ func (v *verdict) compare(e *Entity, have, want record, class string) {
 	w := fix{key: keyOf(have), have: have, set: record{}}
 	details := map[string][]string{}
 	var classes []string
-	for _, d := range v.s.differences(e, have, want) {
+	for _, d := range differences(v.table.Currency, e, have, want) {
 		if v.left(e, w.key, d.name) {
 			continue
 		}
@@ -320,27 +320,6 @@ func classOf(e *Entity, name, otherwise string) string {
 	return otherwise
 }
 
-// repeatsKey tells whether an attribute says again what a value in the record's primary key says.
-func repeatsKey(e *Entity, name string) bool {
-	brace := "{" + name + "}"
-	return strings.Contains(string(e.PK), brace) || strings.Contains(string(e.SK), brace) ||
-		e.Name == entityOrderItem.Name && name == "productId"
-}
-
-func isIndexKey(name string) bool { return name == attrIndexPK || name == attrIndexSK }
-
-// indexedBy reports whether the index keys of a record are made of an attribute. What its primary
-// key repeats is known in any case.
-func indexedBy(e *Entity, name string) bool {
-	if repeatsKey(e, name) {
-		return false
-	}
-	if name == "accountRepId" {
-		name = "employeeId"
-	}
-	return slices.Contains(e.IndexPK.Names(), name) || slices.Contains(e.IndexSK.Names(), name)
-}
-
 // withKey returns a copy of a record that says what its key says. named are the values in the key,
 // by attribute.
 func withKey(rec record, named map[string]string) record {
@@ -352,4 +331,20 @@ func withKey(rec record, named map[string]string) record {
 		out[name] = str(v)
 	}
 	return out
+}
+
+// replacement is the fix that makes have the record want, which has the same key.
+func replacement(have, want record) fix {
+	w := fix{key: keyOf(have), have: have, set: record{}}
+	for name, v := range want {
+		if name != attrPK && name != attrSK && !sameValue(v, have[name]) {
+			w.set[name] = v
+		}
+	}
+	for _, name := range attributeNames(have) {
+		if want[name] == nil {
+			w.remove = append(w.remove, name)
+		}
+	}
+	return w
 }

@@ -68,7 +68,7 @@ func customerAttributes(e Entity, c commerce.Customer) record {
 // decodeCustomer reads a customer's record or REP edge.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeCustomer(r reader) (*commerce.Customer, error) {
+func (codec *Codec) decodeCustomer(r reader) (*commerce.Customer, error) {
 	c := &commerce.Customer{
 		ID:           commerce.CustomerID(r.mustText("customerId")),
 		Name:         r.mustText("name"),

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -59,7 +60,7 @@ func listed(indexPK, indexSK string) (Entity, bool) {
 //
 // Errors: ErrCorrupt for a record that cannot be read, or whose key says something else than its
 // attributes; another error for one of other software in a place where a list would meet it.
-func (s *Store) reindexed(r record) (record, error) {
+func (codec *Codec) reindexed(r record) (record, error) {
 	at, key := reader{record: r}, keyOf(r)
 	e := entityOf(key)
 	if e == nil {
@@ -68,7 +69,7 @@ func (s *Store) reindexed(r record) (record, error) {
 		}
 		return r, nil
 	}
-	candidates, err := s.encodedAgain(*e, r)
+	candidates, err := codec.encodedAgain(*e, r)
 	if err != nil {
 		return nil, err
 	}
@@ -93,31 +94,31 @@ func (s *Store) reindexed(r record) (record, error) {
 // no error: another record of those may need them, not this one.
 //
 // Errors: ErrCorrupt.
-func (s *Store) encodedAgain(e Entity, r record) ([]record, error) {
-	encode, err := s.decoded(e, reader{record: r})
+func (codec *Codec) encodedAgain(e Entity, r record) ([]record, error) {
+	encode, err := codec.decoded(e, reader{record: r})
 	if err != nil {
 		return nil, err
 	}
-	return encode(&keyBuilder{shards: s.shards}), nil
+	return encode(codec.keyBuilder()), nil
 }
 
 // decoded decodes a record of an entity. It returns what makes the model's records of what the
 // record says.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, err error) {
+func (codec *Codec) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, err error) {
 	switch e.Name {
 	case entityCustomer.Name, entityCustomerRep.Name:
-		c, err := s.decodeCustomer(r)
+		c, err := codec.decodeCustomer(r)
 		return func(b *keyBuilder) []record { return customerRecords(b, *c) }, err
 	case entityEmailClaim.Name:
 		_, err := decodeEmailClaim(r)
 		return func(*keyBuilder) []record { return []record{r.record} }, err // its address stands in its key alone, and it is in no list
 	case entityOrder.Name, entityCustomerOrder.Name:
-		o, err := s.decodeOrder(r)
+		o, err := codec.decodeOrder(r)
 		return func(b *keyBuilder) []record { return orderRecords(b, *o, nil, nil) }, err
 	case entityOrderItem.Name:
-		i, err := s.decodeOrderItem(r)
+		i, err := codec.decodeOrderItem(r)
 		return func(b *keyBuilder) []record {
 			return orderRecords(b, commerce.Order{ID: i.OrderID, CustomerID: i.CustomerID, Status: commerce.Pending}, []commerce.LineItem{*i}, nil)
 		}, err
@@ -129,7 +130,7 @@ func (s *Store) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, 
 		event, err := decodeEvent(r)
 		return func(b *keyBuilder) []record { return []record{lastEventRecord(b, customer, *event)} }, err
 	case entityProduct.Name:
-		p, err := s.decodeProduct(r)
+		p, err := codec.decodeProduct(r)
 		return func(b *keyBuilder) []record { return []record{productRecord(b, *p)} }, err
 	case entityInventoryLevel.Name:
 		l, err := decodeInventoryLevel(r)
@@ -147,7 +148,7 @@ func (s *Store) decoded(e Entity, r reader) (encode func(*keyBuilder) []record, 
 // unreadable returns the attributes of a record that are there and cannot be read, with what is
 // wrong with each; nil where there are none. Such a value says something to the software that wrote
 // it: it is not the same as none.
-func (s *Store) unreadable(e *Entity, rec record) map[string]string {
+func (codec *Codec) unreadable(e *Entity, rec record) map[string]string {
 	var problems map[string]string
 	r := reader{record: rec, misread: func(attribute, what string) {
 		if problems == nil {
@@ -164,18 +165,39 @@ func (s *Store) unreadable(e *Entity, rec record) map[string]string {
 			r.time("createdAt", placed)
 		}
 	}
-	_, _ = s.decoded(*e, r)
+	_, _ = codec.decoded(*e, r)
 	return problems
 }
 
 // indexedByUnreadable reports whether the index keys of a record are made of an attribute that
 // cannot be read.
-func (s *Store) indexedByUnreadable(rec record) bool {
+func (codec *Codec) indexedByUnreadable(rec record) bool {
 	e := entityOf(keyOf(rec))
-	for name := range s.unreadable(e, rec) {
+	for name := range codec.unreadable(e, rec) {
 		if indexedBy(e, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// repeatsKey tells whether an attribute says again what a value in the record's primary key says.
+func repeatsKey(e *Entity, name string) bool {
+	brace := "{" + name + "}"
+	return strings.Contains(string(e.PK), brace) || strings.Contains(string(e.SK), brace) ||
+		e.Name == entityOrderItem.Name && name == "productId"
+}
+
+func isIndexKey(name string) bool { return name == attrIndexPK || name == attrIndexSK }
+
+// indexedBy reports whether the index keys of a record are made of an attribute. What its primary
+// key repeats is known in any case.
+func indexedBy(e *Entity, name string) bool {
+	if repeatsKey(e, name) {
+		return false
+	}
+	if name == "accountRepId" {
+		name = "employeeId"
+	}
+	return slices.Contains(e.IndexPK.Names(), name) || slices.Contains(e.IndexSK.Names(), name)
 }

@@ -83,7 +83,7 @@ func recordsOf(t *testing.T, book commerce.Book, shards int) []record {
 	return all
 }
 
-func reindexStore(shards int) *Store { return &Store{shards: shards, currency: "USD"} }
+func codecOf(shards int) *Codec { return &Codec{Shards: shards, Currency: "USD"} }
 
 // A record of one table gets the index keys of another, and only those change.
 func TestReindexed(t *testing.T) {
@@ -95,7 +95,7 @@ func TestReindexed(t *testing.T) {
 			met[at.text("entity")] = true
 			source["unknown"] = str("kept")
 			targets[i]["unknown"] = str("kept")
-			got, err := reindexStore(9 - shards).reindexed(maps.Clone(source))
+			got, err := codecOf(9 - shards).reindexed(maps.Clone(source))
 			if err != nil || !sameRecord(got, targets[i]) {
 				t.Errorf("from %d shards to %d: %v became %v, %v", shards, 9-shards, source, got, err)
 			}
@@ -106,7 +106,7 @@ func TestReindexed(t *testing.T) {
 			} {
 				broken := maps.Clone(source)
 				change(broken)
-				if got, err := reindexStore(9 - shards).reindexed(broken); err != nil || !sameRecord(got, targets[i]) {
+				if got, err := codecOf(9 - shards).reindexed(broken); err != nil || !sameRecord(got, targets[i]) {
 					t.Errorf("%v became %v, %v", broken, got, err)
 				}
 			}
@@ -136,12 +136,12 @@ func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 			if e.Name == entityOrderItem.Name && name == attrPK {
 				delete(wrong, "customerId")
 			}
-			if got, err := reindexStore(1).reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
+			if got, err := codecOf(1).reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
 				t.Errorf("%s: another %s is taken: %v, %v", e.Name, name, got, err)
 			}
 		}
 		unreadable := record{attrPK: r[attrPK], attrSK: r[attrSK]}
-		if got, err := reindexStore(1).reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
+		if got, err := codecOf(1).reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
 			t.Errorf("%s without attributes is taken: %v, %v", e.Name, got, err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 			default:
 				continue
 			}
-			if got, err := reindexStore(shards).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, want) {
+			if got, err := codecOf(shards).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, want) {
 				t.Errorf("%v became %v, %v", r, got, err)
 			}
 		}
@@ -191,19 +191,19 @@ func TestReindexedForeignRecords(t *testing.T) {
 			continue
 		}
 		pk, sk := sampleKey(t, e.IndexPK), sampleKey(t, e.IndexSK)
-		if got, err := reindexStore(1).reindexed(foreign(pk, sk)); err == nil {
+		if got, err := codecOf(1).reindexed(foreign(pk, sk)); err == nil {
 			t.Errorf("a foreign record gets into the list of %s: %v", e.Name, got)
 		}
-		if got, err := reindexStore(1).reindexed(foreign(pk+shardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
+		if got, err := codecOf(1).reindexed(foreign(pk+shardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
 			t.Errorf("shards of %s: %v, %v", e.Name, got, err)
 		}
 		r := foreign("THEIRS"+pk, sk)
-		if got, err := reindexStore(8).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, r) {
+		if got, err := codecOf(8).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, r) {
 			t.Errorf("%v became %v, %v", r, got, err)
 		}
 	}
 	bare := record{attrPK: str("THEIRS"), attrSK: str("1")}
-	if got, err := reindexStore(8).reindexed(maps.Clone(bare)); err != nil || !sameRecord(got, bare) {
+	if got, err := codecOf(8).reindexed(maps.Clone(bare)); err != nil || !sameRecord(got, bare) {
 		t.Errorf("%v became %v, %v", bare, got, err)
 	}
 }

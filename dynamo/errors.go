@@ -59,12 +59,6 @@ func (e *ShardsError) Under() string {
 // Unwrap tells of which kind it is.
 func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
-// What can be wrong with what was read.
-var (
-	// ErrCorrupt: a record lacks an attribute that its kind must have, or has it in another type.
-	ErrCorrupt = errors.New("record cannot be read")
-)
-
 // failed translates an error of the SDK, and says which request failed.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrTableExists, ErrAccessDenied, the context's error, or the

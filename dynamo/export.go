@@ -11,6 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
+// Transfers are the exports and imports of the records of a table.
+type Transfers struct{ table *Table }
+
+// newTransfers returns the transfers of a table.
+func newTransfers(t *Table) Transfers { return Transfers{t} }
+
 // MaxSegments is in how many parts an export reads a table at once.
 const MaxSegments = maxParallel
 
@@ -49,7 +55,7 @@ type ExportPage struct {
 //
 // Errors: emit's, ErrCorrupt for a value of an unknown type, ErrTableMismatch, ErrUnavailable,
 // ErrNoTable, ErrAccessDenied, the context's.
-func (s *Store) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
+func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: %d segments: a table is read in 1 to %d", len(segments), MaxSegments)
 	}
@@ -67,7 +73,7 @@ func (s *Store) Export(ctx context.Context, segments []Segment, emit func(Export
 	}
 	return Parallel(ctx, len(segments), MaxSegments, func(ctx context.Context, i int) error {
 		for at := segments[i]; !at.Done; {
-			page, err := s.exportPage(ctx, i, len(segments), at)
+			page, err := t.exportPage(ctx, i, len(segments), at)
 			if err != nil {
 				return err
 			}
@@ -82,17 +88,17 @@ func (s *Store) Export(ctx context.Context, segments []Segment, emit func(Export
 
 // exportPage is one Scan. It reads consistently, for twice the price: an export that lacks what was
 // written a second before it would be no backup.
-func (s *Store) exportPage(ctx context.Context, segment, segments int, at Segment) (ExportPage, error) {
+func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Segment) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
-		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		TableName: &t.table.Name, ConsistentRead: aws.Bool(true),
 		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)),
 	}
 	if at.After != nil {
 		in.ExclusiveStartKey = keys{PK: at.After.PK, SK: at.After.SK}.attributes()
 	}
-	out, err := s.db.Scan(ctx, in, s.bulk)
+	out, err := t.table.db.Scan(ctx, in, t.table.bulk)
 	if err != nil {
-		return ExportPage{}, failed("Scan", s.table, err)
+		return ExportPage{}, failed("Scan", t.table.Name, err)
 	}
 	page := ExportPage{Index: segment}
 	if page.Next, err = nextSegment(out.LastEvaluatedKey); err != nil {
@@ -135,14 +141,14 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 // anew, or in another account. An engine that knows tables by their names alone gives the name.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
-func (s *Store) TableID(ctx context.Context) (string, error) {
-	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+func (t Transfers) TableID(ctx context.Context) (string, error) {
+	out, err := t.table.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
 	if err != nil {
-		return "", failed("DescribeTable", s.table, err)
+		return "", failed("DescribeTable", t.table.Name, err)
 	}
 	arn, made := aws.ToString(out.Table.TableArn), out.Table.CreationDateTime
 	if arn == "" || made == nil {
-		return s.table, nil
+		return t.table.Name, nil
 	}
-	return fmt.Sprintf("%s (%s, made %s)", s.table, arn, made.UTC().Format(time.RFC3339Nano)), nil
+	return fmt.Sprintf("%s (%s, made %s)", t.table.Name, arn, made.UTC().Format(time.RFC3339Nano)), nil
 }

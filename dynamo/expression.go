@@ -149,3 +149,15 @@ func clauses(sets, removes []string) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// foreign is the placeholder of an attribute that may be of other software, and be called anything.
+func (e *expression) foreign(attribute string) string {
+	for short, long := range e.names {
+		if long == attribute {
+			return short
+		}
+	}
+	short := e.name("a" + strconv.Itoa(len(e.names)))
+	e.names[short] = attribute
+	return short
+}

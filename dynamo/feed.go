@@ -58,6 +58,12 @@ const (
 	fewEvents  = 32
 )
 
+// Feeds open feeds of the changes of a table.
+type Feeds struct{ table *Table }
+
+// newFeeds returns the feeds of a table.
+func newFeeds(t *Table) Feeds { return Feeds{t} }
+
 // FeedOptions say how a feed treats those who follow.
 type FeedOptions struct {
 	// Log is told of what breaks the feed off, and of records that cannot be read; nil for nobody.
@@ -89,7 +95,7 @@ type FeedOptions struct {
 // A follower who waits has no goroutine here and some 500 bytes. What waits for one who is slow is
 // bounded.
 type Feed struct {
-	store  *Store
+	table  *Table
 	source FeedSource
 	log    *slog.Logger
 	buffer int
@@ -125,9 +131,9 @@ const (
 )
 
 // OpenFeed returns the feed of the store's table. It reads nothing before somebody follows.
-func (s *Store) OpenFeed(source FeedSource, opts FeedOptions) *Feed {
+func (feeds Feeds) OpenFeed(source FeedSource, opts FeedOptions) *Feed {
 	f := &Feed{
-		store: s.Consistent(), source: source, log: opts.Log, buffer: opts.Buffer,
+		table: feeds.table.strong(), source: source, log: opts.Log, buffer: opts.Buffer,
 		reading: make(chan struct{}, maxCatchingUp), followers: map[topic][]*Following{},
 	}
 	if f.log == nil {

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -75,17 +74,10 @@ func (c *changes) event(order string, after record) {
 	}
 	if event.To != event.From {
 		if own {
-			change.Position = c.feed.store.position(event.ID)
+			change.Position = c.feed.table.position(event.ID)
 		}
 		c.feed.tellStatus(event.To, change)
 	}
-}
-
-// isOwnEvent reports whether an entry of a timeline was written by this program. Other software
-// writes no entity, or an ID that is not a ULID.
-func isOwnEvent(r record) bool {
-	_, ok := eventIDOf(r).Time()
-	return ok && textOf(r, "entity") == entityOrderEvent.Name
 }
 
 // lastEvent delivers an event of one of a customer's orders.
@@ -95,8 +87,8 @@ func (c *changes) lastEvent(customer string, before, after record) {
 		return
 	}
 	was, is := lastEventID(before), lastEventID(after)
-	position := c.feed.store.position(is)
-	if is == was || position != "" && position <= c.feed.store.position(was) {
+	position := c.feed.table.position(is)
+	if is == was || position != "" && position <= c.feed.table.position(was) {
 		return // an import's, or a repair's
 	}
 	event, err := decodeEvent(reader{record: after})
@@ -129,7 +121,7 @@ func (c *changes) header(id string, before, after record) {
 	}
 	change := OrderChange{OrderID: commerce.OrderID(id)}
 	if after != nil {
-		order, err := c.feed.store.decodeOrder(reader{record: after})
+		order, err := c.feed.table.decodeOrder(reader{record: after})
 		if err != nil {
 			c.feed.unreadable(err)
 			return
@@ -168,29 +160,13 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if !known { // each is read once, however often the order has changed
 		told = make(map[int64]*commerce.Order, len(c.images[order]))
 		for _, r := range c.images[order] {
-			if o, err := c.feed.store.decodeOrder(reader{record: r}); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
+			if o, err := c.feed.table.decodeOrder(reader{record: r}); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
 				told[o.UpdatedAt.UnixNano()] = o
 			}
 		}
 		c.orders[order] = told
 	}
 	return told[at.UnixNano()]
-}
-
-// readEvent reads an entry of a timeline.
-//
-// Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on
-// behind it.
-func readEvent(r record) (*commerce.Event, error) {
-	event, err := decodeEvent(reader{record: r})
-	if err != nil {
-		return nil, err
-	}
-	k := keyOf(r)
-	if k.SK != entityOrderEvent.SK.literal()+string(event.ID) || k.PK != entityOrderEvent.PK.literal()+string(event.OrderID) {
-		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.primaryKey(), event.ID, event.OrderID)
-	}
-	return event, nil
 }
 
 // followed tells whether anybody follows that. The lock is held.

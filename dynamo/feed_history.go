@@ -48,12 +48,12 @@ type orderHistory struct {
 // the last event of the order's customer (AP1, AP33). Further ahead it was written by other
 // software, and the next event does not come after it.
 func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
-	store, now := h.feed.store, h.feed.now()
-	id, err := h.upTo(ctx, idAt(store.now().Add(maxClockSkew)))
+	table, now := h.feed.table, h.feed.now()
+	id, err := h.upTo(ctx, idAt(table.now().Add(maxClockSkew)))
 	if err != nil || id <= now {
 		return id, err
 	}
-	order, err := store.get(ctx, &OrderByID.AccessPattern, keys{PK: h.partition, SK: string(entityOrder.SK)})
+	order, err := table.get(ctx, &OrderByID.AccessPattern, keys{PK: h.partition, SK: string(entityOrder.SK)})
 	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, b := &EventsSince.AccessPattern, bounds{to: justAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
-		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, limit, false)
+		records, more, err := h.feed.table.query(ctx, p, h.partition, string(p.SK), b, limit, false)
 		if err != nil {
 			return "", err
 		}
@@ -134,17 +134,17 @@ func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
 
 // told is what the record of the last event tells.
 func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
-	r, err := h.feed.store.get(ctx, &LastEvent.AccessPattern, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
+	r, err := h.feed.table.get(ctx, &LastEvent.AccessPattern, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
-	return h.feed.store.position(commerce.EventID(r.text("eventId"))), err
+	return h.feed.table.position(commerce.EventID(r.text("eventId"))), err
 }
 
 // beginning is the first id behind all that has happened to the orders, as they tell: a clock does
 // not, as those of the servers that write next may be behind it.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
-	behind, now := time.UnixMilli(0), h.feed.store.now()
+	behind, now := time.UnixMilli(0), h.feed.table.now()
 	err := h.orders(ctx, func(at reader) error {
 		updated := now
 		if at.has("updatedAt") {
@@ -239,7 +239,7 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 func (h *customerHistory) orders(ctx context.Context, see func(reader) error) error {
 	p := &CustomerOrders.AccessPattern
 	for b := (bounds{}); ; {
-		records, more, err := h.feed.store.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
+		records, more, err := h.feed.table.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		return nil, "", nil
 	}
 	p := &EventsSince.AccessPattern
-	records, more, err := f.store.query(ctx, p, partition, string(p.SK), b, eventPage, true)
+	records, more, err := f.table.query(ctx, p, partition, string(p.SK), b, eventPage, true)
 	if err != nil {
 		return nil, "", err
 	}
@@ -292,7 +292,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 // now is an ID that no event of before is above, whichever server wrote it: the server's clock may
 // be ahead of DynamoDB's, and this one's behind it. DynamoDB tells its time in whole seconds.
 func (f *Feed) now() commerce.EventID {
-	return idAt(f.store.now().Add(2 * (maxClockDifference + time.Second)))
+	return idAt(f.table.now().Add(2 * (maxClockDifference + time.Second)))
 }
 
 // idAt is the lowest ID that an event of a moment can have.

@@ -24,10 +24,10 @@ type lagging struct {
 	run     *feedRun
 }
 
-func (l *lagging) watch(ctx context.Context, s *Store, to *feedRun) error {
+func (l *lagging) watch(ctx context.Context, t *Table, to *feedRun) error {
 	l.run = to
 	l.waiting = nil
-	stop := l.by.Observe(s.table, func(before, after []map[string]types.AttributeValue) {
+	stop := l.by.Observe(t.Name, func(before, after []map[string]types.AttributeValue) {
 		l.waiting = append(l.waiting, func() { to.changed(before, after) })
 	})
 	defer stop()

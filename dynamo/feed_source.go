@@ -16,7 +16,7 @@ type FeedSource interface {
 	// gap is.
 	//
 	// Errors: why it could not begin, or had to break off; nil where ctx has ended.
-	watch(ctx context.Context, s *Store, to *feedRun) error
+	watch(ctx context.Context, t *Table, to *feedRun) error
 }
 
 // Observable is a table that tells its changes in the process: the embedded store.
@@ -33,8 +33,8 @@ func Observed(by Observable) FeedSource { return observed{by} }
 
 type observed struct{ by Observable }
 
-func (o observed) watch(ctx context.Context, s *Store, to *feedRun) error {
-	stop := o.by.Observe(s.table, to.changed)
+func (o observed) watch(ctx context.Context, t *Table, to *feedRun) error {
+	stop := o.by.Observe(t.Name, to.changed)
 	defer stop()
 	to.ready()
 	<-ctx.Done()
@@ -66,7 +66,7 @@ func (f *Feed) start() *feedRun {
 // watch is the source's; a panic is an error.
 func (f *Feed) watch(ctx context.Context, r *feedRun) (err error) {
 	defer panicked(&err)
-	if err := f.source.watch(ctx, f.store, r); err != nil {
+	if err := f.source.watch(ctx, f.table, r); err != nil {
 		return err
 	}
 	return context.Cause(ctx)

@@ -16,11 +16,6 @@ import (
 // idempotencyTTL is how long a request is known again.
 const idempotencyTTL = 24 * time.Hour
 
-// attrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's
-// time-to-live attribute. DynamoDB takes days to do so, so whoever reads such a record has to look
-// at it.
-const attrExpiresAt = "expiresAt"
-
 // idempotency is the memory of one request: by the caller's key, what was asked for and what was
 // answered.
 type idempotency struct {
@@ -48,7 +43,7 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 // remember adds the memory of the change to the transaction that makes it, before all else: where
 // several conditions fail, this is the one that counts. A memory that has expired counts as none.
 func (c *change) remember(i *idempotency, result record) {
-	now := c.store.now()
+	now := c.table.now()
 	writes := c.writes
 	c.writes = nil
 	c.put(i.key.attributes().with(record{
@@ -79,7 +74,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 		return first, false, nil
 	}
 	r := reader{record: memory}
-	if expires := r.mustNumber(attrExpiresAt); int64(expires) <= c.store.now().Unix() {
+	if expires := r.mustNumber(attrExpiresAt); int64(expires) <= c.table.now().Unix() {
 		return first, false, r.err()
 	}
 	if r.mustText("requestHash") != i.hash {
@@ -101,7 +96,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 // Errors: those of failed.
 func (c *change) recall(ctx context.Context, k keys) (record, error) {
 	t := startTimer(ctx)
-	a, err := c.store.transactGet(ctx, k)
+	a, err := c.table.transactGet(ctx, k)
 	if err != nil {
 		return nil, failed("TransactGetItems", k.unnamed(), err)
 	}

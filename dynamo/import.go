@@ -107,9 +107,9 @@ func (e *LineError) Unwrap() error { return e.Err }
 //
 // Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's.
-func (s *Store) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
+func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
 	i := &importer{
-		store: s, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
+		table: t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
 		slots: semaphore.NewWeighted(importBytes), busy: map[keys]*importLine{},
 	}
 	// Ends the reading of lines, not the writing of those that were read.
@@ -124,7 +124,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Im
 // begin, which starts a goroutine to write each, to collect, which waits for what came of them, in
 // their order.
 type importer struct {
-	store *Store
+	table *Table
 	opts  ImportOptions
 	texts chan textLine
 	lines chan *importLine
@@ -235,7 +235,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 		line := &importLine{bytes: int64(len(text)), done: make(chan struct{})}
 		var rec record
 		if err == nil {
-			if line.outcome, rec, err = i.store.parseLine(text); err != nil {
+			if line.outcome, rec, err = i.parseLine(text); err != nil {
 				line.fail(err, i.skips())
 				err = line.err
 			}
@@ -264,7 +264,7 @@ func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun 
 // left out.
 //
 // Errors: LineError.
-func (s *Store) parseLine(text []byte) (outcome, record, error) {
+func (i *importer) parseLine(text []byte) (outcome, record, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return blank, nil, nil
 	}
@@ -278,7 +278,7 @@ func (s *Store) parseLine(text []byte) (outcome, record, error) {
 	if isIdempotency(rec) {
 		return leftOut, nil, nil
 	}
-	if rec, err = s.reindexed(rec); err != nil {
+	if rec, err = i.table.reindexed(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
 	// DynamoDB accepts a record that has only one of the keys of the index, and does not index it.
@@ -365,19 +365,19 @@ const putAttempts = 12
 // Errors: LineError where DynamoDB does not take the record; those of failed.
 func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, error) {
 	if i.opts.DryRun {
-		old, err := i.store.current(ctx, key)
+		old, err := i.current(ctx, key)
 		if err != nil || old == nil {
 			return written, err
 		}
 		return i.meet(old, rec), nil
 	}
 	for range putAttempts {
-		old, err := i.store.putIfAbsent(ctx, key, rec)
+		old, err := i.putIfAbsent(ctx, key, rec)
 		if err == nil && old == nil {
 			return written, nil
 		}
 		if err == nil && len(old) == 0 {
-			old, err = i.store.current(ctx, key)
+			old, err = i.current(ctx, key)
 		}
 		if err != nil {
 			return 0, err
@@ -387,7 +387,7 @@ func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, erro
 		}
 		met := i.meet(old, rec)
 		if met == replaced {
-			err = i.store.replace(ctx, key, rec)
+			err = i.replace(ctx, key, rec)
 		}
 		return met, err
 	}
@@ -408,9 +408,9 @@ func (i *importer) meet(old, rec record) outcome {
 
 // putIfAbsent writes a record where there is none. Otherwise it returns the one that is there, or
 // an empty one: some engines do not tell.
-func (s *Store) putIfAbsent(ctx context.Context, key keys, rec record) (old record, err error) {
-	err = s.putItem(ctx, key, &dynamodb.PutItemInput{
-		TableName: &s.table, Item: rec,
+func (i *importer) putIfAbsent(ctx context.Context, key keys, rec record) (old record, err error) {
+	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
+		TableName: &i.table.Name, Item: rec,
 		ConditionExpression:                 aws.String("attribute_not_exists(" + attrPK + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -423,12 +423,12 @@ func (s *Store) putIfAbsent(ctx context.Context, key keys, rec record) (old reco
 	return nil, err
 }
 
-func (s *Store) replace(ctx context.Context, key keys, rec record) error {
-	return s.putItem(ctx, key, &dynamodb.PutItemInput{TableName: &s.table, Item: rec})
+func (i *importer) replace(ctx context.Context, key keys, rec record) error {
+	return i.putItem(ctx, key, &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec})
 }
 
-func (s *Store) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput) error {
-	_, err := s.db.PutItem(ctx, in, s.bulk)
+func (i *importer) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput) error {
+	_, err := i.table.db.PutItem(ctx, in, i.table.bulk)
 	if err == nil {
 		return nil
 	}
@@ -439,8 +439,8 @@ func (s *Store) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput
 }
 
 // current is the record at a key as it is now, nil where there is none.
-func (s *Store) current(ctx context.Context, key keys) (record, error) {
-	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, Key: key.attributes(), ConsistentRead: aws.Bool(true)}, s.bulk)
+func (i *importer) current(ctx context.Context, key keys) (record, error) {
+	out, err := i.table.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.attributes(), ConsistentRead: aws.Bool(true)}, i.table.bulk)
 	if err != nil {
 		return nil, failed("GetItem", key.PK+" "+key.SK, err)
 	}

@@ -137,7 +137,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{shards: m.shards}).listing(&Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
+			l, err := (&Store{Table: &Table{Codec: Codec{Shards: m.shards}}}).listing(&Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}

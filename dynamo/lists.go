@@ -138,8 +138,8 @@ func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 
 // appendShards appends the partitions over which a partition key is spread.
 func (s *Store) appendShards(partitions []string, key string) []string {
-	for shard := range s.shards {
-		partitions = append(partitions, key+shardSuffix(shard, s.shards))
+	for shard := range s.Shards {
+		partitions = append(partitions, key+shardSuffix(shard, s.Shards))
 	}
 	return partitions
 }
@@ -252,9 +252,10 @@ func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string,
 //
 // Errors: ErrTooManyToCount, and those of all lists.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
-	l, err := s.listing(&CustomerOrders.AccessPattern, ListRequest{Of: string(id)})
+	p := &CustomerOrders.AccessPattern
+	partition, err := p.PK.Key(string(id))
 	if err != nil {
 		return 0, err
 	}
-	return s.count(ctx, l)
+	return s.count(ctx, p, partition, string(p.SK))
 }

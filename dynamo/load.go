@@ -22,19 +22,19 @@ const writeBatchSize = 25
 //
 // Errors: commerce.InvalidError for a value that can be in no key, before anything is written;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (s *Store) Load(ctx context.Context, book commerce.Book) (int, error) {
-	records, err := s.recordsOf(book)
+func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
+	records, err := t.recordsOf(book)
 	if err != nil {
 		return 0, err
 	}
-	return len(records), s.putAll(ctx, records)
+	return len(records), t.putAll(ctx, records)
 }
 
 // recordsOf are all records of a book.
 //
 // Errors: commerce.InvalidError for a value that can be in no key.
-func (s *Store) recordsOf(book commerce.Book) ([]record, error) {
-	b := &keyBuilder{shards: s.shards}
+func (t Transfers) recordsOf(book commerce.Book) ([]record, error) {
+	b := t.table.keyBuilder()
 	var records []record
 	for _, e := range book.Employees {
 		records = append(records, employeeRecords(b, e)...)
@@ -71,7 +71,7 @@ type Loaded struct {
 // returns is right where it fails, too. Throttles are waited for, for about a minute each.
 //
 // Errors: those of Load; the context's.
-func (s *Store) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
+func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
 	next, stop := iter.Pull(books)
 	defer stop()
 	l := loading{next: next, waiting: map[int]int{}, progress: progress}
@@ -81,12 +81,12 @@ func (s *Store) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], prog
 			if !ok {
 				return nil
 			}
-			records, err := s.recordsOf(book)
+			records, err := t.recordsOf(book)
 			if err != nil {
 				return err
 			}
 			for batch := range slices.Chunk(records, writeBatchSize) {
-				if err := s.putBatch(ctx, batch); err != nil {
+				if err := t.putBatch(ctx, batch); err != nil {
 					return err
 				}
 			}
@@ -140,18 +140,18 @@ func (l *loading) loaded(place, orders, records int) {
 }
 
 // putAll writes records, many at once.
-func (s *Store) putAll(ctx context.Context, records []record) error {
+func (t Transfers) putAll(ctx context.Context, records []record) error {
 	batches := (len(records) + writeBatchSize - 1) / writeBatchSize
 	if batches == 0 {
 		return nil
 	}
 	return Parallel(ctx, batches, maxParallel, func(ctx context.Context, i int) error {
-		return s.putBatch(ctx, records[i*writeBatchSize:min((i+1)*writeBatchSize, len(records))])
+		return t.putBatch(ctx, records[i*writeBatchSize:min((i+1)*writeBatchSize, len(records))])
 	})
 }
 
 // putBatch is one BatchWriteItem, repeated for the records that DynamoDB leaves unprocessed.
-func (s *Store) putBatch(ctx context.Context, records []record) error {
+func (t Transfers) putBatch(ctx context.Context, records []record) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {
 		left[i] = types.WriteRequest{PutRequest: &types.PutRequest{Item: r}}
@@ -161,11 +161,11 @@ func (s *Store) putBatch(ctx context.Context, records []record) error {
 		if err := backOff(ctx, attempt); err != nil {
 			return failed("BatchWriteItem", subject, err)
 		}
-		out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.table: left}}, s.bulk)
+		out, err := t.table.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.bulk)
 		if err != nil {
 			return failed("BatchWriteItem", subject, err)
 		}
-		left = out.UnprocessedItems[s.table]
+		left = out.UnprocessedItems[t.table.Name]
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (p *Lookup[K, V]) ReadAll(ctx context.Context, s *Store, ids []K) ([]Result
 	ks := make([]keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
 	for i, id := range ids {
-		b := &keyBuilder{shards: s.shards}
+		b := s.keyBuilder()
 		k := p.key(b, id)
 		if b.err != nil {
 			// Clients' ids were checked before: this one stands in a record, so it is no client's
@@ -58,7 +58,7 @@ func (p *Lookup[K, V]) ReadAll(ctx context.Context, s *Store, ids []K) ([]Result
 // ReadAll.
 func (p *Lookup[K, V]) Read(ctx context.Context, s *Store, id K) (V, error) {
 	var missing V
-	b := &keyBuilder{shards: s.shards}
+	b := s.keyBuilder()
 	k := p.key(b, id)
 	if b.err != nil {
 		return missing, b.err

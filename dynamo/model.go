@@ -314,3 +314,35 @@ func (p *AccessPattern) keyAttributes() (pk, sk string) {
 	}
 	return attrPK, attrSK
 }
+
+// keyValue is the n-th value in a key that was built from t.
+func keyValue(t Template, key string) string {
+	values, _ := t.Values(key)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// consistently is by how much consistent reads cost more; the index has none.
+func (p AccessPattern) consistently(consistent bool) float64 {
+	if consistent && p.Index == "" {
+		return 2
+	}
+	return 1
+}
+
+// records are the entities of which a pattern reads records.
+func (p AccessPattern) records() []Entity {
+	var entities []Entity
+	for _, e := range Entities() {
+		pk, sk := e.PK, e.SK
+		if p.Index != "" {
+			pk, sk = e.IndexPK, e.IndexSK
+		}
+		if p.PK == pk && (p.SK == sk || p.Direction != "" && string(p.SK) == sk.literal()) {
+			entities = append(entities, e)
+		}
+	}
+	return entities
+}

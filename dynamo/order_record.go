@@ -125,8 +125,8 @@ func lineAttributes(i commerce.LineItem) record {
 // decodeOrder reads either record of an order.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeOrder(r reader) (*commerce.Order, error) {
-	currency := r.currency(s.currency)
+func (codec *Codec) decodeOrder(r reader) (*commerce.Order, error) {
+	currency := r.currency(codec.Currency)
 	// An order, its count and its address come together, so they are made together.
 	made := &struct {
 		order   commerce.Order
@@ -208,8 +208,8 @@ func decodeLineInto(item *commerce.LineItem, r reader, c commerce.Currency) erro
 // decodeOrderItem reads an item's own record.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeOrderItem(r reader) (*commerce.LineItem, error) {
-	item, err := decodeLine(r, r.currency(s.currency))
+func (codec *Codec) decodeOrderItem(r reader) (*commerce.LineItem, error) {
+	item, err := decodeLine(r, r.currency(codec.Currency))
 	if err != nil {
 		return nil, err
 	}
@@ -288,4 +288,30 @@ func (r *reader) statusIn(name string) commerce.Status {
 		r.fail(name, err.Error())
 	}
 	return status
+}
+
+// lastEventID is the ID in the record of a last event.
+func lastEventID(r record) commerce.EventID { return commerce.EventID(textOf(r, "eventId")) }
+
+// isOwnEvent reports whether an entry of a timeline was written by this program. Other software
+// writes no entity, or an ID that is not a ULID.
+func isOwnEvent(r record) bool {
+	_, ok := eventIDOf(r).Time()
+	return ok && textOf(r, "entity") == entityOrderEvent.Name
+}
+
+// readEvent reads an entry of a timeline.
+//
+// Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on
+// behind it.
+func readEvent(r record) (*commerce.Event, error) {
+	event, err := decodeEvent(reader{record: r})
+	if err != nil {
+		return nil, err
+	}
+	k := keyOf(r)
+	if k.SK != entityOrderEvent.SK.literal()+string(event.ID) || k.PK != entityOrderEvent.PK.literal()+string(event.OrderID) {
+		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.primaryKey(), event.ID, event.OrderID)
+	}
+	return event, nil
 }

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"slices"
-	"unicode/utf8"
 )
 
 // Page says which part of a list is wanted. Positions are places in a list, as Slice gives them:
@@ -110,13 +109,9 @@ func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I])
 	return all[:size:size], Slice[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
-// bounds are the positions of a Query, from inclusive to exclusive, in ascending order whatever the
-// list's; empty for none.
-type bounds struct{ from, to string }
-
-// narrowed returns the bounds that a page leaves of b, in a list that runs up or down.
-func (b bounds) narrowed(page Page, direction string) bounds {
-	low, high := page.After, page.Before
+// narrow returns the bounds that the page leaves of b, in a list that runs up or down.
+func (p Page) narrow(b bounds, direction string) bounds {
+	low, high := p.After, p.Before
 	if direction == Descending {
 		low, high = high, low
 	}
@@ -127,37 +122,4 @@ func (b bounds) narrowed(page Page, direction string) bounds {
 		b.to = high
 	}
 	return b
-}
-
-// empty reports whether no key lies in b. Such a range must not be read: DynamoDB refuses one whose
-// lower end is above its upper end, as those of neighbouring positions are, and one that ends
-// before every key.
-func (b bounds) empty() bool {
-	last := highest
-	if b.to != "" {
-		last = justBefore(b.to)
-	}
-	return last == "" || b.from > last
-}
-
-// highest sorts behind every character that a key can hold.
-const highest = string(utf8.MaxRune)
-
-// justAfter is the smallest text above s.
-func justAfter(s string) string { return s + "\x00" }
-
-// justBefore is a text below s with no key between the two, as long as no key has the last
-// character that Unicode has. BETWEEN includes its ends, so an exclusive end is its upper end. s is
-// not empty.
-func justBefore(s string) string {
-	last, size := utf8.DecodeLastRuneInString(s)
-	rest := s[:len(s)-size]
-	switch last {
-	case 0:
-		return rest
-	case '\uE000': // what is below it in number, the surrogates, is no text
-		return rest + "\uD7FF" + highest
-	default:
-		return rest + string(last-1) + highest
-	}
 }

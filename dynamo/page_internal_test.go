@@ -37,7 +37,7 @@ func TestRangesThatAreRead(t *testing.T) {
 		prefix := rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix")
 		pattern := rapid.SampledFrom([]AccessPattern{Customers.AccessPattern, Orders.AccessPattern}).Draw(t, "pattern")
 		page := Page{After: position.Draw(t, "after"), Before: position.Draw(t, "before")}
-		b := bounds{from: position.Draw(t, "from"), to: position.Draw(t, "to")}.narrowed(page, pattern.Direction)
+		b := page.narrow(bounds{from: position.Draw(t, "from"), to: position.Draw(t, "to")}, pattern.Direction)
 		if b.empty() {
 			for range 20 {
 				if key := keyText().Draw(t, "key"); key >= b.from && (b.to == "" || key < b.to) {

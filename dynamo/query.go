@@ -2,13 +2,8 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // listing is a list to read.
@@ -89,7 +84,7 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 			page.Before = end
 		}
 	}
-	b := l.bounds.narrowed(page, l.pattern.Direction)
+	b := page.narrow(l.bounds, l.pattern.Direction)
 	if b.empty() {
 		return found, nil
 	}
@@ -194,22 +189,19 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) err
 	})
 }
 
-// readStream reads the rows that a stream needs, and the megabytes that it takes: a Query ends at
-// one.
+// readStream reads the rows that a stream needs.
 func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
 	forward := l.forward()
-	for st.need > 0 && !st.done {
-		records, more, err := s.query(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
-		if err != nil {
-			return err
-		}
-		_, sk := l.pattern.keyAttributes()
-		st.rows = slices.Grow(st.rows, len(records))
-		for _, r := range records {
-			st.rows = append(st.rows, row{position: strings.TrimPrefix(r.text(sk), l.prefix), record: r})
-		}
-		st.took(len(records), more, forward)
+	records, more, err := s.queryUpTo(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
+	if err != nil {
+		return err
 	}
+	_, sk := l.pattern.keyAttributes()
+	st.rows = slices.Grow(st.rows, len(records))
+	for _, r := range records {
+		st.rows = append(st.rows, row{position: strings.TrimPrefix(r.text(sk), l.prefix), record: r})
+	}
+	st.took(len(records), more, forward)
 	return nil
 }
 
@@ -220,11 +212,7 @@ func (st *stream) took(rows int, more, forward bool) {
 	if rows == 0 {
 		return
 	}
-	if last := st.rows[len(st.rows)-1].position; forward {
-		st.bounds.from = justAfter(last)
-	} else {
-		st.bounds.to = last
-	}
+	st.bounds = st.bounds.behind(st.rows[len(st.rows)-1].position, forward)
 	st.done = st.done || st.bounds.empty()
 }
 
@@ -263,178 +251,4 @@ func appendRow(rows []row, r row) []row {
 		return rows
 	}
 	return append(rows, r)
-}
-
-// query is one Query. It tells whether there is more to read in the bounds.
-func (s *Store) query(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]reader, bool, error) {
-	t := startTimer(ctx)
-	a, err := s.queryOnce(ctx, querying{pattern: p, where: keyCondition(p, partition, prefix, b), limit: limit, forward: forward}, t.on())
-	if err != nil {
-		return nil, false, failed("Query", partition, err)
-	}
-	if t.on() {
-		t.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
-			Items: len(a.records), ReadUnits: s.queried(p, queryUnits(a.records), a)})
-	}
-	return a.records, a.more, nil
-}
-
-// querying is a Query.
-type querying struct {
-	pattern *AccessPattern
-	where   keyRange
-	limit   int
-	forward bool
-}
-
-// mostExpected is how many records of a Query room is made for before they are seen.
-const mostExpected = 256
-
-// queryOnce is one Query.
-//
-// Errors: the SDK's, ErrOverBudget.
-func (s *Store) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
-	db, along := s.db, leaveAsIs
-	if s.wire != nil {
-		asks := s.asking(priced)
-		asks.consistent = asks.consistent && q.pattern.Index == ""
-		body, ok := queryBody(asks, q)
-		a, rest, err := s.shortly(ctx, s.wire.operations.query, body, ok, min(q.limit, mostExpected))
-		if a != nil || err != nil {
-			return *a, err
-		}
-		db, along = rest.db, rest.along
-	}
-	in := &dynamodb.QueryInput{
-		TableName:                 &s.table,
-		KeyConditionExpression:    &q.where.text,
-		ExpressionAttributeValues: q.where.values(),
-		ScanIndexForward:          &q.forward,
-		Limit:                     aws.Int32(int32(q.limit)),
-		ReturnConsumedCapacity:    returning(priced),
-	}
-	if q.pattern.Index != "" {
-		in.IndexName = &q.pattern.Index
-	} else {
-		in.ConsistentRead = s.consistency()
-	}
-	out, err := db.Query(ctx, in, along)
-	if err != nil {
-		return answer{}, err
-	}
-	a := answer{records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
-	a.cost(out.ConsumedCapacity)
-	return a, nil
-}
-
-// queried is reported for a Query; those of the index are never consistent.
-func (s *Store) queried(p *AccessPattern, computed float64, by answer) float64 {
-	if p.Index != "" && s.consistent {
-		eventual := *s
-		eventual.consistent = false
-		s = &eventual
-	}
-	return s.reported(computed, 1, by)
-}
-
-// keyRange is the condition of a Query on its keys, and what its names stand for; empty where it
-// does not name it.
-type keyRange struct{ text, partition, from, to string }
-
-// values are the condition's values, by their names.
-func (c keyRange) values() map[string]types.AttributeValue {
-	values := map[string]types.AttributeValue{":pk": str(c.partition)}
-	if c.from != "" {
-		values[":from"] = str(c.from)
-	}
-	if c.to != "" {
-		values[":to"] = str(c.to)
-	}
-	return values
-}
-
-// keyCondition is the condition for the sort keys of a partition that begin with prefix and lie in
-// b. It names the continuation by condition, never by ExclusiveStartKey, which would need a key
-// whose record may have moved to another partition since.
-func keyCondition(p *AccessPattern, partition, prefix string, b bounds) keyRange {
-	pk, sk := p.keyAttributes()
-	c := keyRange{partition: partition}
-	equal := pk + " = :pk"
-	from, to := prefix+b.from, ""
-	if b.to != "" {
-		to = justBefore(prefix + b.to)
-	} else if prefix != "" {
-		to = prefix + highest
-	}
-	switch {
-	case b == bounds{} && prefix == "":
-		c.text = equal
-	case b == bounds{}:
-		c.text, c.from = equal+" AND begins_with("+sk+", :from)", from
-	case from == "":
-		c.text, c.to = equal+" AND "+sk+" <= :to", to
-	case to == "":
-		c.text, c.from = equal+" AND "+sk+" >= :from", from
-	default:
-		c.text, c.from, c.to = equal+" AND "+sk+" BETWEEN :from AND :to", from, to
-	}
-	return c
-}
-
-// describeRange tells people which keys a Query reads.
-func describeRange(p *AccessPattern, partition, prefix string, b bounds) string {
-	_, sk := p.keyAttributes()
-	from, exclusive := strings.CutSuffix(b.from, justAfter(""))
-	relation := " <= "
-	if exclusive {
-		relation = " < "
-	}
-	switch {
-	case b == bounds{} && prefix == "":
-		return partition
-	case b == bounds{}:
-		return partition + " " + prefix + "*"
-	case b.to == "":
-		return partition + " " + prefix + from + relation + sk
-	case b.from == "":
-		return partition + " " + sk + " < " + prefix + b.to
-	default:
-		return partition + " " + prefix + from + relation + sk + " < " + prefix + b.to
-	}
-}
-
-// maxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
-const maxCountedPages = 10
-
-// count counts the records of a list in the table, with Queries that return none of them.
-//
-// Errors: ErrTooManyToCount for a list of more than maxCountedPages; those of failed.
-func (s *Store) count(ctx context.Context, l listing) (int, error) {
-	partition := l.levels[0][0]
-	where := keyCondition(l.pattern, partition, l.prefix, l.bounds)
-	in := &dynamodb.QueryInput{
-		TableName: &s.table, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(),
-		ScanIndexForward: aws.Bool(l.pattern.Direction == Ascending), Select: types.SelectCount,
-		ConsistentRead: s.consistency(), // only lists of the table are counted
-	}
-	n := 0
-	for range maxCountedPages {
-		t := startTimer(ctx)
-		in.ReturnConsumedCapacity = returning(t.on())
-		out, err := s.db.Query(ctx, in)
-		if err != nil {
-			return 0, failed("Query", partition, err)
-		}
-		if t.on() {
-			a := answer{records: readers(out.Items)}
-			a.cost(out.ConsumedCapacity)
-			t.stop(Request{AccessPattern: l.pattern.ID, Operation: "Query", Key: describeRange(l.pattern, partition, l.prefix, l.bounds),
-				Items: int(out.Count), ReadUnits: s.queried(l.pattern, queryUnits(a.records), a)})
-		}
-		n += int(out.Count)
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return n, nil
-		}
-	}
-	return 0, fmt.Errorf("count %s %s*: %w", partition, l.prefix, ErrTooManyToCount)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ func (e *refusedError) Error() string { return e.reason }
 // dates are written at once.
 //
 // Errors: refusedError, and those of failed.
-func (c *check) repair(ctx context.Context, v *verdict) error {
+func (c *client) repair(ctx context.Context, v *verdict) error {
 	fixes := slices.Clone(v.fixes)
 	rank := func(w fix) int {
 		switch {
@@ -68,7 +67,7 @@ func (c *check) repair(ctx context.Context, v *verdict) error {
 	return nil
 }
 
-func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
+func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
 	var actions []types.TransactWriteItem
 	written := map[keys]bool{}
 	var at time.Time
@@ -102,11 +101,11 @@ func (c *check) transact(ctx context.Context, v *verdict, fixes []fix) error {
 		written[r.key] = true
 		e := &expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &c.s.table, Key: r.key.attributes(), ConditionExpression: aws.String(asRead(r.have, nil)(e)),
+			TableName: &c.table.Name, Key: r.key.attributes(), ConditionExpression: aws.String(asRead(r.have, nil)(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}})
 	}
-	_, err := c.s.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.s.bulk)
+	_, err := c.table.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.table.bulk)
 	if err == nil {
 		return nil
 	}
@@ -151,17 +150,17 @@ func refusal(err error) error {
 }
 
 // action is a write with its conditions.
-func (c *check) action(w fix) types.TransactWriteItem {
+func (c *client) action(w fix) types.TransactWriteItem {
 	e := &expression{}
 	switch {
 	case w.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.s.table, Item: w.put, ConditionExpression: aws.String(absent(e)),
+			TableName: &c.table.Name, Item: w.put, ConditionExpression: aws.String(absent(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}}
 	case w.deletes:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
+			TableName: &c.table.Name, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		}}
 	}
@@ -177,7 +176,7 @@ func (c *check) action(w fix) types.TransactWriteItem {
 		removes = append(removes, e.foreign(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &c.s.table, Key: w.key.attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(clauses(sets, removes)),
+		TableName: &c.table.Name, Key: w.key.attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(clauses(sets, removes)),
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 	}}
 }
@@ -186,13 +185,13 @@ func (c *check) action(w fix) types.TransactWriteItem {
 // its customer's last one, whose place it takes, and when it happened.
 //
 // Errors: refusedError where the customer's id can be in no key, and those of failed.
-func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) {
-	b := &keyBuilder{shards: c.s.shards}
+func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) {
+	b := c.table.keyBuilder()
 	k := lastEventKey(b, w.customer)
 	if b.err != nil {
 		return nil, time.Time{}, &refusedError{reason: b.err.Error()}
 	}
-	found, err := c.reads.get(ctx, consistent, k)
+	found, err := c.get(ctx, consistent, k)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -200,8 +199,8 @@ func (c *check) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) 
 	e := *w.event
 	own, _ := e.ID.Time()
 	customers, _ := lastEventID(last).Time()
-	at := c.s.after(e.At, own, customers)
-	id, err := c.s.newULID(at)
+	at := c.table.after(e.At, own, customers)
+	id, err := c.table.newULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -227,18 +226,6 @@ func (w *fix) size() int { return sizeOf(w.have) + sizeOf(w.put) + sizeOf(w.set)
 // maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
 // operators and 4 KiB of text.
 const maxConditions = 120
-
-// foreign is the placeholder of an attribute that may be of other software, and be called anything.
-func (e *expression) foreign(attribute string) string {
-	for short, long := range e.names {
-		if long == attribute {
-			return short
-		}
-	}
-	short := e.name("a" + strconv.Itoa(len(e.names)))
-	e.names[short] = attribute
-	return short
-}
 
 // asRead is the condition that a record is as it was read; that there is none, where have is nil.
 //

@@ -24,12 +24,12 @@ func productAttributes(p commerce.Product) record {
 // decodeProduct reads a product.
 //
 // Errors: ErrCorrupt.
-func (s *Store) decodeProduct(r reader) (*commerce.Product, error) {
+func (codec *Codec) decodeProduct(r reader) (*commerce.Product, error) {
 	p := &commerce.Product{
 		SKU:            commerce.SKU(r.mustText("sku")),
 		Name:           r.mustText("name"),
 		Category:       r.textOrKey("category", &entityProduct),
-		UnitPrice:      r.mustMoney("unitPrice", r.currency(s.currency)),
+		UnitPrice:      r.mustMoney("unitPrice", r.currency(codec.Currency)),
 		TotalInventory: r.number(attrTotalInventory),
 		Available:      r.number(attrAvailable),
 		Version:        r.number(attrVersion),

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
@@ -53,13 +51,13 @@ type streamed struct {
 
 // watch reads the table's stream, and the next one where the stream was turned off and on again or
 // the table was made anew.
-func (s *streamed) watch(ctx context.Context, store *Store, to *feedRun) error {
+func (s *streamed) watch(ctx context.Context, t *Table, to *feedRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
 		if err := backOff(ctx, attempt); err != nil {
 			return nil
 		}
-		stream, err := store.stream(ctx)
+		stream, err := t.stream(ctx)
 		if err != nil {
 			return err
 		}
@@ -283,47 +281,4 @@ func streamFailed(operation, subject string, err error) error {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)
 	}
 	return failed(operation, subject, err)
-}
-
-// wantedView is what the stream has to tell of a change.
-const wantedView = string(types.StreamViewTypeNewAndOldImages)
-
-// tableStream is a table's stream.
-type tableStream struct {
-	ARN string
-	// View is what it tells, as DynamoDB calls it; empty where it is off.
-	View string
-}
-
-// missing says what is missing for changes to be told.
-//
-// Errors: ErrNoStream.
-func (t tableStream) missing() error {
-	switch t.View {
-	case wantedView:
-		return nil
-	case "":
-		return ErrNoStream
-	default:
-		return fmt.Errorf("%w once the one of %s is turned off, as subscriptions need %s", ErrNoStream, t.View, wantedView)
-	}
-}
-
-// streamOf is the stream that a table's description tells of.
-func streamOf(d *types.TableDescription) tableStream {
-	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
-		return tableStream{}
-	}
-	return tableStream{ARN: aws.ToString(d.LatestStreamArn), View: string(d.StreamSpecification.StreamViewType)}
-}
-
-// stream is the table's stream.
-//
-// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
-func (s *Store) stream(ctx context.Context) (tableStream, error) {
-	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
-	if err != nil {
-		return tableStream{}, failed("DescribeTable", s.table, err)
-	}
-	return streamOf(out.Table), nil
 }

@@ -23,7 +23,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		attributes = append(attributes, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
 	}
 	out, err := s.db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:            &s.table,
+		TableName:            &s.Name,
 		AttributeDefinitions: attributes,
 		KeySchema:            tableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
@@ -35,12 +35,12 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		}},
 	})
 	if err != nil {
-		return failed("CreateTable", s.table, err)
+		return failed("CreateTable", s.Name, err)
 	}
 	// Only Amazon's takes its time; the local engines answer when the table is there.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
-			return failed("CreateTable", s.table, err)
+			return failed("CreateTable", s.Name, err)
 		}
 	}
 	return s.EnableExpiry(ctx)
@@ -48,7 +48,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 
 // waitForTable waits until the table can be used.
 func (s *Store) waitForTable(ctx context.Context) error {
-	return dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 5*time.Minute)
+	return dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name}, 5*time.Minute)
 }
 
 // wantedStream is the setting of a stream by which changes can be followed.
@@ -69,13 +69,13 @@ func (s *Store) EnableStream(ctx context.Context) error {
 	if is.View != "" {
 		return fmt.Errorf("%w: it has a stream of %s, and subscriptions need one of %s", ErrOtherStream, is.View, wantedView)
 	}
-	out, err := s.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table, StreamSpecification: wantedStream()})
+	out, err := s.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.Name, StreamSpecification: wantedStream()})
 	if err != nil {
-		return failed("UpdateTable", s.table, err)
+		return failed("UpdateTable", s.Name, err)
 	}
 	if d := out.TableDescription; d != nil && d.TableStatus == types.TableStatusUpdating {
 		if err := s.waitForTable(ctx); err != nil {
-			return failed("UpdateTable", s.table, err)
+			return failed("UpdateTable", s.Name, err)
 		}
 	}
 	return nil
@@ -91,20 +91,20 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 		return err
 	}
 	_, err = s.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               &s.table,
+		TableName:               &s.Name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attrExpiresAt), Enabled: aws.Bool(true)},
 	})
 	if err != nil {
-		return failed("UpdateTimeToLive", s.table, err)
+		return failed("UpdateTimeToLive", s.Name, err)
 	}
 	return nil
 }
 
 // expires tells whether DynamoDB deletes records that have expired.
 func (s *Store) expires(ctx context.Context) (bool, error) {
-	out, err := s.db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table})
+	out, err := s.db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.Name})
 	if err != nil {
-		return false, failed("DescribeTimeToLive", s.table, err)
+		return false, failed("DescribeTimeToLive", s.Name, err)
 	}
 	d := out.TimeToLiveDescription
 	if d == nil || aws.ToString(d.AttributeName) != attrExpiresAt {
@@ -161,12 +161,12 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 
 // compareTable is DescribeTable but for what serving does not need.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
-	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name})
 	if err != nil {
-		return TableDescription{}, failed("DescribeTable", s.table, err)
+		return TableDescription{}, failed("DescribeTable", s.Name, err)
 	}
 	t := out.Table
-	d := TableDescription{Name: s.table, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: streamOf(t).missing()}
+	d := TableDescription{Name: s.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: streamOf(t).missing()}
 	differ := func(what, want, have string) {
 		if want != have {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
@@ -199,7 +199,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 			return TableDescription{}, err
 		}
 		if len(keys) > 0 {
-			d.Misplaced = &ShardsError{Shards: s.shards, Keys: keys}
+			d.Misplaced = &ShardsError{Shards: s.Shards, Keys: keys}
 		}
 	}
 	return d, nil
@@ -211,8 +211,8 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	var elsewhere []string
 	add := func(base string) {
-		if s.shards > 1 {
-			elsewhere = append(elsewhere, base+shardSuffix(0, 1), base+shardSuffix(s.shards, MaxShards))
+		if s.Shards > 1 {
+			elsewhere = append(elsewhere, base+shardSuffix(0, 1), base+shardSuffix(s.Shards, MaxShards))
 			return
 		}
 		elsewhere = append(elsewhere, base+shardSuffix(0, MaxShards))

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -48,22 +49,12 @@ func (t *Trace) Requests() []Request {
 		case a.Wave != b.Wave:
 			return a.Wave - b.Wave
 		case a.Path != b.Path:
-			return compare(a.Path, b.Path)
+			return cmp.Compare(a.Path, b.Path)
 		default:
-			return compare(a.AccessPattern+a.Key, b.AccessPattern+b.Key)
+			return cmp.Compare(a.AccessPattern+a.Key, b.AccessPattern+b.Key)
 		}
 	})
 	return requests
-}
-
-func compare(a, b string) int {
-	if a < b {
-		return -1
-	}
-	if a > b {
-		return 1
-	}
-	return 0
 }
 
 func (t *Trace) add(r Request) {

@@ -11,34 +11,34 @@ import (
 // or the context ends.
 //
 // Errors: the SDK's, and ClockError.
-func (s *Store) transactWrite(ctx context.Context, items []types.TransactWriteItem) error {
-	db, along := s.db, leaveAsIs
-	if s.wire != nil {
-		if err := s.watch.err(); err != nil {
+func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteItem) error {
+	db, along := t.db, leaveAsIs
+	if t.wire != nil {
+		if err := t.clockErr(); err != nil {
 			return err
 		}
 		// Where there is no token, the SDK asks for one and returns the error.
-		token, err := s.wire.options.IdempotencyTokenProvider.GetIdempotencyToken()
+		token, err := t.wire.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {
-			a, fallback := s.wire.try(ctx, s.wire.operations.transactWriteItems, s.table, body, 0)
+			a, fallback := t.wire.try(ctx, t.wire.operations.transactWriteItems, t.Name, body, 0)
 			if a != nil {
 				return nil
 			}
 			db, along = fallback.db, fallback.along
 		}
 	}
-	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, s.writing, along)
+	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, t.writing, along)
 	return err
 }
 
 // transactGet is a TransactGetItems of one record. It is repeated as writes are.
 //
-// Errors: the SDK's.
-func (s *Store) transactGet(ctx context.Context, k keys) (answer, error) {
-	db, along := s.db, leaveAsIs
-	if s.wire != nil {
-		if body, ok := transactGetBody(s.table, k); ok {
-			a, fallback := s.wire.try(ctx, s.wire.operations.transactGetItems, s.table, body, 1)
+// Errors: the SDK't.
+func (t *Table) transactGet(ctx context.Context, k keys) (answer, error) {
+	db, along := t.db, leaveAsIs
+	if t.wire != nil {
+		if body, ok := transactGetBody(t.Name, k); ok {
+			a, fallback := t.wire.try(ctx, t.wire.operations.transactGetItems, t.Name, body, 1)
 			if a != nil {
 				return *a, nil
 			}
@@ -46,8 +46,8 @@ func (s *Store) transactGet(ctx context.Context, k keys) (answer, error) {
 		}
 	}
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
-		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &s.table, Key: k.attributes()}}},
-	}, s.writing, along)
+		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.attributes()}}},
+	}, t.writing, along)
 	if err != nil {
 		return answer{}, err
 	}
@@ -59,3 +59,6 @@ func (s *Store) transactGet(ctx context.Context, k keys) (answer, error) {
 	}
 	return a, nil
 }
+
+// maxActions is how many actions one TransactWriteItems can have.
+const maxActions = 100

@@ -134,7 +134,7 @@ func TestTransactionsForTheSDK(t *testing.T) {
 // A change plans again with the records of a cancelled transaction. It learns the same from both.
 func TestCancelledTransactionsTellTheirRecords(t *testing.T) {
 	const reasons = `{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"version":{"N":"2"}}},{"Code":"ConditionalCheckFailed"}`
-	for name, way := range map[string]func(*Store) *Store{"the fast path": fast, "the SDK": slowly} {
+	for name, way := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
 		reads := 0
 		s := way(answering(t, func(r *http.Request) (*http.Response, error) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -146,7 +146,7 @@ func TestCancelledTransactionsTellTheirRecords(t *testing.T) {
 			reads++
 			return reply(http.StatusOK, `{}`), nil
 		}))
-		c := &change{store: s, pattern: &writePlaceOrder, known: map[keys]record{}}
+		c := &change{table: s, pattern: &writePlaceOrder, known: map[keys]record{}}
 		c.create(record{"pk": str("x"), "sk": str("y")})
 		c.create(record{"pk": str("a"), "sk": str("b")})
 		c.create(record{"pk": str("c"), "sk": str("d")})
@@ -162,7 +162,7 @@ func TestCancelledTransactionsTellTheirRecords(t *testing.T) {
 
 // No budget of reads counts a transaction.
 func TestTransactionsAreOnNoBudget(t *testing.T) {
-	for name, way := range map[string]func(*Store) *Store{"the fast path": fast, "the SDK": slowly} {
+	for name, way := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
 		requests := 0
 		s := way(answering(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests%2 == 1 {

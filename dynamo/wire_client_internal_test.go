@@ -26,23 +26,20 @@ import (
 var someKeys = keys{PK: "a", SK: "b"}
 
 // readSome is a read that the tests make.
-func readSome(s *Store) error {
+func readSome(s *Table) error {
 	_, err := s.getItem(context.Background(), someKeys, false)
 	return err
 }
 
-// over is a store whose requests go over connections to a server.
-func over(t *testing.T, server *httptest.Server) *Store {
+// connected is a store whose requests go over connections to a server.
+func connected(t *testing.T, server *httptest.Server) *Table {
 	t.Helper()
-	s, err := New(dynamodb.New(dynamodb.Options{
+	s := tableOf(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"),
 		HTTPClient: awshttp.NewBuildableClient(), Retryer: aws.NopRetryer{},
-	}), Options{Table: "shop"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if s.wire == nil {
-		t.Fatal("the client does not take the short way:", s.LongWay())
+		t.Fatal("the client does not take the short way:", s.fallback)
 	}
 	return s
 }
@@ -85,7 +82,7 @@ func TestShortRequestsAreSigned(t *testing.T) {
 				}
 			})
 			// The SDK's request shows that the computation is right.
-			for _, s := range []*Store{slowly(s), s} {
+			for _, s := range []*Table{slowly(s), s} {
 				if err := readSome(s); err != nil {
 					t.Fatal(err)
 				}
@@ -109,7 +106,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			w.Header().Set("Location", elsewhere.URL)
 			w.WriteHeader(status)
 		}))
-		s := over(t, server)
+		s := connected(t, server)
 		short, long := readSome(s), readSome(slowly(s))
 		if short == nil || long == nil || kindOf(short) != kindOf(long) { //nolint:errorlint // these are the sentinels themselves
 			t.Errorf("%d: the short way ends with %v, the SDK with %v", status, short, long)
@@ -157,7 +154,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	s := over(t, server)
+	s := connected(t, server)
 	for range 2 {
 		for _, kind = range []string{"good", "chunks", "long", "fails", "good", "denied", "checksum", "nothing", "good"} {
 			err := readSome(s)
@@ -222,7 +219,7 @@ func TestMissingCredentialsAreTheSDKs(t *testing.T) {
 				})
 			})
 			if s.wire == nil {
-				t.Fatal(s.LongWay())
+				t.Fatal(s.fallback)
 			}
 			if i == 0 {
 				s = slowly(s)
@@ -257,14 +254,14 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, way := range []func(*Store) *Store{slowly, fast} {
-				for operation, request := range map[string]func(context.Context, *Store) error{
-					"GetItem": func(ctx context.Context, s *Store) error {
+			for _, way := range []func(*Table) *Table{slowly, fast} {
+				for operation, request := range map[string]func(context.Context, *Table) error{
+					"GetItem": func(ctx context.Context, s *Table) error {
 						_, err := s.get(ctx, &CustomerOrders.AccessPattern, someKeys)
 						return err
 					},
-					"TransactWriteItems": func(ctx context.Context, s *Store) error {
-						c := &change{store: s, pattern: &writePlaceOrder, known: map[keys]record{}}
+					"TransactWriteItems": func(ctx context.Context, s *Table) error {
+						c := &change{table: s, pattern: &writePlaceOrder, known: map[keys]record{}}
 						c.create(record{"pk": str("a"), "sk": str("b")})
 						return c.commit(ctx)
 					},
@@ -311,8 +308,8 @@ func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
 func TestTracedProcessesReadByTheSDK(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")
-	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.LongWay(), "X-Amzn-Trace-Id") {
-		t.Errorf("reads go the short way; else the reason is %q", s.LongWay())
+	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.fallback, "X-Amzn-Trace-Id") {
+		t.Errorf("reads go the short way; else the reason is %q", s.fallback)
 	}
 }
 
@@ -390,7 +387,7 @@ func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
 // A read is paid for once, whichever way it goes and however often it is tried; one that cannot be
 // paid for is not made.
 func TestReadsArePaidForOnce(t *testing.T) {
-	for name, s := range map[string]func(*Store) *Store{"the short way": func(s *Store) *Store { return s }, "the SDK": slowly} {
+	for name, s := range map[string]func(*Table) *Table{"the short way": func(s *Table) *Table { return s }, "the SDK": slowly} {
 		requests := 0
 		store := s(answering(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests == 2 {

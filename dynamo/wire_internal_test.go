@@ -3,11 +3,13 @@ package dynamo
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"reflect"
@@ -30,24 +32,25 @@ import (
 )
 
 // answering returns a store whose requests are answered by do.
-func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Store {
+func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Table {
 	t.Helper()
 	options := dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"), HTTPClient: do,
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Nanosecond }),
 	}
-	s, err := New(dynamodb.New(options, optFns...), Options{Table: "shop"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return tableOf(dynamodb.New(options, optFns...))
+}
+
+// tableOf is a table that is read through a client.
+func tableOf(db *dynamodb.Client) *Table {
+	return openTable(db, "shop", Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 }
 
 // fast is the store as it is.
-func fast(s *Store) *Store { return s }
+func fast(s *Table) *Table { return s }
 
 // slowly is the same store without the fast path.
-func slowly(s *Store) *Store {
+func slowly(s *Table) *Table {
 	c := *s
 	c.wire = nil
 	return &c
@@ -110,12 +113,12 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 				return reply(http.StatusOK, `{}`), nil
 			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = sameToken{} })
 			if s.wire == nil {
-				t.Fatal("the client is not on the fast path:", s.LongWay())
+				t.Fatal("the client is not on the fast path:", s.fallback)
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				s := s
 				if rapid.Bool().Draw(t, "consistent") {
-					s = s.Consistent()
+					s = s.strong()
 				}
 				priced := rapid.Bool().Draw(t, "priced")
 				text := rapid.StringMatching(`[A-Z]{1,9}#[a-z0-9"\\<&é\x00-\x1f\x{10FFFF}]{0,20}`)
@@ -127,14 +130,14 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 					limit: rapid.IntRange(1, 500).Draw(t, "limit"), forward: rapid.Bool().Draw(t, "forward"),
 				}
 				actions := rapid.SliceOfN(anyAction(), 1, 5).Draw(t, "actions")
-				for operation, read := range map[string]func(s *Store) (answer, error){
-					"GetItem": func(s *Store) (answer, error) { return s.getItem(context.Background(), k, priced) },
-					"BatchGetItem": func(s *Store) (answer, error) {
+				for operation, read := range map[string]func(s *Table) (answer, error){
+					"GetItem": func(s *Table) (answer, error) { return s.getItem(context.Background(), k, priced) },
+					"BatchGetItem": func(s *Table) (answer, error) {
 						return s.batchGetItem(context.Background(), []keys{k, {PK: "a", SK: "b"}}, priced)
 					},
-					"Query":            func(s *Store) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
-					"TransactGetItems": func(s *Store) (answer, error) { return s.transactGet(context.Background(), k) },
-					"TransactWriteItems": func(s *Store) (answer, error) {
+					"Query":            func(s *Table) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
+					"TransactGetItems": func(s *Table) (answer, error) { return s.transactGet(context.Background(), k) },
+					"TransactWriteItems": func(s *Table) (answer, error) {
 						return answer{}, s.transactWrite(context.Background(), actions)
 					},
 				} {
@@ -235,15 +238,15 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 	} {
 		for _, operation := range []struct {
 			name, good string
-			do         func(*Store) (answer, error)
+			do         func(*Table) (answer, error)
 		}{
-			{"GetItem", `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`, func(s *Store) (answer, error) {
+			{"GetItem", `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`, func(s *Table) (answer, error) {
 				return s.getItem(context.Background(), someKeys, false)
 			}},
-			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Store) (answer, error) {
+			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Table) (answer, error) {
 				return s.transactGet(context.Background(), someKeys)
 			}},
-			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Store) (answer, error) {
+			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Table) (answer, error) {
 				return answer{}, s.transactWrite(context.Background(), someActions())
 			}},
 		} {
@@ -271,7 +274,7 @@ type end struct {
 }
 
 // endOf makes one request whose attempts have these outcomes.
-func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int, way func(*Store) *Store, do func(*Store) (answer, error)) end {
+func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int, way func(*Table) *Table, do func(*Table) (answer, error)) end {
 	t.Helper()
 	var e end
 	quota, open, first := &quota{}, 0, ""
@@ -299,7 +302,7 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 		o.RetryMaxAttempts = attempts
 	})
 	if s.wire == nil {
-		t.Fatal(s.LongWay())
+		t.Fatal(s.fallback)
 	}
 	s.writing = func(o *dynamodb.Options) {
 		persistently(4)(o)
@@ -388,7 +391,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt
 	// by the old one is no first attempt of its.
 	ahead = time.Hour
-	if _, err := s.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.table}); err != nil {
+	if _, err := s.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := slowly(s).wireless(s).getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
@@ -400,7 +403,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 }
 
 // wireless is the store on the client of s's short way.
-func (c *Store) wireless(s *Store) *Store {
+func (c *Table) wireless(s *Table) *Table {
 	c.db = s.wire.db
 	return c
 }
@@ -442,12 +445,12 @@ func TestUnusualClientsReadByTheSDK(t *testing.T) {
 		"no tokens":          {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "tokens"},
 	} {
 		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
-		if s.wire != nil || !strings.Contains(s.LongWay(), c.why) {
-			t.Errorf("%s: reads go the short way, or for another reason not: %q", name, s.LongWay())
+		if s.wire != nil || !strings.Contains(s.fallback, c.why) {
+			t.Errorf("%s: reads go the short way, or for another reason not: %q", name, s.fallback)
 		}
 	}
-	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.LongWay() != "" {
-		t.Errorf("no read goes the short way: %s", s.LongWay())
+	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.fallback != "" {
+		t.Errorf("no read goes the short way: %s", s.fallback)
 	}
 }
 
@@ -458,7 +461,7 @@ type interceptor struct{}
 func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorContext) error { return nil }
 
 // bySDK is what the SDK makes of a body.
-func bySDK(t testing.TB, body []byte, read func(*Store) (answer, error)) (answer, error) {
+func bySDK(t testing.TB, body []byte, read func(*Table) (answer, error)) (answer, error) {
 	s := answering(t, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
 	}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
@@ -508,17 +511,17 @@ func FuzzAnswers(f *testing.F) {
 			return
 		}
 		// What an operation's answer does not have is for the others.
-		reads := map[string]func(*Store) (answer, error){
-			"GetItem": func(s *Store) (answer, error) { return s.getItem(context.Background(), keys{PK: "a", SK: "b"}, true) },
-			"BatchGetItem": func(s *Store) (answer, error) {
+		reads := map[string]func(*Table) (answer, error){
+			"GetItem": func(s *Table) (answer, error) { return s.getItem(context.Background(), keys{PK: "a", SK: "b"}, true) },
+			"BatchGetItem": func(s *Table) (answer, error) {
 				return s.batchGetItem(context.Background(), []keys{{PK: "a", SK: "b"}}, true)
 			},
-			"Query": func(s *Store) (answer, error) {
+			"Query": func(s *Table) (answer, error) {
 				return s.queryOnce(context.Background(), querying{pattern: &CustomerOrders.AccessPattern, where: keyCondition(&CustomerOrders.AccessPattern, "a", "b", bounds{}), limit: 3}, true)
 			},
-			"TransactGetItems": func(s *Store) (answer, error) { return s.transactGet(context.Background(), someKeys) },
+			"TransactGetItems": func(s *Table) (answer, error) { return s.transactGet(context.Background(), someKeys) },
 			// Only that it was made is read of its answer.
-			"TransactWriteItems": func(s *Store) (answer, error) { return short, s.transactWrite(context.Background(), someActions()) },
+			"TransactWriteItems": func(s *Table) (answer, error) { return short, s.transactWrite(context.Background(), someActions()) },
 		}
 		name := []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}[operation%5]
 		var top map[string]json.RawMessage

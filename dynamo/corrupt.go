@@ -1,0 +1,6 @@
+package dynamo
+
+import "errors"
+
+// ErrCorrupt: a record lacks an attribute that its kind must have, or has it in another type.
+var ErrCorrupt = errors.New("record cannot be read")

@@ -1,0 +1,73 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// ClockError reports that nothing is written, as the store's clock differs from DynamoDB's. It is
+// an ErrUnavailable.
+type ClockError struct {
+	// Ahead is how far the store's clock is ahead of DynamoDB's. It is negative where the clock is
+	// behind.
+	Ahead time.Duration
+}
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("the server's clock is %s DynamoDB's: nothing is written until they agree", e.Difference())
+}
+
+// Unwrap returns ErrUnavailable.
+func (e *ClockError) Unwrap() error { return ErrUnavailable }
+
+// Difference describes the difference, such as "25h0m0s ahead of".
+func (e *ClockError) Difference() string {
+	by := e.Ahead.Round(time.Second)
+	if by < 0 {
+		return (-by).String() + " behind"
+	}
+	return by.String() + " ahead of"
+}
+
+// clockErr returns a ClockError where the clocks differed when they were last compared.
+func (t *Table) clockErr() error { return clockError(t.watch) }
+
+func clockError(watch *clockWatch) error {
+	if ahead := watch.difference(); ahead != 0 {
+		return &ClockError{Ahead: ahead}
+	}
+	return nil
+}
+
+// logClock returns a function that logs when the clocks begin to differ, and when they agree again.
+func logClock(log *slog.Logger) func(ahead time.Duration) {
+	return func(ahead time.Duration) {
+		if ahead == 0 {
+			log.Info("the server's clock and DynamoDB's agree again")
+			return
+		}
+		log.Error("nothing is written, as the server's clock and DynamoDB's differ", "clock", (&ClockError{ahead}).Difference()+" DynamoDB's")
+	}
+}
+
+// refuseWrites returns a client whose writes of records fail while the clocks differ. All writes of
+// the table pass here, or through transactWrite on the fast path, which makes the same check.
+func refuseWrites(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
+	refuse := middleware.InitializeMiddlewareFunc("Clock", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		switch in.Parameters.(type) {
+		case *dynamodb.TransactWriteItemsInput, *dynamodb.BatchWriteItemInput, *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
+			if err := clockError(watch); err != nil {
+				return middleware.InitializeOutput{}, middleware.Metadata{}, err
+			}
+		}
+		return next.HandleInitialize(ctx, in)
+	})
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error { return stack.Initialize.Add(refuse, middleware.Before) })
+	})
+}

@@ -1,0 +1,144 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// query is one Query. It tells whether there is more to read in the bounds.
+func (t *Table) query(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]reader, bool, error) {
+	timed := startTimer(ctx)
+	a, err := t.queryOnce(ctx, querying{pattern: p, where: keyCondition(p, partition, prefix, b), limit: limit, forward: forward}, timed.on())
+	if err != nil {
+		return nil, false, failed("Query", partition, err)
+	}
+	if timed.on() {
+		timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
+			Items: len(a.records), ReadUnits: t.queried(p, queryUnits(a.records), a)})
+	}
+	return a.records, a.more, nil
+}
+
+// queryUpTo reads up to limit records of a partition, and reports whether there are more. It goes on
+// where a Query ends at a megabyte.
+//
+// Errors: those of failed.
+func (t *Table) queryUpTo(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]reader, bool, error) {
+	records, more, err := t.query(ctx, p, partition, prefix, b, limit, forward)
+	_, sk := p.keyAttributes()
+	for err == nil && more && len(records) < limit {
+		if len(records) > 0 {
+			b = b.behind(strings.TrimPrefix(records[len(records)-1].text(sk), prefix), forward)
+		}
+		if b.empty() {
+			return records, false, nil
+		}
+		var next []reader
+		next, more, err = t.query(ctx, p, partition, prefix, b, limit-len(records), forward)
+		records = append(records, next...)
+	}
+	return records, more, err
+}
+
+// querying is a Query.
+type querying struct {
+	pattern *AccessPattern
+	where   keyRange
+	limit   int
+	forward bool
+}
+
+// mostExpected is how many records of a Query room is made for before they are seen.
+const mostExpected = 256
+
+// queryOnce is one Query.
+//
+// Errors: the SDK's, ErrOverBudget.
+func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
+	db, along := t.db, leaveAsIs
+	if t.wire != nil {
+		asks := t.asking(priced)
+		asks.consistent = asks.consistent && q.pattern.Index == ""
+		body, ok := queryBody(asks, q)
+		a, rest, err := t.shortly(ctx, t.wire.operations.query, body, ok, min(q.limit, mostExpected))
+		if a != nil || err != nil {
+			return *a, err
+		}
+		db, along = rest.db, rest.along
+	}
+	in := &dynamodb.QueryInput{
+		TableName:                 &t.Name,
+		KeyConditionExpression:    &q.where.text,
+		ExpressionAttributeValues: q.where.values(),
+		ScanIndexForward:          &q.forward,
+		Limit:                     aws.Int32(int32(q.limit)),
+		ReturnConsumedCapacity:    returning(priced),
+	}
+	if q.pattern.Index != "" {
+		in.IndexName = &q.pattern.Index
+	} else {
+		in.ConsistentRead = t.consistency()
+	}
+	out, err := db.Query(ctx, in, along)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
+	a.cost(out.ConsumedCapacity)
+	return a, nil
+}
+
+// queried is reported for a Query; those of the index are never consistent.
+func (t *Table) queried(p *AccessPattern, computed float64, by answer) float64 {
+	if p.Index != "" && t.consistent {
+		eventual := *t
+		eventual.consistent = false
+		t = &eventual
+	}
+	return t.reported(computed, 1, by)
+}
+
+// maxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
+const maxCountedPages = 10
+
+// count counts the records of a partition of the table whose sort keys begin with prefix. Its
+// Queries return none of them.
+//
+// Errors: ErrTooManyToCount after maxCountedPages; those of failed.
+func (t *Table) count(ctx context.Context, p *AccessPattern, partition, prefix string) (int, error) {
+	where := keyCondition(p, partition, prefix, bounds{})
+	in := &dynamodb.QueryInput{
+		TableName: &t.Name, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(),
+		ScanIndexForward: aws.Bool(p.Direction == Ascending), Select: types.SelectCount,
+		ConsistentRead: t.consistency(), // only lists of the table are counted
+	}
+	n := 0
+	for range maxCountedPages {
+		timed := startTimer(ctx)
+		in.ReturnConsumedCapacity = returning(timed.on())
+		out, err := t.db.Query(ctx, in)
+		if err != nil {
+			return 0, failed("Query", partition, err)
+		}
+		if timed.on() {
+			a := answer{records: readers(out.Items)}
+			a.cost(out.ConsumedCapacity)
+			timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeRange(p, partition, prefix, bounds{}),
+				Items: int(out.Count), ReadUnits: t.queried(p, queryUnits(a.records), a)})
+		}
+		n += int(out.Count)
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("count %s %s*: %w", partition, prefix, ErrTooManyToCount)
+}
+
+// pageBytes is where DynamoDB ends a Query, in bytes. Source:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
+const pageBytes = 1 << 20
