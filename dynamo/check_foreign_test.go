@@ -171,7 +171,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 				}
 				r.checkClean()
 			}
-			page, err := dynamo.Timeline.Read(context.Background(), r.store, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
+			page, err := dynamo.ReadPage(context.Background(), r.store, dynamo.Timeline, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
 			if err != nil {
 				t.Fatal(err)
 			}

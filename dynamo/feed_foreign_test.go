@@ -152,7 +152,7 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 			f.nothing(w)
 		}
 		f.resumes(id, events)
-		if page, err := dynamo.Timeline.Read(f.ctx, f.store, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
+		if page, err := dynamo.ReadPage(f.ctx, f.store, dynamo.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
 			t.Errorf("the timeline is %+v, %v", page.Items, err)
 		}
 	})

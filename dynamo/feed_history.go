@@ -301,11 +301,6 @@ func idAt(at time.Time) commerce.EventID {
 	return commerce.EventID(id)
 }
 
-// eventIDOf is the id that an event's key tells.
-func eventIDOf(r record) commerce.EventID {
-	return commerce.EventID(strings.TrimPrefix(keyOf(r).SK, string(EventsSince.SK)))
-}
-
 // unreadable reports a record that nobody can be told.
 func (f *Feed) unreadable(err error) {
 	f.log.Error("a change cannot be told to those who follow", "error", err)

@@ -47,10 +47,10 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 	add := func(list string, id any, reference any) {
 		lines = append(lines, fmt.Sprintf("%s: %v %v", list, id, reference))
 	}
-	orders, err := dynamo.EmployeeOrders.Read(ctx, s, dynamo.ListRequest{Of: "e1", Page: page})
-	customers, err2 := dynamo.EmployeeCustomers.Read(ctx, s, dynamo.ListRequest{Of: "e1", Page: page})
-	employees, err3 := dynamo.WarehouseEmployees.Read(ctx, s, dynamo.ListRequest{Of: "w1", Page: page})
-	products, err4 := dynamo.Products.Read(ctx, s, dynamo.ListRequest{Of: "Things", Page: page})
+	orders, err := dynamo.ReadPage(ctx, s, dynamo.EmployeeOrders, dynamo.ListRequest{Of: "e1", Page: page})
+	customers, err2 := dynamo.ReadPage(ctx, s, dynamo.EmployeeCustomers, dynamo.ListRequest{Of: "e1", Page: page})
+	employees, err3 := dynamo.ReadPage(ctx, s, dynamo.WarehouseEmployees, dynamo.ListRequest{Of: "w1", Page: page})
+	products, err4 := dynamo.ReadPage(ctx, s, dynamo.Products, dynamo.ListRequest{Of: "Things", Page: page})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 				var sizes []int
 				page := dynamo.Page{Limit: limit, FromEnd: c.fromEnd, More: true}
 				for more := true; more; {
-					slice, err := dynamo.Orders.Read(t.Context(), walked, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
+					slice, err := dynamo.ReadPage(t.Context(), walked, dynamo.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -67,11 +67,11 @@ func (s StatusSet) list() []commerce.Status {
 	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
 }
 
-// Read returns a page of the list.
+// ReadPage returns a page of a list.
 //
 // Errors: commerce.InvalidError for a value that can be in no key, ErrCorrupt, ErrUnavailable,
 // ErrNoTable, ErrAccessDenied. A list that is empty is no error.
-func (p *List[V]) Read(ctx context.Context, s *Store, r ListRequest) (Slice[V], error) {
+func ReadPage[V any](ctx context.Context, s *Store, p *List[V], r ListRequest) (Slice[V], error) {
 	if r.Page.Limit < 1 {
 		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", p.ID, r.Page.Limit)
 	}
@@ -86,7 +86,7 @@ func (p *List[V]) Read(ctx context.Context, s *Store, r ListRequest) (Slice[V], 
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
 	for i, row := range rows {
-		if items[i], err = p.decode(s, row.record); err != nil {
+		if items[i], err = p.decode(&s.Codec, row.record); err != nil {
 			return Slice[V]{}, err
 		}
 		positions[i] = row.position

@@ -117,7 +117,7 @@ func TestGeneratedBooksInTables(t *testing.T) {
 			loadAll(t, store, book.Orders(30)) // a second time changes nothing
 		}
 		storetest.Clean(t, db, table, shards)
-		page, err := dynamo.Orders.Read(t.Context(), store, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
+		page, err := dynamo.ReadPage(t.Context(), store, dynamo.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
 		if err != nil || len(page.Items) != 81 {
 			t.Errorf("%d orders of 81 are listed: %v", len(page.Items), err)
 		}

@@ -15,11 +15,11 @@ type Result[V any] struct {
 	Err error
 }
 
-// ReadAll reads the records of IDs, in one BatchGetItem for a hundred of them, or a GetItem for one,
+// ReadRecords reads the records of IDs, in one BatchGetItem for a hundred of them, or a GetItem for one,
 // and returns a result for each ID in their order.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (p *Lookup[K, V]) ReadAll(ctx context.Context, s *Store, ids []K) ([]Result[V], error) {
+func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *Lookup[K, V], ids []K) ([]Result[V], error) {
 	results := make([]Result[V], len(ids))
 	ks := make([]keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
@@ -47,16 +47,16 @@ func (p *Lookup[K, V]) ReadAll(ctx context.Context, s *Store, ids []K) ([]Result
 			result.Err = commerce.ErrNotFound
 			continue
 		}
-		result.Value, result.Err = p.decode(s, r)
+		result.Value, result.Err = p.decode(&s.Codec, r)
 	}
 	return results, nil
 }
 
-// Read reads one record.
+// ReadRecord reads one record.
 //
 // Errors: commerce.ErrNotFound, commerce.InvalidError where the ID can be in no key, and those of
-// ReadAll.
-func (p *Lookup[K, V]) Read(ctx context.Context, s *Store, id K) (V, error) {
+// ReadRecords.
+func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *Lookup[K, V], id K) (V, error) {
 	var missing V
 	b := s.keyBuilder()
 	k := p.key(b, id)
@@ -67,5 +67,5 @@ func (p *Lookup[K, V]) Read(ctx context.Context, s *Store, id K) (V, error) {
 	if err != nil {
 		return missing, err
 	}
-	return p.decode(s, r)
+	return p.decode(&s.Codec, r)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -314,4 +315,9 @@ func readEvent(r record) (*commerce.Event, error) {
 		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.primaryKey(), event.ID, event.OrderID)
 	}
 	return event, nil
+}
+
+// eventIDOf is the id that an event's key tells.
+func eventIDOf(r record) commerce.EventID {
+	return commerce.EventID(strings.TrimPrefix(keyOf(r).SK, string(EventsSince.SK)))
 }

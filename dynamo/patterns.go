@@ -50,13 +50,13 @@ func (p *AccessPattern) Number() int { return p.number }
 type Lookup[K comparable, V any] struct {
 	AccessPattern
 	key    func(*keyBuilder, K) keys
-	decode func(*Store, reader) (V, error)
+	decode func(*Codec, reader) (V, error)
 }
 
 // List is an access pattern that reads pages of records of Go type V.
 type List[V any] struct {
 	AccessPattern
-	decode func(*Store, reader) (V, error)
+	decode func(*Codec, reader) (V, error)
 }
 
 // pattern completes a pattern that reads a record by the keys of an entity.
@@ -65,19 +65,19 @@ func pattern(number int, what string, e Entity) AccessPattern {
 }
 
 // lookup declares a pattern that reads records of an entity by their keys.
-func lookup[K comparable, V any](number int, what string, e Entity, key func(*keyBuilder, K) keys, decode func(*Store, reader) (V, error)) *Lookup[K, V] {
+func lookup[K comparable, V any](number int, what string, e Entity, key func(*keyBuilder, K) keys, decode func(*Codec, reader) (V, error)) *Lookup[K, V] {
 	return &Lookup[K, V]{pattern(number, what, e), key, decode}
 }
 
 // collection declares a pattern that lists the records of an entity in one item collection.
-func collection[V any](number int, what string, e Entity, direction string, decode func(*Store, reader) (V, error)) *List[V] {
+func collection[V any](number int, what string, e Entity, direction string, decode func(*Codec, reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.literal()), direction
 	return &List[V]{p, decode}
 }
 
 // index declares a pattern that lists records of an entity by their GSI keys.
-func index[V any](number int, what string, e Entity, direction string, decode func(*Store, reader) (V, error)) *List[V] {
+func index[V any](number int, what string, e Entity, direction string, decode func(*Codec, reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", indexName, e.IndexPK, Template(e.IndexSK.literal()), direction
 	if e.Sharded {
@@ -94,9 +94,9 @@ func whole(number int, what string, e Entity) *AccessPattern {
 	return &p
 }
 
-// static is the decoder of records that need nothing of the store.
-func static[V any](decode func(reader) (V, error)) func(*Store, reader) (V, error) {
-	return func(_ *Store, r reader) (V, error) { return decode(r) }
+// static is the decoder of records that need nothing of the codec.
+func static[V any](decode func(reader) (V, error)) func(*Codec, reader) (V, error) {
+	return func(_ *Codec, r reader) (V, error) { return decode(r) }
 }
 
 // carried declares that the parent record may carry the answer, of at most so many records.
@@ -121,18 +121,18 @@ func with(other *AccessPattern, number int, what string) *AccessPattern {
 // The access patterns. Each is declared here and nowhere else; @reads in the schema names the
 // fields that it serves.
 var (
-	OrderByID            = lookup(1, "order by id", entityOrder, orderKey, (*Store).decodeOrder)
-	CustomerOrders       = collection(2, "a customer's orders, newest first", entityCustomerOrder, Descending, (*Store).decodeOrder)
-	OrdersByStatus       = index(3, "orders by status, newest first", entityOrder, Descending, (*Store).decodeOrder)
-	OrderItems           = collection(4, "items of an order that does not carry them", entityOrderItem, Ascending, (*Store).decodeOrderItem).carried(commerce.MaxLines)
-	OrderItem            = lookup(5, "one item of an order", entityOrderItem, orderItemKey, (*Store).decodeOrderItem).carried()
-	CustomerByID         = lookup(6, "customer by id", entityCustomer, customerKey, (*Store).decodeCustomer)
-	Orders               = index(7, "recent orders over all customers", entityOrder, Descending, (*Store).decodeOrder)
-	OrdersPlaced         = index(8, "orders placed in a time range", entityOrder, Descending, (*Store).decodeOrder)
-	Customers            = index(9, "customers in the order they joined", entityCustomer, Ascending, (*Store).decodeCustomer)
-	ProductBySKU         = lookup(10, "product by SKU", entityProduct, productKey, (*Store).decodeProduct)
-	ProductOrderItems    = index(11, "orders that contain a product", entityOrderItem, Descending, (*Store).decodeOrderItem)
-	Products             = index(12, "products of a category", entityProduct, Ascending, (*Store).decodeProduct)
+	OrderByID            = lookup(1, "order by id", entityOrder, orderKey, (*Codec).decodeOrder)
+	CustomerOrders       = collection(2, "a customer's orders, newest first", entityCustomerOrder, Descending, (*Codec).decodeOrder)
+	OrdersByStatus       = index(3, "orders by status, newest first", entityOrder, Descending, (*Codec).decodeOrder)
+	OrderItems           = collection(4, "items of an order that does not carry them", entityOrderItem, Ascending, (*Codec).decodeOrderItem).carried(commerce.MaxLines)
+	OrderItem            = lookup(5, "one item of an order", entityOrderItem, orderItemKey, (*Codec).decodeOrderItem).carried()
+	CustomerByID         = lookup(6, "customer by id", entityCustomer, customerKey, (*Codec).decodeCustomer)
+	Orders               = index(7, "recent orders over all customers", entityOrder, Descending, (*Codec).decodeOrder)
+	OrdersPlaced         = index(8, "orders placed in a time range", entityOrder, Descending, (*Codec).decodeOrder)
+	Customers            = index(9, "customers in the order they joined", entityCustomer, Ascending, (*Codec).decodeCustomer)
+	ProductBySKU         = lookup(10, "product by SKU", entityProduct, productKey, (*Codec).decodeProduct)
+	ProductOrderItems    = index(11, "orders that contain a product", entityOrderItem, Descending, (*Codec).decodeOrderItem)
+	Products             = index(12, "products of a category", entityProduct, Ascending, (*Codec).decodeProduct)
 	ProductInventory     = collection(13, "stock of a product in every warehouse", entityInventoryLevel, Ascending, static(decodeInventoryLevel))
 	InventoryLevel       = lookup(14, "stock of a product in one warehouse", entityInventoryLevel, inventoryLevelKey, static(decodeInventoryLevel))
 	TotalInventory       = with(&ProductBySKU.AccessPattern, 15, "total stock of a product")
@@ -141,15 +141,15 @@ var (
 	Employees            = index(18, "employees hired in a date range", entityEmployee, Ascending, static(decodeEmployee))
 	WarehouseEmployees   = index(19, "employees of a warehouse", entityEmployeeWarehouse, Ascending, static(decodeEmployee))
 	EmployeesByJobTitle  = index(20, "employees by job title", entityEmployeeTitle, Ascending, static(decodeEmployee))
-	EmployeeCustomers    = index(21, "customers of an account rep", entityCustomerRep, Ascending, (*Store).decodeCustomer)
-	EmployeeOrders       = index(22, "orders of an account rep", entityCustomerOrder, Descending, (*Store).decodeOrder)
-	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", entityCustomerOrder, Descending, (*Store).decodeOrder)
-	OrdersInStatuses     = index(24, "orders in chosen statuses, such as the open ones, in a time range", entityOrder, Descending, (*Store).decodeOrder)
+	EmployeeCustomers    = index(21, "customers of an account rep", entityCustomerRep, Ascending, (*Codec).decodeCustomer)
+	EmployeeOrders       = index(22, "orders of an account rep", entityCustomerOrder, Descending, (*Codec).decodeOrder)
+	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", entityCustomerOrder, Descending, (*Codec).decodeOrder)
+	OrdersInStatuses     = index(24, "orders in chosen statuses, such as the open ones, in a time range", entityOrder, Descending, (*Codec).decodeOrder)
 	OrderCollection      = whole(25, "a whole order: header, items, timeline", entityOrder)
 	EmailClaim           = lookup(26, "customer by e-mail: the claim, then AP6's record", entityEmailClaim, emailClaimKey, static(decodeEmailClaim))
 	Timeline             = collection(27, "what happened to an order", entityOrderEvent, Ascending, static(decodeEvent))
 	WarehouseInventory   = index(28, "products stocked in a warehouse", entityInventoryLevel, Ascending, static(decodeInventoryLevel))
-	CustomerOrder        = lookup(29, "an order when the customer is known", entityCustomerOrder, customerOrderKey, (*Store).decodeOrder)
+	CustomerOrder        = lookup(29, "an order when the customer is known", entityCustomerOrder, customerOrderKey, (*Codec).decodeOrder)
 	WarehouseByID        = lookup(30, "warehouse by id", entityWarehouse, warehouseKey, static(decodeWarehouse))
 	Warehouses           = index(31, "all warehouses", entityWarehouse, Ascending, static(decodeWarehouse))
 	EventsSince          = collection(32, "the events of an order from one to its last one", entityOrderEvent, Ascending, static(decodeEvent))

@@ -122,7 +122,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		page := dynamo.Page{Limit: limit, FromEnd: fromEnd, More: true}
 		for {
 			trace := &dynamo.Trace{}
-			slice, err := dynamo.Orders.Read(trace.Begin(context.Background()), store, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
+			slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, dynamo.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	page := dynamo.Page{Limit: 3, More: true}
 	for turn := 0; ; turn++ {
 		store := []*dynamo.Store{one, many}[turn%2]
-		slice, err := dynamo.Orders.Read(context.Background(), store, dynamo.ListRequest{Page: page})
+		slice, err := dynamo.ReadPage(context.Background(), store, dynamo.Orders, dynamo.ListRequest{Page: page})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 			stores[c.shards] = store
 		}
 		trace := &dynamo.Trace{}
-		slice, err := dynamo.Orders.Read(trace.Begin(context.Background()), store, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
+		slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, dynamo.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {
 			t.Fatalf("%d orders, %v", len(slice.Items), err)
 		}

@@ -247,16 +247,16 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		page := dynamo.Page{Limit: 100}
 		for name, read := range map[string]func(s *dynamo.Store) (any, error){
 			"orders": func(s *dynamo.Store) (any, error) {
-				return dynamo.Orders.Read(context.Background(), s, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
+				return dynamo.ReadPage(context.Background(), s, dynamo.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
 			},
 			"customers": func(s *dynamo.Store) (any, error) {
-				return dynamo.Customers.Read(context.Background(), s, dynamo.ListRequest{Page: page})
+				return dynamo.ReadPage(context.Background(), s, dynamo.Customers, dynamo.ListRequest{Page: page})
 			},
 			"employees": func(s *dynamo.Store) (any, error) {
-				return dynamo.Employees.Read(context.Background(), s, dynamo.ListRequest{Page: page})
+				return dynamo.ReadPage(context.Background(), s, dynamo.Employees, dynamo.ListRequest{Page: page})
 			},
 			"products": func(s *dynamo.Store) (any, error) {
-				return dynamo.Products.Read(context.Background(), s, dynamo.ListRequest{Of: "Things", Page: page})
+				return dynamo.ReadPage(context.Background(), s, dynamo.Products, dynamo.ListRequest{Of: "Things", Page: page})
 			},
 		} {
 			want, err := read(one)

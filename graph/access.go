@@ -248,7 +248,7 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 // see the customer's orders; for customers, who see their own alone, nothing is read for another's
 // id.
 //
-// Errors: NOT_FOUND, and those of dynamo.Lookup.ReadAll.
+// Errors: NOT_FOUND, and those of dynamo.ReadRecords.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {

@@ -503,7 +503,7 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 		e := w.executor(t, db)
 		for _, n := range []int{0, 3, 7} {
 			id := hardOrder(n)
-			found, err := dynamo.OrderByID.ReadAll(t.Context(), e.resolver.store, []commerce.OrderID{id})
+			found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, dynamo.OrderByID, []commerce.OrderID{id})
 			if err != nil || found[0].Err != nil {
 				t.Fatal(err, found[0].Err)
 			}

@@ -261,7 +261,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		}
 		return stream != nil, before - e.rates.available(commerce.Anonymous().ID)
 	}
-	timeline, err := dynamo.Timeline.Read(t.Context(), store, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
+	timeline, err := dynamo.ReadPage(t.Context(), store, dynamo.Timeline, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

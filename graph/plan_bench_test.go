@@ -97,10 +97,10 @@ func foreseenQueries() []foreseen {
 				Variables: map[string]any{"id": string(busyCustomer), "first": json.Number("10")}},
 			66,
 			func(ctx context.Context, s *dynamo.Store) error {
-				if _, err := dynamo.CustomerByID.ReadAll(ctx, s, []commerce.CustomerID{busyCustomer}); err != nil {
+				if _, err := dynamo.ReadRecords(ctx, s, dynamo.CustomerByID, []commerce.CustomerID{busyCustomer}); err != nil {
 					return err
 				}
-				_, err := dynamo.CustomerOrders.Read(ctx, s, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
+				_, err := dynamo.ReadPage(ctx, s, dynamo.CustomerOrders, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
@@ -116,10 +116,10 @@ func foreseenQueries() []foreseen {
 			Request{Query: `query ($id: ID!) { order(id: $id) { ` + fields + ` customer { id name email } } }`, Variables: map[string]any{"id": string(busyOrder(0))}},
 			47,
 			func(ctx context.Context, s *dynamo.Store) error {
-				if _, err := dynamo.OrderByID.ReadAll(ctx, s, []commerce.OrderID{busyOrder(0)}); err != nil {
+				if _, err := dynamo.ReadRecords(ctx, s, dynamo.OrderByID, []commerce.OrderID{busyOrder(0)}); err != nil {
 					return err
 				}
-				_, err := dynamo.CustomerByID.ReadAll(ctx, s, []commerce.CustomerID{busyCustomer})
+				_, err := dynamo.ReadRecords(ctx, s, dynamo.CustomerByID, []commerce.CustomerID{busyCustomer})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
@@ -140,11 +140,11 @@ func foreseenQueries() []foreseen {
 				Variables: map[string]any{"status": "PENDING", "first": json.Number("50")}},
 			50,
 			func(ctx context.Context, s *dynamo.Store) error {
-				page, err := dynamo.OrdersByStatus.Read(ctx, s, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				page, err := dynamo.ReadPage(ctx, s, dynamo.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
 				if err != nil {
 					return err
 				}
-				_, err = dynamo.CustomerByID.ReadAll(ctx, s, customersOf(page.Items))
+				_, err = dynamo.ReadRecords(ctx, s, dynamo.CustomerByID, customersOf(page.Items))
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {

@@ -72,7 +72,7 @@ func anyOrder(t *testing.T, e *Executor) *commerce.Order {
 		t.Fatal(err, got.Errors)
 	}
 	id := commerce.OrderID(data.Orders.Nodes[0].ID)
-	found, err := dynamo.OrderByID.ReadAll(t.Context(), e.resolver.store, []commerce.OrderID{id})
+	found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, dynamo.OrderByID, []commerce.OrderID{id})
 	if err != nil || found[0].Err != nil {
 		t.Fatal(err)
 	}

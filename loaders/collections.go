@@ -34,7 +34,7 @@ func without[K comparable, V any](keys []K, s source[K, V]) []K {
 
 // Order returns an order.
 //
-// Errors: commerce.ErrNotFound, and those of dynamo.Lookup.ReadAll.
+// Errors: commerce.ErrNotFound, and those of dynamo.ReadRecords.
 func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
 	return Records(l, dynamo.OrderByID).Load(ctx, id)
 }
@@ -130,7 +130,7 @@ func AllItems(id commerce.OrderID) dynamo.ListRequest {
 
 // ItemCount returns how many items an order has: what its record says, else how many a Query finds.
 //
-// Errors: those of dynamo.List.Read.
+// Errors: those of dynamo.ReadPage.
 func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error) {
 	if o.ItemCount != nil {
 		return *o.ItemCount, nil
@@ -141,7 +141,7 @@ func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error)
 
 // OrderItems returns a page of an order's items.
 //
-// Errors: those of dynamo.List.Read.
+// Errors: those of dynamo.ReadPage.
 func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
 	if slice, ok := l.ItemsAtHand(o, page); ok {
 		return slice, nil
@@ -159,7 +159,7 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 // Item returns one item of an order.
 //
 // Errors: commerce.ErrNotFound where the order has no such item, and those of
-// dynamo.Lookup.ReadAll.
+// dynamo.ReadRecords.
 func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
 	if item, ok := l.ItemAtHand(o, sku); ok {
 		if item == nil {
@@ -195,7 +195,7 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 
 // Timeline returns a page of what happened to an order.
 //
-// Errors: those of dynamo.List.Read.
+// Errors: those of dynamo.ReadPage.
 func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
 	if whole := l.whole(id); whole != nil {
 		return dynamo.PageOf(whole.Events, byEvent, page), nil
@@ -208,7 +208,7 @@ func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool { return l.whole(id) 
 
 // ProductInventory returns a page of a product's stock.
 //
-// Errors: those of dynamo.List.Read.
+// Errors: those of dynamo.ReadPage.
 func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
 	if slice, ok := l.InventoryAtHand(sku, page); ok {
 		return slice, nil
@@ -228,7 +228,7 @@ func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Sl
 // OrderCount returns how many orders a customer has placed: what the customer's record says, else
 // what a Query counts.
 //
-// Errors: those of dynamo.Lookup.ReadAll and dynamo.Store.OrderCount.
+// Errors: those of dynamo.ReadRecords and dynamo.Store.OrderCount.
 func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil

@@ -72,7 +72,7 @@ func (f batched[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo
 }
 
 func (r lookup[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
-	return r.pattern.ReadAll(ctx, l.store, keys)
+	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 }
 
 // read reads a page. The orders of customers whom the viewer does not see are not there.
@@ -80,7 +80,7 @@ func (r list[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (
 	if r.pattern.PK == dynamo.CustomerOrders.PK && !l.viewer.ordersOf(commerce.CustomerID(key.Of)) {
 		return dynamo.Slice[V]{}, nil
 	}
-	return r.pattern.Read(ctx, l.store, key)
+	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
 // loaded is a value, the wave of requests after which it was there, and how many waves reading it

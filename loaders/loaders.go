@@ -101,7 +101,7 @@ func special(l *Loaders, made any) {
 	case *Loader[string, commerce.CustomerID]:
 		// An e-mail address comes from the client: one that can be in no key is the client's error.
 		made.many, made.one = nil, single[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
-			return dynamo.EmailClaim.Read(ctx, l.store, email)
+			return dynamo.ReadRecord(ctx, l.store, dynamo.EmailClaim, email)
 		})
 	}
 }

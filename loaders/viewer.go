@@ -40,7 +40,7 @@ func ofCustomers[K comparable, V any](
 	ctx context.Context, l *Loaders, p *dynamo.Lookup[K, V], keys []K, all bool, seen func(K) bool,
 ) ([]dynamo.Result[V], error) {
 	if all {
-		return p.ReadAll(ctx, l.store, keys)
+		return dynamo.ReadRecords(ctx, l.store, p, keys)
 	}
 	results := make([]dynamo.Result[V], len(keys))
 	var those []K
@@ -55,7 +55,7 @@ func ofCustomers[K comparable, V any](
 	if len(those) == 0 {
 		return results, nil
 	}
-	found, err := p.ReadAll(ctx, l.store, those)
+	found, err := dynamo.ReadRecords(ctx, l.store, p, those)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (l *Loaders) customerOrders(ctx context.Context, keys []dynamo.CustomerOrde
 // whose keys hold the customer's id, so that another customer's order is not there.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 	if !l.OwnOrders() {
-		return dynamo.OrderByID.ReadAll(ctx, l.store, ids)
+		return dynamo.ReadRecords(ctx, l.store, dynamo.OrderByID, ids)
 	}
 	keys := make([]dynamo.CustomerOrderKey, len(ids))
 	for i, id := range ids {
@@ -95,7 +95,7 @@ func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
 
 // ItemByID returns an item by its order's id.
 //
-// Errors: commerce.ErrNotFound, and those of dynamo.Lookup.ReadAll; for those who see the own
+// Errors: commerce.ErrNotFound, and those of dynamo.ReadRecords; for those who see the own
 // orders only also Order's.
 func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OwnOrders() {

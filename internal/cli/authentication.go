@@ -50,7 +50,7 @@ func authenticate(ctx context.Context, cfg config.Config, opts *server.Options) 
 
 // customerExists tells whether there is a record of a customer (AP6), also one that cannot be read.
 func customerExists(ctx context.Context, store *dynamo.Store, id commerce.CustomerID) (bool, error) {
-	found, err := dynamo.CustomerByID.ReadAll(ctx, store, []commerce.CustomerID{id})
+	found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{id})
 	if err != nil {
 		return false, err
 	}

@@ -73,7 +73,7 @@ func TestOpenedClientsReadTheShortWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := dynamo.CustomerByID.ReadAll(context.Background(), store, []commerce.CustomerID{"a", "b"}); err != nil {
+			if _, err := dynamo.ReadRecords(context.Background(), store, dynamo.CustomerByID, []commerce.CustomerID{"a", "b"}); err != nil {
 				t.Fatal(err)
 			}
 			if long := numbered.Load() > 0; requests.Load() != 1 || long != (c.why != "") {

@@ -51,7 +51,7 @@ func book(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 
 func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.Customer {
 	t.Helper()
-	found, err := dynamo.CustomerByID.ReadAll(ctx, store, []commerce.CustomerID{"cust_01"})
+	found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{"cust_01"})
 	if err != nil || found[0].Err != nil {
 		t.Errorf("no customer: %v, %+v", err, found)
 		return commerce.Customer{}
@@ -121,7 +121,7 @@ func TestTransactionsAreReplayed(t *testing.T) {
 		t.Errorf("the customer has %d orders, and had %d", *after.OrderCount, *before.OrderCount)
 	}
 	// An operation that was not read before shows what the engine has.
-	page, err := dynamo.CustomerOrders.Read(ctx, store, dynamo.ListRequest{Of: string(before.ID), Page: dynamo.Page{Limit: 100}})
+	page, err := dynamo.ReadPage(ctx, store, dynamo.CustomerOrders, dynamo.ListRequest{Of: string(before.ID), Page: dynamo.Page{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ..
 	against := auth.Options{
 		JWKS: issuer.URL, Issuer: authtest.Issuer, Audience: authtest.Audience, Leeway: time.Minute, RoleClaim: "role", CustomerClaim: "customer_id",
 		CustomerExists: func(ctx context.Context, id commerce.CustomerID) (bool, error) {
-			found, err := dynamo.CustomerByID.ReadAll(ctx, store, []commerce.CustomerID{id})
+			found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{id})
 			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
 		},
 		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, After: g.clock.After,
