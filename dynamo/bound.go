@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the
@@ -47,13 +48,13 @@ type ChangeBound struct {
 const KeysPerRequest = batchSize
 
 // KeyUnits are the read units of one key in a look-up.
-func (b Bounds) KeyUnits(p AccessPattern, consistent bool) float64 {
-	return p.consistently(consistent) * readUnits(b.largest(p.records()))
+func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
+	return p.Consistently(consistent) * model.ReadUnits(b.largest(p.Records()))
 }
 
 // Page bounds reading a page of a list. statuses are those that a list of orders by status merges,
 // empty for other lists.
-func (b Bounds) Page(p AccessPattern, page Page, statuses []commerce.Status, consistent bool) ReadBound {
+func (b Bounds) Page(p model.AccessPattern, page Page, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
@@ -68,14 +69,14 @@ func (b Bounds) Page(p AccessPattern, page Page, statuses []commerce.Status, con
 	if p.Most > 0 {
 		most.rows = min(most.rows, p.Most)
 	}
-	return b.queries(p, most, b.largest(p.records()), consistent)
+	return b.queries(p, most, b.largest(p.Records()), consistent)
 }
 
 // Collection bounds reading a record with all that stands below it, by one Query.
-func (b Bounds) Collection(p AccessPattern, consistent bool) ReadBound {
-	var rest []Entity
+func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
+	var rest []model.Entity
 	bytes := 0
-	for _, e := range Entities() {
+	for _, e := range model.Entities() {
 		switch {
 		case e.PK != p.PK:
 		case strings.Contains(string(e.SK), "{"):
@@ -85,26 +86,26 @@ func (b Bounds) Collection(p AccessPattern, consistent bool) ReadBound {
 		}
 	}
 	bytes += (collectionLimit - 1) * b.largest(rest)
-	return ReadBound{1, 1, p.consistently(consistent) * readUnits(min(bytes, pageBytes))}
+	return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(min(bytes, pageBytes))}
 }
 
 // Count bounds counting the records of a list: in one Query where the list has a greatest number,
 // else in as many as count makes.
-func (b Bounds) Count(p AccessPattern, consistent bool) ReadBound {
+func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	if p.Most > 0 {
-		return ReadBound{1, 1, p.consistently(consistent) * readUnits(p.Most*b.largest(p.records()))}
+		return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(p.Most*b.largest(p.Records()))}
 	}
-	return ReadBound{maxCountedPages, maxCountedPages, maxCountedPages * p.consistently(consistent) * readUnits(pageBytes)}
+	return ReadBound{maxCountedPages, maxCountedPages, maxCountedPages * p.Consistently(consistent) * model.ReadUnits(pageBytes)}
 }
 
 // Change bounds a mutation without its payload, where nobody else is in the way: what it reads
 // before, the transaction, and where that fails because of what was not read, what stands there
 // instead and a second attempt, or the memory of the request.
-func (b Bounds) Change(p WritePattern) ChangeBound {
-	bound := ChangeBound{ItemsPattern: OrderItems.ID}
-	read := func(each int, entities ...Entity) {
+func (b Bounds) Change(p model.WritePattern) ChangeBound {
+	bound := ChangeBound{ItemsPattern: model.OrderItems.ID}
+	read := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			bound.ReadUnits += float64(each) * 2 * readUnits(b.sizes[e.Name])
+			bound.ReadUnits += float64(each) * 2 * model.ReadUnits(b.sizes[e.Name])
 		}
 	}
 	if len(p.Reads)+len(p.ReadsEach) > 0 {
@@ -114,7 +115,7 @@ func (b Bounds) Change(p WritePattern) ChangeBound {
 	}
 	if p.Items {
 		// Once for each attempt.
-		items := b.Page(OrderItems.AccessPattern, Page{Limit: maxActions, More: true}, nil, true)
+		items := b.Page(model.OrderItems.AccessPattern, Page{Limit: maxActions, More: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
@@ -131,14 +132,14 @@ func (b Bounds) Change(p WritePattern) ChangeBound {
 	}
 	// The second attempt, or the memory, which is read in a transaction at twice the price.
 	bound.Requests++
-	if slices.ContainsFunc(p.Maybe, func(e Entity) bool { return e.Name == entityIdempotency.Name }) {
-		bound.ReadUnits += 4 * readUnits(b.sizes[entityIdempotency.Name])
+	if slices.ContainsFunc(p.Maybe, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
+		bound.ReadUnits += 4 * model.ReadUnits(b.sizes[model.EntityIdempotency.Name])
 	}
 	bound.RoundTrips = bound.Requests
 	return bound
 }
 
-func (b Bounds) largest(of []Entity) int {
+func (b Bounds) largest(of []model.Entity) int {
 	size := 0
 	for _, e := range of {
 		size = max(size, b.sizes[e.Name])
@@ -149,19 +150,19 @@ func (b Bounds) largest(of []Entity) int {
 // queries bounds Queries that read so many rows of so many bytes. One that ends at a megabyte has
 // read all but a row of it, so that there are no more of those than such megabytes; and none where
 // a page at a time fits, as for all records that this program writes.
-func (b Bounds) queries(p AccessPattern, most merge, size int, consistent bool) ReadBound {
+func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
 	if most.longest*size > pageBytes {
 		ends = max(0, ceilDiv(bytes, pageBytes-size)-1)
 	}
 	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
-	bound.ReadUnits = readUnits(bytes)
+	bound.ReadUnits = model.ReadUnits(bytes)
 	if bound.Requests > 1 {
 		// Each Query rounds what it reads by itself.
-		bound.ReadUnits = (float64(bytes)/readUnitSize + float64(bound.Requests)) / 2
+		bound.ReadUnits = (float64(bytes)/model.ReadUnitSize + float64(bound.Requests)) / 2
 	}
-	bound.ReadUnits *= p.consistently(consistent)
+	bound.ReadUnits *= p.Consistently(consistent)
 	return bound
 }
 
@@ -246,26 +247,26 @@ func largestSizes() map[string]int {
 	event := commerce.Event{ID: commerce.EventID(ulid), OrderID: order.ID, Type: commerce.EventShippingAddressChanged, From: commerce.Cancelled,
 		To: commerce.Cancelled, At: at, Actor: name, Note: text(commerce.MaxNote)}
 
-	b := &keyBuilder{shards: MaxShards}
-	own, theirs := orderHeaders(b, order)
-	records := []record{own, theirs, lineRecord(b, order, line), eventRecord(b, event), lastEventRecord(b, customer.ID, event),
-		productRecord(b, commerce.Product{SKU: line.SKU, Name: name, Category: name, UnitPrice: price, TotalInventory: count, Available: -count, Version: count}),
-		inventoryLevelRecord(b, commerce.InventoryLevel{SKU: line.SKU, WarehouseID: commerce.WarehouseID(id), Quantity: count, Version: count}),
-		warehouseRecord(b, commerce.Warehouse{ID: commerce.WarehouseID(id), Name: name, Version: count}),
+	b := &model.KeyBuilder{Shards: model.MaxShards}
+	own, theirs := model.OrderHeaders(b, order)
+	records := []model.Record{own, theirs, model.LineRecord(b, order, line), model.EventRecord(b, event), model.LastEventRecord(b, customer.ID, event),
+		model.ProductRecord(b, commerce.Product{SKU: line.SKU, Name: name, Category: name, UnitPrice: price, TotalInventory: count, Available: -count, Version: count}),
+		model.InventoryLevelRecord(b, commerce.InventoryLevel{SKU: line.SKU, WarehouseID: commerce.WarehouseID(id), Quantity: count, Version: count}),
+		model.WarehouseRecord(b, commerce.Warehouse{ID: commerce.WarehouseID(id), Name: name, Version: count}),
 	}
-	records = append(records, customerRecords(b, customer)...)
-	records = append(records, employeeRecords(b, commerce.Employee{ID: customer.AccountRepID, Name: name, PhoneNumbers: phones, JobTitle: name,
+	records = append(records, model.CustomerRecords(b, customer)...)
+	records = append(records, model.EmployeeRecords(b, commerce.Employee{ID: customer.AccountRepID, Name: name, PhoneNumbers: phones, JobTitle: name,
 		HireDate: "2026-01-01", WarehouseID: commerce.WarehouseID(id), Version: count})...)
 	sizes := map[string]int{}
 	for _, r := range records {
-		at := reader{record: r}
-		sizes[at.text("entity")] = sizeOf(r) + shardDigits
+		at := model.Reader{Record: r}
+		sizes[at.Text("entity")] = model.SizeOf(r) + shardDigits
 	}
 	// Composing an address (ParseEmail) can make three bytes of one.
-	sizes[entityEmailClaim.Name] += 2 * len(customer.Email)
+	sizes[model.EntityEmailClaim.Name] += 2 * len(customer.Email)
 	// What is remembered of a request is its answer, of which an order's is the largest, beside its
 	// key, the caller and a hash.
-	sizes[entityIdempotency.Name] = sizes[entityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
+	sizes[model.EntityIdempotency.Name] = sizes[model.EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
 	return sizes
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestTheLargestRecordsAreKnown(t *testing.T) {
 	ctx, db := context.Background(), storetest.Engines()[0].Client(t)
 	table := storetest.TableName()
-	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: dynamo.MaxShards})
+	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: model.MaxShards})
 	id, name := func(n int) string { return fmt.Sprintf("%02d", n) + strings.Repeat("x", commerce.MaxIDLength-2) }, strings.Repeat("n", commerce.MaxName)
 	// One byte of a capital letter can become three, and composing takes others apart.
 	email := strings.Repeat("\U0001D160", 60) + "@" + strings.Repeat("Ⱥ", 6)
@@ -77,7 +78,7 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range dynamo.Entities() {
+	for _, e := range model.Entities() {
 		size, most := largest[e.Name], bounds.LargestSize(e.Name)
 		if size == 0 || size > most {
 			t.Errorf("a record of kind %s has %d bytes, the bounds say %d", e.Name, size, most)

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // owns tells whether a customer exists for the caller.
 func (c Caller) owns(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
 // conceal makes another customer than the caller's own one who is not there, without a read.
-func (c *change) conceal(id commerce.CustomerID, k keys) {
+func (c *change) conceal(id commerce.CustomerID, k model.Keys) {
 	if !c.caller.owns(id) {
-		c.known[k.primary()] = nil
+		c.known[k.Primary()] = nil
 	}
 }
 
@@ -25,7 +26,7 @@ func (c *change) ownsOrder(ctx context.Context, id commerce.OrderID) (bool, erro
 	if c.caller.Customer == "" {
 		return true, nil
 	}
-	records, err := c.read(ctx, customerOrderKey(&c.keyBuilder, CustomerOrderKey{Customer: c.caller.Customer, Order: id}).primary())
+	records, err := c.read(ctx, model.CustomerOrderKeys(&c.KeyBuilder, model.CustomerOrderKey{Customer: c.caller.Customer, Order: id}).Primary())
 	if err != nil {
 		return false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Mutations are the changes of an order book in a table.
@@ -53,11 +54,11 @@ const longestPause = 4
 type change struct {
 	// table reads consistently.
 	table   *Table
-	pattern *WritePattern
+	pattern *model.WritePattern
 	caller  Caller
 	// known is what was read: nil for a record that does not exist.
-	known map[keys]record
-	keyBuilder
+	known map[model.Keys]model.Record
+	model.KeyBuilder
 	writes []write
 	// attempt is how often the change was planned before.
 	attempt int
@@ -65,7 +66,7 @@ type change struct {
 
 // write is one action of a transaction.
 type write struct {
-	key    keys
+	key    model.Keys
 	action types.TransactWriteItem
 	// units are what it costs.
 	units float64
@@ -76,8 +77,8 @@ var errStale = errors.New("others have changed the records meanwhile")
 
 // form is how the result of a change stands in a record.
 type form[V any] struct {
-	encode func(V) record
-	decode func(reader) (V, error)
+	encode func(V) model.Record
+	decode func(model.Reader) (V, error)
 }
 
 // mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result
@@ -86,9 +87,9 @@ type form[V any] struct {
 // Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable
 // where others are in the way until the context ends. After ErrUnavailable the change may have been
 // made.
-func mutate[C, V any](ctx context.Context, t *Table, p *WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
+func mutate[C, V any](ctx context.Context, t *Table, p *model.WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var none V
-	c := &change{table: t.strong(), pattern: p, caller: caller, known: map[keys]record{}}
+	c := &change{table: t.strong(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
 	if err != nil {
 		return none, err
@@ -101,18 +102,18 @@ func mutate[C, V any](ctx context.Context, t *Table, p *WritePattern, caller Cal
 				return none, failed("TransactWriteItems", p.Mutation, err)
 			}
 		}
-		c.keyBuilder, c.writes, c.attempt = *t.keyBuilder(), nil, attempt
+		c.KeyBuilder, c.writes, c.attempt = *t.KeyBuilder(), nil, attempt
 		if attempt > 1 {
 			if err := c.lookAgain(ctx); err != nil {
 				return none, err
 			}
 		}
 		result, err := plan(ctx, c)
-		if err == nil && c.err != nil {
+		if err == nil && c.Err != nil {
 			// The command's values can be in keys, so it is what stands in the table that cannot.
-			err = fmt.Errorf("%s: %w: %w", p.Mutation, ErrCorrupt, errors.New(c.err.Error()))
+			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
-		if commerce.IsRefusal(err) || errors.Is(err, ErrCorrupt) {
+		if commerce.IsRefusal(err) || errors.Is(err, model.ErrCorrupt) {
 			// The same request may be what has changed the records: then its answer is the first
 			// one.
 			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
@@ -150,7 +151,7 @@ func mutate[C, V any](ctx context.Context, t *Table, p *WritePattern, caller Cal
 //
 // Errors: those of failed.
 func (c *change) lookAgain(ctx context.Context) error {
-	ks := slices.SortedFunc(maps.Keys(c.known), func(a, b keys) int {
+	ks := slices.SortedFunc(maps.Keys(c.known), func(a, b model.Keys) int {
 		return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK))
 	})
 	clear(c.known)
@@ -167,26 +168,26 @@ func isConflict(err error) bool {
 // read gives records by their keys, nil for those that do not exist, in one round trip at most.
 //
 // Errors: those of failed.
-func (c *change) read(ctx context.Context, ks ...keys) ([]record, error) {
-	if c.err != nil {
-		return nil, c.err
+func (c *change) read(ctx context.Context, ks ...model.Keys) ([]model.Record, error) {
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	var unknown []keys
+	var unknown []model.Keys
 	for _, k := range ks {
 		if _, ok := c.known[k]; !ok {
 			unknown = append(unknown, k)
 		}
 	}
 	if len(unknown) > 0 {
-		found, err := c.table.getMany(ctx, &AccessPattern{ID: c.pattern.ID}, unknown)
+		found, err := c.table.getMany(ctx, &model.AccessPattern{ID: c.pattern.ID}, unknown)
 		if err != nil {
 			return nil, err
 		}
 		for i, k := range unknown {
-			c.known[k] = found[i].attributes()
+			c.known[k] = found[i].Attributes()
 		}
 	}
-	records := make([]record, len(ks))
+	records := make([]model.Record, len(ks))
 	for i, k := range ks {
 		records[i] = c.known[k]
 	}
@@ -194,13 +195,13 @@ func (c *change) read(ctx context.Context, ks ...keys) ([]record, error) {
 }
 
 // stands tells whether there is a record, as far as a transaction has told: nobody reads for it.
-func (c *change) stands(k keys) (record, bool) {
+func (c *change) stands(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
 // missing tells whether there is no record, as far as a transaction has told.
-func (c *change) missing(k keys) bool {
+func (c *change) missing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
 }
@@ -220,32 +221,32 @@ func (c *change) exactly(attributes []string, counters ...string) []string {
 
 // former makes the keys of what a record was. Other software may have written what can be in no
 // key: then the record was in no list of ours, and that is no error.
-func (c *change) former() *keyBuilder { return &keyBuilder{shards: c.shards} }
+func (c *change) former() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
-func (c *change) add(k keys, units float64, action types.TransactWriteItem) {
-	c.writes = append(c.writes, write{key: k.primary(), units: units, action: action})
+func (c *change) add(k model.Keys, units float64, action types.TransactWriteItem) {
+	c.writes = append(c.writes, write{key: k.Primary(), units: units, action: action})
 }
 
 // create puts a record that must not be there.
-func (c *change) create(r record) { c.put(r, absent) }
+func (c *change) create(r model.Record) { c.put(r, model.Absent) }
 
 // put puts a whole record.
-func (c *change) put(r record, when condition) {
-	var e expression
-	k := keyOf(r)
+func (c *change) put(r model.Record, when model.Condition) {
+	var e model.Expression
+	k := model.KeyOf(r)
 	text := when(&e)
-	c.add(k, writeUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
+	c.add(k, model.WriteUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
 		TableName: &c.table.Name, Item: r, ConditionExpression: &text,
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}})
 }
 
 // update makes after of before, which are what this program writes of a record: attributes of other
 // software stay.
-func (c *change) update(before, after record, when condition) {
-	var e expression
-	k := keyOf(after)
+func (c *change) update(before, after model.Record, when model.Condition) {
+	var e model.Expression
+	k := model.KeyOf(after)
 	stands := c.known[k]
 	if stands == nil {
 		stands = before
@@ -253,26 +254,26 @@ func (c *change) update(before, after record, when condition) {
 	// Index keys are ours: they become the model's, whatever other software made of them. They stay
 	// where they are made of what cannot be read.
 	before = maps.Clone(before)
-	stay := after[attrIndexPK] == nil && c.table.indexedByUnreadable(stands)
-	for _, name := range []string{attrIndexPK, attrIndexSK} {
+	stay := after[model.AttrIndexPK] == nil && c.table.IndexedByUnreadable(stands)
+	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if delete(before, name); stands[name] != nil && !stay {
 			before[name] = stands[name]
 		}
 	}
-	c.set(k, e.setting(before, after), &e, writeUnits(stands, maps.Clone(stands).with(after)), when)
+	c.set(k, e.Setting(before, after), &e, model.WriteUnits(stands, maps.Clone(stands).With(after)), when)
 }
 
 // unchanged returns the attributes of a record that a change leaves as they are, as they stand in
 // the table. Its copies get them so: other software may have written more than this program reads,
 // or a value that it cannot read. before and after are what this program writes of the record.
-func (c *change) unchanged(stands, before, after record) record {
-	kept := record{}
+func (c *change) unchanged(stands, before, after model.Record) model.Record {
+	kept := model.Record{}
 	for name, v := range after {
-		if raw := stands[name]; raw != nil && sameValue(before[name], v) {
+		if raw := stands[name]; raw != nil && model.SameValue(before[name], v) {
 			kept[name] = raw
 		}
 	}
-	for name := range c.table.unreadable(entityOf(keyOf(stands)), stands) {
+	for name := range c.table.Unreadable(model.EntityOf(model.KeyOf(stands)), stands) {
 		if before[name] == nil && after[name] == nil {
 			kept[name] = stands[name]
 		}
@@ -282,72 +283,72 @@ func (c *change) unchanged(stands, before, after record) record {
 }
 
 // upsert makes a record hold after, if a condition holds. Its other attributes stay.
-func (c *change) upsert(after record, when condition) {
-	var e expression
-	c.set(keyOf(after), e.setting(nil, after), &e, writeUnits(c.known[keyOf(after)], after), when)
+func (c *change) upsert(after model.Record, when model.Condition) {
+	var e model.Expression
+	c.set(model.KeyOf(after), e.Setting(nil, after), &e, model.WriteUnits(c.known[model.KeyOf(after)], after), when)
 }
 
 // mirror makes a record that follows another one like after, whatever it was before; before is what
 // the record is likely to be, and optional are attributes that it must not have where after has
 // none. It is made where it is missing. when is nil for no condition.
-func (c *change) mirror(before, after record, when condition, optional ...string) {
-	var e expression
-	lost := record{}
+func (c *change) mirror(before, after model.Record, when model.Condition, optional ...string) {
+	var e model.Expression
+	lost := model.Record{}
 	for _, name := range optional {
 		lost[name] = nil
 	}
 	maps.Copy(lost, before)
 	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
-	c.set(keyOf(after), e.setting(lost, after), &e, writeUnits(before, after), when)
+	c.set(model.KeyOf(after), e.Setting(lost, after), &e, model.WriteUnits(before, after), when)
 }
 
 // adjust adds to numbers of a record that may be unknown; it is taken for a small one then.
 // Adjusting a product raises its stock revision. This is the only place that does: every mutation
 // that changes stock or what orders hold of it adjusts the product, if only with an empty map
 // because the product keeps no counter.
-func (c *change) adjust(k keys, deltas map[string]int, when condition) {
-	if of := entityOf(k); of != nil && of.Name == entityProduct.Name {
+func (c *change) adjust(k model.Keys, deltas map[string]int, when model.Condition) {
+	if of := model.EntityOf(k); of != nil && of.Name == model.EntityProduct.Name {
 		deltas = maps.Clone(deltas)
-		deltas[attrStockRevision] = 1
+		deltas[model.AttrStockRevision] = 1
 	}
-	var e expression
-	c.set(k, e.adding(deltas), &e, adjustUnits(c.known[k.primary()]), when)
+	var e model.Expression
+	c.set(k, e.Adding(deltas), &e, model.AdjustUnits(c.known[k.Primary()]), when)
 }
 
-func (c *change) set(k keys, text string, e *expression, units float64, when condition) {
+func (c *change) set(k model.Keys, text string, e *model.Expression, units float64, when model.Condition) {
 	update := &types.Update{
-		TableName: &c.table.Name, Key: k.primary().attributes(), UpdateExpression: &text,
+		TableName: &c.table.Name, Key: k.Primary().Attributes(), UpdateExpression: &text,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if when != nil {
 		update.ConditionExpression = aws.String(when(e))
 	}
-	update.ExpressionAttributeNames, update.ExpressionAttributeValues = e.names, e.values
+	update.ExpressionAttributeNames, update.ExpressionAttributeValues = e.Names, e.Values
 	c.add(k, units, types.TransactWriteItem{Update: update})
 }
 
 // remove deletes a record, if a condition holds where there is one.
-func (c *change) remove(before record, when condition) {
-	var e expression
-	k := keyOf(before)
+func (c *change) remove(before model.Record, when model.Condition) {
+	var e model.Expression
+	k := model.KeyOf(before)
 	deletion := &types.Delete{
-		TableName: &c.table.Name, Key: k.attributes(),
+		TableName: &c.table.Name, Key: k.Attributes(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if when != nil {
 		deletion.ConditionExpression = aws.String(when(&e))
 	}
-	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.names, e.values
-	c.add(k, writeUnits(before, nil), types.TransactWriteItem{Delete: deletion})
+	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.Names, e.Values
+	c.add(k, model.WriteUnits(before, nil), types.TransactWriteItem{Delete: deletion})
 }
 
 // require lets the transaction pass only if a condition holds for a record that it does not write.
-func (c *change) require(k keys, when condition) {
-	var e expression
+func (c *change) require(k model.Keys, when model.Condition) {
+	var e model.Expression
 	text := when(&e)
-	c.add(k, checkUnits(c.known[k.primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName: &c.table.Name, Key: k.primary().attributes(), ConditionExpression: &text,
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	c.add(k, model.CheckUnits(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,
+		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}})
 }
@@ -356,8 +357,8 @@ func (c *change) require(k keys, when condition) {
 //
 // Errors: errStale where a condition does not hold, and c knows better then; those of failed.
 func (c *change) commit(ctx context.Context) error {
-	if c.err != nil {
-		return c.err
+	if c.Err != nil {
+		return c.Err
 	}
 	if len(c.writes) > maxActions {
 		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), maxActions)
@@ -369,13 +370,13 @@ func (c *change) commit(ctx context.Context) error {
 	t := startTimer(ctx)
 	err := c.table.transactWrite(ctx, items)
 	if t.on() {
-		ks, units := make([]keys, len(c.writes)), 0.0
+		ks, units := make([]model.Keys, len(c.writes)), 0.0
 		for i, w := range c.writes {
 			ks[i] = w.key
 			units += w.units
 		}
 		// A transaction that is cancelled is charged as well.
-		t.stop(Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: describe(ks), Items: len(ks), WriteUnits: units})
+		t.stop(Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: model.Describe(ks), Items: len(ks), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		stale, learning := c.learn(ctx, cancelled.CancellationReasons)
@@ -398,7 +399,7 @@ func (c *change) commit(ctx context.Context) error {
 //
 // Errors: those of failed.
 func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
-	var unseen []keys
+	var unseen []model.Keys
 	stale := false
 	for i, reason := range reasons {
 		if aws.ToString(reason.Code) != reasonConditionFailed || i >= len(c.writes) {

@@ -4,18 +4,19 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 func customerForm(t *Table) form[*commerce.Customer] {
 	return form[*commerce.Customer]{
-		encode: func(c *commerce.Customer) record {
-			r := customerAttributes(entityCustomer, *c)
+		encode: func(c *commerce.Customer) model.Record {
+			r := model.CustomerAttributes(model.EntityCustomer, *c)
 			if c.OrderCount != nil {
-				r[attrOrderCount] = num(*c.OrderCount)
+				r[model.AttrOrderCount] = model.Num(*c.OrderCount)
 			}
 			return r
 		},
-		decode: t.decodeCustomer,
+		decode: t.DecodeCustomer,
 	}
 }
 
@@ -36,13 +37,13 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, m.table, &writeCreateCustomer, caller, cmd, customerForm(m.table), func(_ context.Context, c *change) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &model.WriteCreateCustomer, caller, cmd, customerForm(m.table), func(_ context.Context, c *change) (*commerce.Customer, error) {
 		at := m.table.now()
 		customer := commerce.Customer{ID: id, Name: cmd.Name, Email: cmd.Email, PhoneNumbers: cmd.PhoneNumbers, AccountRepID: cmd.AccountRepID,
 			OrderCount: new(int), CreatedAt: at, UpdatedAt: at, Version: 1}
 		var refusals commerce.Refusals
-		for i, r := range customerRecords(&c.keyBuilder, customer) {
-			_, stands := c.stands(keyOf(r))
+		for i, r := range model.CustomerRecords(&c.KeyBuilder, customer) {
+			_, stands := c.stands(model.KeyOf(r))
 			switch {
 			case stands && i == 0:
 				refusals = append(refusals, commerce.Exists("customer", id, "id"))
@@ -57,11 +58,11 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			}
 		}
 		if cmd.AccountRepID != "" {
-			rep := employeeKey(&c.keyBuilder, cmd.AccountRepID)
+			rep := model.EmployeeKeys(&c.KeyBuilder, cmd.AccountRepID)
 			if c.missing(rep) {
 				refusals = append(refusals, commerce.Unknown("employee", cmd.AccountRepID, "accountRepId"))
 			}
-			c.require(rep, present)
+			c.require(rep, model.Present)
 		}
 		if len(refusals) > 0 {
 			return nil, refusals
@@ -73,17 +74,17 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 // customer reads the customer that a command names, as order does an order.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
-func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...keys) (*commerce.Customer, record, error) {
-	k := customerKey(&c.keyBuilder, id)
+func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...model.Keys) (*commerce.Customer, model.Record, error) {
+	k := model.CustomerKeys(&c.KeyBuilder, id)
 	c.conceal(id, k)
-	records, err := c.read(ctx, append([]keys{k}, along...)...)
+	records, err := c.read(ctx, append([]model.Keys{k}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if records[0] == nil {
 		return nil, nil, commerce.Unknown("customer", id, field)
 	}
-	customer, err := c.table.decodeCustomer(reader{record: records[0]})
+	customer, err := c.table.DecodeCustomer(model.Reader{Record: records[0]})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,19 +93,19 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 
 // rewriteCustomer adds the record of a changed customer. It adds nothing, and returns false, where
 // the record would stay the same.
-func (c *change) rewriteCustomer(stands record, before, after *commerce.Customer) bool {
-	if sameRecord(customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)) {
+func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Customer) bool {
+	if model.SameRecord(model.CustomerAttributes(model.EntityCustomer, *before), model.CustomerAttributes(model.EntityCustomer, *after)) {
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.after(before.UpdatedAt)
-	c.update(customerRecord(c.former(), *before), customerRecord(&c.keyBuilder, *after), still(stands, c.exactly([]string{attrVersion, "updatedAt", "accountRepId"}, attrOrderCount)...))
+	c.update(model.CustomerRecord(c.former(), *before), model.CustomerRecord(&c.KeyBuilder, *after), model.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
 }
 
 // repEdge is the edge to the account rep of a changed customer. stands is the customer's record as
 // it stands in the table.
-func (c *change) repEdge(stands record, before, after *commerce.Customer) record {
-	return customerRepRecord(&c.keyBuilder, *after).with(c.unchanged(stands, customerAttributes(entityCustomer, *before), customerAttributes(entityCustomer, *after)))
+func (c *change) repEdge(stands model.Record, before, after *commerce.Customer) model.Record {
+	return model.CustomerRepRecord(&c.KeyBuilder, *after).With(c.unchanged(stands, model.CustomerAttributes(model.EntityCustomer, *before), model.CustomerAttributes(model.EntityCustomer, *after)))
 }
 
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
@@ -112,7 +113,7 @@ func (c *change) repEdge(stands record, before, after *commerce.Customer) record
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of
 // mutate.
 func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
-	return mutate(ctx, m.table, &writeUpdateCustomer, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		before, stands, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -125,7 +126,7 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		if after.AccountRepID != "" {
-			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
+			c.mirror(model.CustomerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
 		}
 		if cmd.Email != nil {
 			err = c.claim(before.Email, after)
@@ -152,32 +153,34 @@ func (c *change) claim(before string, after commerce.Customer) error {
 		return err
 	}
 	mine := isCustomer(after.ID)
-	claim := emailClaimRecord(&c.keyBuilder, is, after.ID)
-	if r, stands := c.stands(keyOf(claim)); stands && !sameValue(r[attrCustomerID], str(string(after.ID))) {
+	claim := model.EmailClaimRecord(&c.KeyBuilder, is, after.ID)
+	if r, stands := c.stands(model.KeyOf(claim)); stands && !model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
 		return commerce.Taken()
 	}
-	c.upsert(claim, either(absent, mine))
+	c.upsert(claim, model.Either(model.Absent, mine))
 	if was == "" || was == is {
 		return nil
 	}
-	old := emailClaimRecord(&c.keyBuilder, was, after.ID)
-	if r, stands := c.stands(keyOf(old)); !stands || sameValue(r[attrCustomerID], str(string(after.ID))) {
-		c.remove(old, either(absent, mine))
+	old := model.EmailClaimRecord(&c.KeyBuilder, was, after.ID)
+	if r, stands := c.stands(model.KeyOf(old)); !stands || model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
+		c.remove(old, model.Either(model.Absent, mine))
 	}
 	return nil
 }
 
 // isCustomer is the condition that a record is that customer's.
-func isCustomer(id commerce.CustomerID) condition { return is(attrCustomerID, "=", str(string(id))) }
+func isCustomer(id commerce.CustomerID) model.Condition {
+	return model.Is(model.AttrCustomerID, "=", model.Str(string(id)))
+}
 
 // AssignAccountRep names the employee who looks after a customer from now on, or nobody (WP3).
 //
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is); and those of mutate.
 func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
-	return mutate(ctx, m.table, &writeAssignAccountRep, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
-		var rep []keys
+	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+		var rep []model.Keys
 		if cmd.EmployeeID != "" {
-			rep = append(rep, employeeKey(&c.keyBuilder, cmd.EmployeeID))
+			rep = append(rep, model.EmployeeKeys(&c.KeyBuilder, cmd.EmployeeID))
 		}
 		before, stands, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
 		if err != nil {
@@ -187,7 +190,7 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 			if c.missing(k) {
 				return nil, commerce.Unknown("employee", cmd.EmployeeID, "employeeId")
 			}
-			c.require(k, present)
+			c.require(k, model.Present)
 		}
 		after := *before
 		after.AccountRepID = cmd.EmployeeID
@@ -197,11 +200,11 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 		}
 		switch {
 		case after.AccountRepID == "":
-			c.remove(customerRepRecord(c.former(), *before), nil)
+			c.remove(model.CustomerRepRecord(c.former(), *before), nil)
 		case before.AccountRepID == "":
 			c.mirror(nil, c.repEdge(stands, before, &after), nil)
 		default:
-			c.mirror(customerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
+			c.mirror(model.CustomerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
 		}
 		return &after, nil
 	})

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 func employeeForm() form[*commerce.Employee] {
 	return form[*commerce.Employee]{
-		encode: func(e *commerce.Employee) record { return employeeAttributes(*e) },
-		decode: decodeEmployee,
+		encode: func(e *commerce.Employee) model.Record { return model.EmployeeAttributes(*e) },
+		decode: model.DecodeEmployee,
 	}
 }
 
@@ -21,14 +22,14 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, m.table, &writeHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
+	return mutate(ctx, m.table, &model.WriteHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
 		employee := commerce.Employee{ID: id, Name: cmd.Name, PhoneNumbers: cmd.PhoneNumbers, JobTitle: cmd.JobTitle, HireDate: cmd.HireDate,
 			WarehouseID: cmd.WarehouseID, Version: 1}
 		var refusals commerce.Refusals
-		if _, stands := c.stands(employeeKey(&c.keyBuilder, id)); stands {
+		if _, stands := c.stands(model.EmployeeKeys(&c.KeyBuilder, id)); stands {
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
 		}
-		for i, r := range employeeRecords(&c.keyBuilder, employee) {
+		for i, r := range model.EmployeeRecords(&c.KeyBuilder, employee) {
 			if i == 0 {
 				c.create(r)
 			} else {
@@ -51,8 +52,8 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
 	}
-	k := warehouseKey(&c.keyBuilder, id)
-	c.require(k, present)
+	k := model.WarehouseKeys(&c.KeyBuilder, id)
+	c.require(k, model.Present)
 	if c.missing(k) {
 		unknown := commerce.Unknown("warehouse", id, "warehouseId")
 		return &unknown
@@ -64,15 +65,15 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 //
 // Errors: commerce.NotFound, VersionConflict (with the employee as it is); and those of mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
-	return mutate(ctx, m.table, &writeUpdateEmployee, caller, cmd, employeeForm(), func(ctx context.Context, c *change) (*commerce.Employee, error) {
-		stands, err := c.read(ctx, employeeKey(&c.keyBuilder, cmd.ID))
+	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, employeeForm(), func(ctx context.Context, c *change) (*commerce.Employee, error) {
+		stands, err := c.read(ctx, model.EmployeeKeys(&c.KeyBuilder, cmd.ID))
 		if err != nil {
 			return nil, err
 		}
 		if stands[0] == nil {
 			return nil, commerce.Unknown("employee", cmd.ID, "id")
 		}
-		before, err := decodeEmployee(reader{record: stands[0]})
+		before, err := model.DecodeEmployee(model.Reader{Record: stands[0]})
 		if err != nil {
 			return nil, err
 		}
@@ -84,20 +85,20 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 		set(&after.JobTitle, cmd.JobTitle)
 		set(&after.WarehouseID, cmd.WarehouseID)
 		set(&after.PhoneNumbers, cmd.PhoneNumbers)
-		if sameRecord(employeeAttributes(*before), employeeAttributes(after)) {
+		if model.SameRecord(model.EmployeeAttributes(*before), model.EmployeeAttributes(after)) {
 			return before, nil
 		}
 		after.Version++
-		was, is := employeeRecords(c.former(), *before), employeeRecords(&c.keyBuilder, after)
-		c.update(was[0], is[0], still(stands[0], attrVersion))
-		kept := c.unchanged(stands[0], employeeAttributes(*before), employeeAttributes(after))
+		was, is := model.EmployeeRecords(c.former(), *before), model.EmployeeRecords(&c.KeyBuilder, after)
+		c.update(was[0], is[0], model.Still(stands[0], model.AttrVersion))
+		kept := c.unchanged(stands[0], model.EmployeeAttributes(*before), model.EmployeeAttributes(after))
 		// The edges by name and title are always there, the one by warehouse is the last where
 		// there is one.
 		for i := 1; i < len(is); i++ {
 			if i < len(was) {
-				c.mirror(was[i], is[i].with(kept), nil)
+				c.mirror(was[i], is[i].With(kept), nil)
 			} else {
-				c.mirror(nil, is[i].with(kept), nil)
+				c.mirror(nil, is[i].With(kept), nil)
 			}
 		}
 		if len(was) > len(is) {

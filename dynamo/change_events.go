@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // happened adds an event of an order to the transaction: to the order's timeline, and as its
@@ -21,8 +22,8 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 		return err
 	}
 	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
-	c.create(eventRecord(&c.keyBuilder, e))
-	last := lastEventRecord(&c.keyBuilder, o.CustomerID, e)
+	c.create(model.EventRecord(&c.KeyBuilder, e))
+	last := model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e)
 	c.put(last, c.behind(last))
 	return nil
 }
@@ -30,17 +31,17 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 // behind is the condition that the last event in the table has a lower ID than last, or that there
 // is none. An event without a position must not block the customer's orders for ever. It is
 // replaced if it is as it was read, and the IDs rise from there.
-func (c *change) behind(last record) condition {
-	if have, ok := c.stands(keyOf(last)); ok && c.table.position(lastEventID(have)) == "" {
-		return still(have, "eventId")
+func (c *change) behind(last model.Record) model.Condition {
+	if have, ok := c.stands(model.KeyOf(last)); ok && c.table.position(model.LastEventID(have)) == "" {
+		return model.Still(have, "eventId")
 	}
-	return either(absent, is("eventId", "<", last["eventId"]))
+	return model.Either(model.Absent, model.Is("eventId", "<", last["eventId"]))
 }
 
 // lastEventTime is when the last event of a customer's orders happened, as far as a transaction has
 // told; the zero time where none has.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
-	last, _ := c.stands(lastEventKey(c.former(), id))
-	at, _ := lastEventID(last).Time()
+	last, _ := c.stands(model.LastEventKeys(c.former(), id))
+	at, _ := model.LastEventID(last).Time()
 	return at
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 func orderForm(t *Table) form[*commerce.Order] {
 	return form[*commerce.Order]{
-		encode: func(o *commerce.Order) record { return orderAttributes(*o) },
-		decode: t.decodeOrder,
+		encode: func(o *commerce.Order) model.Record { return model.OrderAttributes(*o) },
+		decode: t.DecodeOrder,
 	}
 }
 
@@ -27,11 +28,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 	if err := commerce.CheckLines(len(lines)); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, m.table, &writePlaceOrder, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
-		ks := []keys{customerKey(&c.keyBuilder, cmd.CustomerID)}
+	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
+		ks := []model.Keys{model.CustomerKeys(&c.KeyBuilder, cmd.CustomerID)}
 		c.conceal(cmd.CustomerID, ks[0])
 		for _, line := range lines {
-			ks = append(ks, productKey(&c.keyBuilder, line.SKU))
+			ks = append(ks, model.ProductKeys(&c.KeyBuilder, line.SKU))
 		}
 		records, err := c.read(ctx, ks...)
 		if err != nil {
@@ -41,7 +42,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		var refusals commerce.Refusals
 		if records[0] == nil {
 			refusals = append(refusals, commerce.Unknown("customer", cmd.CustomerID, "customerId"))
-		} else if decoded, err := m.table.decodeCustomer(reader{record: records[0]}); err != nil {
+		} else if decoded, err := m.table.DecodeCustomer(model.Reader{Record: records[0]}); err != nil {
 			return nil, err
 		} else {
 			customer = *decoded
@@ -49,7 +50,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		products := map[commerce.SKU]*commerce.Product{}
 		for i, line := range lines {
 			if records[i+1] != nil {
-				if products[line.SKU], err = m.table.decodeProduct(reader{record: records[i+1]}); err != nil {
+				if products[line.SKU], err = m.table.DecodeProduct(model.Reader{Record: records[i+1]}); err != nil {
 					return nil, err
 				}
 			}
@@ -70,24 +71,24 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 			return nil, refusals
 		}
 
-		own, theirs := orderHeaders(&c.keyBuilder, order)
+		own, theirs := model.OrderHeaders(&c.KeyBuilder, order)
 		c.create(own)
 		c.create(theirs)
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
 		for i, line := range lines {
-			stands := still(records[i+1], "name", "unitPrice", "currency")
-			c.adjust(ks[i+1], map[string]int{attrAvailable: -line.Quantity}, all(stands, is(attrAvailable, ">=", num(line.Quantity))))
+			stands := model.Still(records[i+1], "name", "unitPrice", "currency")
+			c.adjust(ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, model.AllOf(stands, model.Is(model.AttrAvailable, ">=", model.Num(line.Quantity))))
 		}
 		for _, item := range order.Items {
-			c.create(lineRecord(&c.keyBuilder, order, item))
+			c.create(model.LineRecord(&c.KeyBuilder, order, item))
 		}
-		if isCounted(records[0], attrOrderCount) {
-			c.adjust(ks[0], map[string]int{attrOrderCount: 1}, all(still(records[0], "accountRepId"), counted(attrOrderCount)))
+		if model.IsCounted(records[0], model.AttrOrderCount) {
+			c.adjust(ks[0], map[string]int{model.AttrOrderCount: 1}, model.AllOf(model.Still(records[0], "accountRepId"), model.Counted(model.AttrOrderCount)))
 		} else {
 			// Nobody has counted this customer's orders: one more would make a count of one.
-			c.require(ks[0], still(records[0], "accountRepId", attrOrderCount))
+			c.require(ks[0], model.Still(records[0], "accountRepId", model.AttrOrderCount))
 		}
 		return &order, nil
 	})
@@ -105,7 +106,7 @@ func expect(what string, expected *int, current int) error {
 // another version than expected comes along with the refusal.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
-func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, along ...keys) (*commerce.Order, record, error) {
+func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, along ...model.Keys) (*commerce.Order, model.Record, error) {
 	own, err := c.ownsOrder(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -113,14 +114,14 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if !own {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	records, err := c.read(ctx, append([]keys{orderKey(&c.keyBuilder, id)}, along...)...)
+	records, err := c.read(ctx, append([]model.Keys{model.OrderKeys(&c.KeyBuilder, id)}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if records[0] == nil {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	order, err := c.table.decodeOrder(reader{record: records[0]})
+	order, err := c.table.DecodeOrder(model.Reader{Record: records[0]})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,18 +141,18 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	if o.EmbedsItems {
 		return o.Items, nil
 	}
-	p := &OrderItems.AccessPattern
+	p := &model.OrderItems.AccessPattern
 	partition, err := p.PK.Key(string(o.ID))
 	if err != nil {
 		return nil, err
 	}
-	records, _, err := c.table.queryUpTo(ctx, p, partition, string(p.SK), bounds{}, maxActions+1, true)
+	records, _, err := c.table.queryUpTo(ctx, p, partition, string(p.SK), model.Range{}, maxActions+1, true)
 	if err != nil {
 		return nil, err
 	}
 	items := make([]commerce.LineItem, len(records))
 	for i, r := range records {
-		item, err := c.table.decodeOrderItem(r)
+		item, err := c.table.DecodeOrderItem(r)
 		if err != nil {
 			return nil, err
 		}
@@ -165,20 +166,20 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 
 // rewrite adds both records of a changed order, and the event that tells of it. stands is the
 // order's record as it stands in the table.
-func (c *change) rewrite(stands record, before, after *commerce.Order, e commerce.Event) error {
+func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
-	var when condition
-	if rep := stands["accountRepId"]; rep == nil || isText(rep, "") {
+	var when model.Condition
+	if rep := stands["accountRepId"]; rep == nil || model.IsText(rep, "") {
 		after.AccountRepID, when = c.repOfCopy(*before)
 	}
-	ownBefore, theirsBefore := orderHeaders(c.former(), *before)
-	ownAfter, theirsAfter := orderHeaders(&c.keyBuilder, *after)
-	c.update(ownBefore, ownAfter, still(stands, attrVersion, "updatedAt", "status"))
-	theirsAfter.with(c.unchanged(stands, orderAttributes(*before), orderAttributes(*after)))
+	ownBefore, theirsBefore := model.OrderHeaders(c.former(), *before)
+	ownAfter, theirsAfter := model.OrderHeaders(&c.KeyBuilder, *after)
+	c.update(ownBefore, ownAfter, model.Still(stands, model.AttrVersion, "updatedAt", "status"))
+	theirsAfter.With(c.unchanged(stands, model.OrderAttributes(*before), model.OrderAttributes(*after)))
 	optional := []string{"items", "itemCount", "shippingAddress", "accountRepId"}
 	if theirsAfter["accountRepId"] == nil {
 		// Where the account rep cannot be read, nobody knows whose list the copy is in.
-		optional = append(optional, attrIndexPK, attrIndexSK)
+		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.mirror(theirsBefore, theirsAfter, when, optional...)
 	return c.happened(*after, e, after.UpdatedAt)
@@ -187,25 +188,25 @@ func (c *change) rewrite(stands record, before, after *commerce.Order, e commerc
 // repOfCopy returns the account rep of an order whose own record names none: the one whom the
 // customer's copy names in its index key. It does not read the copy. The condition holds unless the
 // copy may name one that is not known yet; when it fails, DynamoDB returns the copy.
-func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, condition) {
-	copied, found := c.stands(customerOrderKey(c.former(), CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
+func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, model.Condition) {
+	copied, found := c.stands(model.CustomerOrderKeys(c.former(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
-		return "", either(has("entity"), lacks(attrIndexPK))
+		return "", model.Either(model.Has("entity"), model.Lacks(model.AttrIndexPK))
 	}
-	return commerce.EmployeeID(indexValueOf(&entityCustomerOrder, copied)), still(copied, "entity", attrIndexPK)
+	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), model.Still(copied, "entity", model.AttrIndexPK)
 }
 
 // moveTo is the write pattern and the event of a move to a status; nil where nothing moves there.
-func moveTo(to commerce.Status) (*WritePattern, commerce.EventType) {
+func moveTo(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
-		return &writeConfirmOrder, commerce.EventConfirmed
+		return &model.WriteConfirmOrder, commerce.EventConfirmed
 	case commerce.Shipped:
-		return &writeShipOrder, commerce.EventShipped
+		return &model.WriteShipOrder, commerce.EventShipped
 	case commerce.Delivered:
-		return &writeDeliverOrder, commerce.EventDelivered
+		return &model.WriteDeliverOrder, commerce.EventDelivered
 	case commerce.Cancelled:
-		return &writeCancelOrder, commerce.EventCancelled
+		return &model.WriteCancelOrder, commerce.EventCancelled
 	default:
 		return nil, ""
 	}
@@ -269,7 +270,7 @@ func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 	var pieces []commerce.OrderLine
 	for _, item := range items {
 		if item.Quantity < 1 {
-			return nil, fmt.Errorf("%w: item %s of order %s has a quantity of %d", ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
+			return nil, fmt.Errorf("%w: item %s of order %s has a quantity of %d", model.ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
 		}
 		i, ok := at[item.SKU]
 		if !ok {
@@ -289,10 +290,10 @@ func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	var refusals commerce.Refusals
 	for _, item := range items {
-		level := inventoryLevelKey(&c.keyBuilder, InventoryLevelKey{SKU: item.SKU, Warehouse: from})
+		level := model.InventoryLevelKeys(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
 		have, told := 0, c.missing(level)
 		if r, ok := c.stands(level); ok {
-			decoded, err := decodeInventoryLevel(reader{record: r})
+			decoded, err := model.DecodeInventoryLevel(model.Reader{Record: r})
 			if err != nil {
 				return err
 			}
@@ -301,13 +302,13 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 		if told && have < item.Quantity {
 			refusals = append(refusals, commerce.TooFew(commerce.Path("warehouseId"), item.SKU, item.Quantity, have, " in warehouse "+string(from)))
 		}
-		c.adjust(level, map[string]int{attrQuantity: -item.Quantity, attrVersion: 1}, is(attrQuantity, ">=", num(item.Quantity)))
-		c.count(item.SKU, attrTotalInventory, -item.Quantity)
+		c.adjust(level, map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, model.Is(model.AttrQuantity, ">=", model.Num(item.Quantity)))
+		c.count(item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
 	if len(refusals) == 0 {
 		return nil
 	}
-	warehouses, err := c.read(ctx, warehouseKey(&c.keyBuilder, from))
+	warehouses, err := c.read(ctx, model.WarehouseKeys(&c.KeyBuilder, from))
 	if err != nil {
 		return err
 	}
@@ -320,21 +321,21 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 // release makes what items have reserved available again.
 func (c *change) release(items []commerce.OrderLine) {
 	for _, item := range items {
-		c.count(item.SKU, attrAvailable, item.Quantity)
+		c.count(item.SKU, model.AttrAvailable, item.Quantity)
 	}
 }
 
 // count adds to a counter of a product, without reading the product first. It skips a product that
 // does not exist or keeps no such counter, on the condition that this is still so.
 func (c *change) count(sku commerce.SKU, counter string, delta int) {
-	k := productKey(&c.keyBuilder, sku)
+	k := model.ProductKeys(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {
 	case c.missing(k):
-		c.require(k, absent)
-	case ok && !isCounted(r, counter):
-		c.adjust(k, map[string]int{}, still(r, counter))
+		c.require(k, model.Absent)
+	case ok && !model.IsCounted(r, counter):
+		c.adjust(k, map[string]int{}, model.Still(r, counter))
 	default:
-		c.adjust(k, map[string]int{counter: delta}, counted(counter))
+		c.adjust(k, map[string]int{counter: delta}, model.Counted(counter))
 	}
 }
 
@@ -344,12 +345,12 @@ func (c *change) count(sku commerce.SKU, counter string, delta int) {
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput,
 // InsufficientStock, TooManyLines; and those of mutate.
 func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
-	pattern := &writeSetOrderItem
+	pattern := &model.WriteSetOrderItem
 	if cmd.Quantity == 0 {
-		pattern = &writeRemoveOrderItem
+		pattern = &model.WriteRemoveOrderItem
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
-		k := productKey(&c.keyBuilder, cmd.SKU)
+		k := model.ProductKeys(&c.KeyBuilder, cmd.SKU)
 		order, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
 		if err != nil {
 			return order, err
@@ -357,7 +358,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		var product *commerce.Product
 		record, sold := c.stands(k)
 		if sold {
-			if product, err = m.table.decodeProduct(reader{record: record}); err != nil {
+			if product, err = m.table.DecodeProduct(model.Reader{Record: record}); err != nil {
 				return nil, err
 			}
 		}
@@ -368,7 +369,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if pieces, err := piecesOf(items); err != nil {
 			return nil, err
 		} else if len(pieces) < len(items) {
-			return nil, fmt.Errorf("%w: order %s has a product in two items", ErrCorrupt, order.ID)
+			return nil, fmt.Errorf("%w: order %s has a product in two items", model.ErrCorrupt, order.ID)
 		}
 		before := *order
 		before.Items = items
@@ -376,7 +377,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if err != nil {
 			return nil, err
 		}
-		if m.table.unreadable(&entityOrder, stands)["items"] != "" {
+		if m.table.Unreadable(&model.EntityOrder, stands)["items"] != "" {
 			after.EmbedsItems = false // what stands in the list's place stays
 		}
 		was := cmd.Quantity - by
@@ -401,11 +402,11 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		switch {
 		case by > 0 && was == 0:
-			c.adjust(k, map[string]int{attrAvailable: -by}, all(still(record, "name", "unitPrice", "currency"), is(attrAvailable, ">=", num(by))))
+			c.adjust(k, map[string]int{model.AttrAvailable: -by}, model.AllOf(model.Still(record, "name", "unitPrice", "currency"), model.Is(model.AttrAvailable, ">=", model.Num(by))))
 		case by > 0:
-			c.adjust(k, map[string]int{attrAvailable: -by}, is(attrAvailable, ">=", num(by)))
+			c.adjust(k, map[string]int{model.AttrAvailable: -by}, model.Is(model.AttrAvailable, ">=", model.Num(by)))
 		default:
-			c.count(cmd.SKU, attrAvailable, -by)
+			c.count(cmd.SKU, model.AttrAvailable, -by)
 		}
 		return &after, nil
 	})
@@ -413,15 +414,15 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 
 // line writes or deletes the record of one item of a changed order.
 func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
-	var was, is record
+	var was, is model.Record
 	for _, item := range before.Items {
 		if item.SKU == sku {
-			was = lineRecord(c.former(), before, item)
+			was = model.LineRecord(c.former(), before, item)
 		}
 	}
 	for _, item := range after.Items {
 		if item.SKU == sku {
-			is = lineRecord(&c.keyBuilder, after, item)
+			is = model.LineRecord(&c.KeyBuilder, after, item)
 		}
 	}
 	if is == nil {
@@ -436,7 +437,7 @@ func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput; and those of
 // mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
-	return mutate(ctx, m.table, &writeUpdateShippingAddress, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -446,7 +447,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		}
 		after := *before
 		after.ShippingAddress = &cmd.ShippingAddress
-		if sameRecord(orderAttributes(*before), orderAttributes(after)) {
+		if model.SameRecord(model.OrderAttributes(*before), model.OrderAttributes(after)) {
 			return before, nil
 		}
 		err = c.rewrite(stands, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})

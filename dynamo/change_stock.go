@@ -5,12 +5,13 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 func productForm(t *Table) form[*commerce.Product] {
 	return form[*commerce.Product]{
-		encode: func(p *commerce.Product) record { return productAttributes(*p) },
-		decode: t.decodeProduct,
+		encode: func(p *commerce.Product) model.Record { return model.ProductAttributes(*p) },
+		decode: t.DecodeProduct,
 	}
 }
 
@@ -18,10 +19,10 @@ func productForm(t *Table) form[*commerce.Product] {
 //
 // Errors: commerce.AlreadyExists; and those of mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.NewProduct) (*commerce.Product, error) {
-	return mutate(ctx, m.table, &writeCreateProduct, caller, cmd, productForm(m.table), func(_ context.Context, c *change) (*commerce.Product, error) {
+	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, productForm(m.table), func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := commerce.Product{SKU: cmd.SKU, Name: cmd.Name, Category: cmd.Category, UnitPrice: cmd.UnitPrice, Version: 1}
-		r := productRecord(&c.keyBuilder, product)
-		if _, stands := c.stands(keyOf(r)); stands {
+		r := model.ProductRecord(&c.KeyBuilder, product)
+		if _, stands := c.stands(model.KeyOf(r)); stands {
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
 		}
 		c.create(r)
@@ -33,15 +34,15 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 //
 // Errors: commerce.NotFound, VersionConflict (with the product as it is); and those of mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
-	return mutate(ctx, m.table, &writeUpdateProduct, caller, cmd, productForm(m.table), func(ctx context.Context, c *change) (*commerce.Product, error) {
-		records, err := c.read(ctx, productKey(&c.keyBuilder, cmd.SKU))
+	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, productForm(m.table), func(ctx context.Context, c *change) (*commerce.Product, error) {
+		records, err := c.read(ctx, model.ProductKeys(&c.KeyBuilder, cmd.SKU))
 		if err != nil {
 			return nil, err
 		}
 		if records[0] == nil {
 			return nil, commerce.Unknown("product", cmd.SKU, "sku")
 		}
-		before, err := m.table.decodeProduct(reader{record: records[0]})
+		before, err := m.table.DecodeProduct(model.Reader{Record: records[0]})
 		if err != nil {
 			return nil, err
 		}
@@ -58,15 +59,15 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 			}
 			after.UnitPrice = price
 		}
-		if sameRecord(productAttributes(*before), productAttributes(after)) {
+		if model.SameRecord(model.ProductAttributes(*before), model.ProductAttributes(after)) {
 			return before, nil
 		}
 		after.Version++
-		b := &c.keyBuilder
+		b := &c.KeyBuilder
 		if after.Category == "" {
 			b = c.former() // other software may know no categories: the product stays in no list
 		}
-		c.update(productRecord(c.former(), *before), productRecord(b, after), still(records[0], c.exactly([]string{attrVersion}, attrTotalInventory, attrAvailable)...))
+		c.update(model.ProductRecord(c.former(), *before), model.ProductRecord(b, after), model.Still(records[0], c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
 		return &after, nil
 	})
 }
@@ -80,13 +81,13 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 		return nil, err
 	}
 	f := form[*commerce.Warehouse]{
-		encode: func(w *commerce.Warehouse) record { return warehouseAttributes(*w) },
-		decode: decodeWarehouse,
+		encode: func(w *commerce.Warehouse) model.Record { return model.WarehouseAttributes(*w) },
+		decode: model.DecodeWarehouse,
 	}
-	return mutate(ctx, m.table, &writeCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
+	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := commerce.Warehouse{ID: id, Name: cmd.Name, Version: 1}
-		r := warehouseRecord(&c.keyBuilder, warehouse)
-		if _, stands := c.stands(keyOf(r)); stands {
+		r := model.WarehouseRecord(&c.KeyBuilder, warehouse)
+		if _, stands := c.stands(model.KeyOf(r)); stands {
 			return nil, commerce.Exists("warehouse", id, "id")
 		}
 		c.create(r)
@@ -96,8 +97,8 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 
 func levelForm() form[*commerce.InventoryLevel] {
 	return form[*commerce.InventoryLevel]{
-		encode: func(l *commerce.InventoryLevel) record { return inventoryLevelAttributes(*l) },
-		decode: decodeInventoryLevel,
+		encode: func(l *commerce.InventoryLevel) model.Record { return model.InventoryLevelAttributes(*l) },
+		decode: model.DecodeInventoryLevel,
 	}
 }
 
@@ -106,7 +107,7 @@ func levelForm() form[*commerce.InventoryLevel] {
 // Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there
 // is none), InsufficientStock; and those of mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
-	return mutate(ctx, m.table, &writeSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
@@ -125,7 +126,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 //
 // Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and those of mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
-	return mutate(ctx, m.table, &writeAdjustInventory, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
@@ -148,8 +149,8 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 type leveled struct {
 	commerce.InventoryLevel
 	// record is nil where there is no such level yet.
-	record        record
-	productRecord record
+	record        model.Record
+	productRecord model.Record
 	// total and available are the product's counters, 0 where it has no number there.
 	total, available int
 }
@@ -158,8 +159,8 @@ type leveled struct {
 //
 // Errors: commerce.Refusals of NotFound, ErrCorrupt, those of failed.
 func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (leveled, error) {
-	b := &c.keyBuilder
-	records, err := c.read(ctx, inventoryLevelKey(b, InventoryLevelKey{SKU: sku, Warehouse: warehouse}), productKey(b, sku), warehouseKey(b, warehouse))
+	b := &c.KeyBuilder
+	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductKeys(b, sku), model.WarehouseKeys(b, warehouse))
 	if err != nil {
 		return leveled{}, err
 	}
@@ -176,17 +177,17 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 	l := leveled{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
 	// What else stands in the product is none of its stock's: unreadable, it is no reason to count
 	// nothing.
-	product := reader{record: records[1]}
-	for counter, place := range map[string]*int{attrTotalInventory: &l.total, attrAvailable: &l.available} {
-		if isCounted(product.record, counter) {
-			*place = product.number(counter)
+	product := model.Reader{Record: records[1]}
+	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
+		if model.IsCounted(product.Record, counter) {
+			*place = product.Number(counter)
 		}
 	}
-	if err := product.err(); err != nil {
+	if err := product.Err(); err != nil {
 		return leveled{}, err
 	}
 	if l.record != nil {
-		level, err := decodeInventoryLevel(reader{record: l.record})
+		level, err := model.DecodeInventoryLevel(model.Reader{Record: l.record})
 		if err != nil {
 			return leveled{}, err
 		}
@@ -205,7 +206,7 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		return &before.InventoryLevel, nil
 	}
 	r := before.productRecord
-	if by < 0 && isCounted(r, attrAvailable) && before.available < -by {
+	if by < 0 && model.IsCounted(r, model.AttrAvailable) && before.available < -by {
 		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.available, ", the rest is reserved")
 	}
 	if by > 0 && before.total > commerce.MaxInventory-by {
@@ -213,34 +214,34 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	}
 	after := before.InventoryLevel
 	after.Quantity, after.Version = quantity, before.Version+1
-	b := &c.keyBuilder
+	b := &c.KeyBuilder
 	if before.record != nil {
-		c.update(inventoryLevelRecord(b, before.InventoryLevel), inventoryLevelRecord(b, after), still(before.record, attrVersion, attrQuantity))
+		c.update(model.InventoryLevelRecord(b, before.InventoryLevel), model.InventoryLevelRecord(b, after), model.Still(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
-		c.create(inventoryLevelRecord(b, after))
-		c.require(warehouseKey(b, before.WarehouseID), present)
+		c.create(model.InventoryLevelRecord(b, after))
+		c.require(model.WarehouseKeys(b, before.WarehouseID), model.Present)
 	}
 	if by == 0 {
 		return &after, nil
 	}
 	// What nobody has counted is not counted from nothing: a check's repair does, from all the
 	// levels.
-	k, counters := productKey(b, before.SKU), map[string]int{}
-	conditions := []condition{present}
-	for _, counter := range []string{attrTotalInventory, attrAvailable} {
+	k, counters := model.ProductKeys(b, before.SKU), map[string]int{}
+	conditions := []model.Condition{model.Present}
+	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {
-		case !isCounted(r, counter):
-			conditions = append(conditions, still(r, counter))
+		case !model.IsCounted(r, counter):
+			conditions = append(conditions, model.Still(r, counter))
 			continue
-		case counter == attrAvailable && by < 0:
-			conditions = append(conditions, is(counter, ">=", num(-by)))
-		case counter == attrTotalInventory && by > 0:
-			conditions = append(conditions, is(counter, "<=", num(commerce.MaxInventory-by)))
+		case counter == model.AttrAvailable && by < 0:
+			conditions = append(conditions, model.Is(counter, ">=", model.Num(-by)))
+		case counter == model.AttrTotalInventory && by > 0:
+			conditions = append(conditions, model.Is(counter, "<=", model.Num(commerce.MaxInventory-by)))
 		default:
-			conditions = append(conditions, counted(counter))
+			conditions = append(conditions, model.Counted(counter))
 		}
 		counters[counter] = by
 	}
-	c.adjust(k, counters, all(conditions...))
+	c.adjust(k, counters, model.AllOf(conditions...))
 	return &after, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Checks are the checks of the records of a table.
@@ -143,7 +144,7 @@ type unitKey struct {
 // units do not need to be read for that.
 type unit interface {
 	// add takes a record of the unit's item collection.
-	add(e *Entity, rec record)
+	add(e *model.Entity, rec model.Record)
 	// read reads the unit anew, consistently.
 	read(ctx context.Context, c *check) error
 	// judge tells what is wrong with what was read.
@@ -152,7 +153,7 @@ type unit interface {
 	// what still is.
 	settled(c *check, v, last *verdict)
 	// key is the key of the record that names the unit.
-	key(t *Table) keys
+	key(t *Table) model.Keys
 	// doubt returns why v, which was made of what was read last, is not certain; empty if nothing
 	// speaks against it.
 	doubt(v *verdict) string
@@ -537,7 +538,7 @@ func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict,
 			a.before, a.doubt = v.findings, doubt
 			continue
 		}
-		if v.clean() || sameSet(a.before, v.findings, asFound) {
+		if v.clean() || model.SameSet(a.before, v.findings, asFound) {
 			return v, true, nil
 		}
 		a.before, a.doubt = v.findings, "it was another one each time that it was read"
@@ -563,7 +564,7 @@ func (c *check) mended(ctx context.Context, u unit, v *verdict) (after *verdict,
 }
 
 // unsettledLocked tells of a unit of which nothing can be told.
-func (c *check) unsettledLocked(k keys, why string) {
+func (c *check) unsettledLocked(k model.Keys, why string) {
 	c.summary.Unsettled++
 	if c.opts.Unsettled != nil {
 		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: why})
@@ -589,10 +590,10 @@ func (c *check) report(found, last *verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range found.findings {
-		if !c.reported.add(f.class + " " + f.key.primaryKey()) {
+		if !c.reported.add(f.class + " " + f.key.Text()) {
 			continue
 		}
-		c.reported.add(f.key.primaryKey())
+		c.reported.add(f.key.Text())
 		d := Drift{
 			Class: f.class, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasAt(f.class, f.key),
 			ByHand: f.by == byHand, StandIn: f.by == byStandIn,
@@ -613,10 +614,10 @@ func (c *check) report(found, last *verdict) {
 }
 
 // foundAlready tells whether something was found about a record, as far as is remembered.
-func (c *check) foundAlready(k keys) bool {
+func (c *check) foundAlready(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reported.has(k.primaryKey())
+	return c.reported.has(k.Text())
 }
 
 func (c *check) progressLocked() {

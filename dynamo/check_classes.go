@@ -1,6 +1,10 @@
 package dynamo
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
 
 // The classes of drift.
 const (
@@ -135,7 +139,7 @@ func DriftsMarkdown() string {
 		if c.ByHand {
 			repair = "by hand: " + repair
 		}
-		rows = append(rows, []string{cell(c.Name), c.What, c.Example, strings.ReplaceAll(repair, "<id>"+standInEmailDomain, "`<id>"+standInEmailDomain+"`")})
+		rows = append(rows, []string{model.MarkdownCell(c.Name), c.What, c.Example, strings.ReplaceAll(repair, "<id>"+standInEmailDomain, "`<id>"+standInEmailDomain+"`")})
 	}
-	return markdown(rows)
+	return model.MarkdownTable(rows)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // difference is an attribute that is not what it should be. want is nil for one that should not be
@@ -66,7 +67,7 @@ func valueText(v types.AttributeValue) string {
 // differences are the attributes in which a record is not the one that is wanted, by name.
 // Attributes that the model does not know are nobody's business. c is the currency of records that
 // name none.
-func differences(c commerce.Currency, e *Entity, have, want record) []difference {
+func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch v, there := have[name]; {
@@ -86,12 +87,12 @@ func differences(c commerce.Currency, e *Entity, have, want record) []difference
 
 // ownAttributes are those that mean something by being there. Records of that kind that should not
 // have them must not.
-func ownAttributes(e *Entity) []string {
-	names := []string{attrIndexPK, attrIndexSK}
+func ownAttributes(e *model.Entity) []string {
+	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	switch e.Name {
-	case entityOrder.Name, entityCustomerOrder.Name:
+	case model.EntityOrder.Name, model.EntityCustomerOrder.Name:
 		return append(names, "accountRepId", "items", "shippingAddress")
-	case entityEmployeeName.Name, entityEmployeeTitle.Name:
+	case model.EntityEmployeeName.Name, model.EntityEmployeeTitle.Name:
 		return append(names, "warehouseId")
 	}
 	return names
@@ -99,20 +100,20 @@ func ownAttributes(e *Entity) []string {
 
 // mayBeAbsent tells whether a record without one of the attributes that it should have says the
 // same, or belongs to other software that leaves it out.
-func mayBeAbsent(c commerce.Currency, e *Entity, name string, want record) bool {
+func mayBeAbsent(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
-	case "entity", attrVersion, "updatedAt", "itemCount", "items":
+	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
 		return true
 	case "currency":
-		return isText(want[name], string(c))
+		return model.IsText(want[name], string(c))
 	case "createdAt":
 		// Most orders bear the time in their ids.
-		if e.Name == entityOrder.Name || e.Name == entityCustomerOrder.Name {
-			_, told := commerce.OrderID(textOf(want, "orderId")).Time()
+		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
+			_, told := commerce.OrderID(model.TextOf(want, "orderId")).Time()
 			return told
 		}
 	case "orderId", "customerId":
-		return e.Name == entityOrderItem.Name
+		return e.Name == model.EntityOrderItem.Name
 	}
 	return isNothing(want[name])
 }
@@ -125,7 +126,7 @@ func isNothing(v types.AttributeValue) bool {
 	case *types.AttributeValueMemberL:
 		return len(v.Value) == 0
 	case *types.AttributeValueMemberN:
-		return sameNumber(v.Value, "0")
+		return model.SameNumber(v.Value, "0")
 	case *types.AttributeValueMemberM:
 		for _, member := range v.Value {
 			if !isNothing(member) {
@@ -139,21 +140,21 @@ func isNothing(v types.AttributeValue) bool {
 
 // sameAttribute is agree with what is peculiar to single attributes of whole, the record that is
 // wanted.
-func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, whole record) bool {
+func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, whole model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
 		if sameTime(have, want) {
 			return true
 		}
 	case "items":
-		at := reader{record: whole}
-		currency := at.currency(c)
+		at := model.Reader{Record: whole}
+		currency := at.Currency(c)
 		wanted, err := decodeLines(want, currency)
 		if err != nil {
 			return false
 		}
 		lines, err := decodeLines(have, currency)
-		return err == nil && slices.EqualFunc(bySKU(lines), bySKU(wanted), sameLine)
+		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(wanted), sameLine)
 	}
 	return agree(have, want)
 }
@@ -172,15 +173,15 @@ func sameMoney(a, b commerce.Money) bool {
 func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
 	l, ok := v.(*types.AttributeValueMemberL)
 	if !ok {
-		return nil, fmt.Errorf("%w: attribute %q is missing or no list", ErrCorrupt, "items")
+		return nil, fmt.Errorf("%w: attribute %q is missing or no list", model.ErrCorrupt, "items")
 	}
 	lines := make([]commerce.LineItem, 0, len(l.Value))
 	for _, e := range l.Value {
 		m, ok := e.(*types.AttributeValueMemberM)
 		if !ok {
-			return nil, fmt.Errorf("%w: attribute %q holds something else than maps", ErrCorrupt, "items")
+			return nil, fmt.Errorf("%w: attribute %q holds something else than maps", model.ErrCorrupt, "items")
 		}
-		line, err := decodeLine(reader{record: m.Value}, c)
+		line, err := model.DecodeLine(model.Reader{Record: m.Value}, c)
 		if err != nil {
 			return nil, err
 		}
@@ -194,14 +195,14 @@ func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 func agree(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
-		return isText(have, w.Value)
+		return model.IsText(have, w.Value)
 	case *types.AttributeValueMemberN:
 		h, ok := have.(*types.AttributeValueMemberN)
-		return ok && sameNumber(h.Value, w.Value)
+		return ok && model.SameNumber(h.Value, w.Value)
 	case *types.AttributeValueMemberL:
 		if set, ok := have.(*types.AttributeValueMemberSS); ok {
-			at := reader{record: record{"": want}}
-			return slices.Equal(slices.Sorted(slices.Values(set.Value)), slices.Sorted(slices.Values(at.texts(""))))
+			at := model.Reader{Record: model.Record{"": want}}
+			return slices.Equal(slices.Sorted(slices.Values(set.Value)), slices.Sorted(slices.Values(at.Texts(""))))
 		}
 		h, ok := have.(*types.AttributeValueMemberL)
 		return ok && slices.EqualFunc(h.Value, w.Value, agree)
@@ -258,7 +259,7 @@ func overlaid(have, want types.AttributeValue) types.AttributeValue {
 // lineSKU is the product of a line in an order's list; empty for another value.
 func lineSKU(v types.AttributeValue) string {
 	if line, ok := v.(*types.AttributeValueMemberM); ok {
-		return textOf(line.Value, "productId")
+		return model.TextOf(line.Value, "productId")
 	}
 	return ""
 }

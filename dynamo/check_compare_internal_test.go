@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 func TestNumbersThatAgree(t *testing.T) {
@@ -17,7 +19,7 @@ func TestNumbersThatAgree(t *testing.T) {
 		// What no table holds must not fill the memory.
 		{"1E999999999", "1", false}, {"1", "1E-999999999", false}, {"1Ex", "1", false},
 	} {
-		if got := sameNumber(c.a, c.b); got != c.same {
+		if got := model.SameNumber(c.a, c.b); got != c.same {
 			t.Errorf("%s and %s: %v, want %v", c.a, c.b, got, c.same)
 		}
 	}
@@ -27,33 +29,33 @@ func TestValuesThatAgree(t *testing.T) {
 	l := func(texts ...string) types.AttributeValue {
 		values := make([]types.AttributeValue, len(texts))
 		for i, s := range texts {
-			values[i] = str(s)
+			values[i] = model.Str(s)
 		}
-		return list(values...)
+		return model.ListValue(values...)
 	}
-	m := func(r record) types.AttributeValue { return &types.AttributeValueMemberM{Value: r} }
+	m := func(r model.Record) types.AttributeValue { return &types.AttributeValueMemberM{Value: r} }
 	for name, c := range map[string]struct {
 		have, want types.AttributeValue
 		agree      bool
 	}{
-		"texts":                         {str("a"), str("a"), true},
-		"other texts":                   {str("a"), str("b"), false},
-		"a number for a text":           {num(1), str("1"), false},
-		"a text for a number":           {str("1"), num(1), false},
+		"texts":                         {model.Str("a"), model.Str("a"), true},
+		"other texts":                   {model.Str("a"), model.Str("b"), false},
+		"a number for a text":           {model.Num(1), model.Str("1"), false},
+		"a text for a number":           {model.Str("1"), model.Num(1), false},
 		"lists":                         {l("a", "b"), l("a", "b"), true},
 		"lists in another order":        {l("b", "a"), l("a", "b"), false},
 		"a shorter list":                {l("a"), l("a", "b"), false},
 		"a set for a list":              {&types.AttributeValueMemberSS{Value: []string{"b", "a"}}, l("a", "b"), true},
 		"another set":                   {&types.AttributeValueMemberSS{Value: []string{"b", "c"}}, l("a", "b"), false},
-		"a text for a list":             {str("a"), l("a"), false},
-		"maps with what is unknown":     {m(record{"a": str("1"), "b": str("2")}), m(record{"a": str("1")}), true},
-		"maps without what is empty":    {m(record{"a": str("1")}), m(record{"a": str("1"), "b": str("")}), true},
-		"maps without what is there":    {m(record{"a": str("1")}), m(record{"a": str("1"), "b": str("2")}), false},
-		"maps with something else":      {m(record{"a": str("1")}), m(record{"a": str("2")}), false},
-		"a text for a map":              {str("a"), m(record{}), false},
+		"a text for a list":             {model.Str("a"), l("a"), false},
+		"maps with what is unknown":     {m(model.Record{"a": model.Str("1"), "b": model.Str("2")}), m(model.Record{"a": model.Str("1")}), true},
+		"maps without what is empty":    {m(model.Record{"a": model.Str("1")}), m(model.Record{"a": model.Str("1"), "b": model.Str("")}), true},
+		"maps without what is there":    {m(model.Record{"a": model.Str("1")}), m(model.Record{"a": model.Str("1"), "b": model.Str("2")}), false},
+		"maps with something else":      {m(model.Record{"a": model.Str("1")}), m(model.Record{"a": model.Str("2")}), false},
+		"a text for a map":              {model.Str("a"), m(model.Record{}), false},
 		"what the model never writes":   {&types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, false},
-		"a map of maps that is deeper":  {m(record{"a": m(record{"b": num(1)})}), m(record{"a": m(record{"b": num(1)})}), true},
-		"a map of maps that is another": {m(record{"a": m(record{"b": num(1)})}), m(record{"a": m(record{"b": num(2)})}), false},
+		"a map of maps that is deeper":  {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), true},
+		"a map of maps that is another": {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(2)})}), false},
 	} {
 		if got := agree(c.have, c.want); got != c.agree {
 			t.Errorf("%s: %v, want %v", name, got, c.agree)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail
@@ -13,13 +14,13 @@ import (
 type customerUnit struct {
 	selfContained
 	id         commerce.CustomerID
-	main, edge record
-	claim      record
-	lastEvent  record
+	main, edge model.Record
+	claim      model.Record
+	lastEvent  model.Record
 	// before is the last event as it was read before the orders were counted.
-	before record
+	before model.Record
 	// owner is the record of the customer whom the claim names, where that is another.
-	owner  record
+	owner  model.Record
 	copies int
 	// updated are the orders whose copies were updated last. byCopy and byEvent are orders with
 	// which the last event is compared, and later is the last event that they have.
@@ -37,31 +38,31 @@ type customerUnit struct {
 	address string
 }
 
-func (u *customerUnit) add(e *Entity, rec record) {
+func (u *customerUnit) add(e *model.Entity, rec model.Record) {
 	switch e.Name {
-	case entityCustomer.Name:
+	case model.EntityCustomer.Name:
 		u.main = rec
-	case entityCustomerRep.Name:
+	case model.EntityCustomerRep.Name:
 		u.edge = rec
-	case entityLastEvent.Name:
+	case model.EntityLastEvent.Name:
 		u.lastEvent = rec
-	case entityCustomerOrder.Name:
+	case model.EntityCustomerOrder.Name:
 		u.copies++
-		u.updated = u.updated.later(lateOrders{[]commerce.OrderID{commerce.OrderID(keyValue(e.SK, textOf(rec, attrSK)))}, updatedAt(rec)})
-		u.copiedBytes += sizeOf(rec)
+		u.updated = u.updated.later(lateOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
+		u.copiedBytes += model.SizeOf(rec)
 		// It takes a Query for each megabyte or somewhat less. The next reading counts them.
 		u.uncountable = u.copiedBytes > (maxCountedPages-1)*pageBytes
 	}
 }
 
-func (u *customerUnit) key(t *Table) keys { return customerKey(t.keyBuilder(), u.id) }
+func (u *customerUnit) key(t *Table) model.Keys { return model.CustomerKeys(t.KeyBuilder(), u.id) }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.main, u.edge, u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, nil, nil, 0
-	b := c.table.keyBuilder()
-	mainKey, edgeKey, lastEventKey := customerKey(b, u.id), customerRepKey(b, u.id), lastEventKey(b, u.id)
-	if b.err != nil {
-		return b.err
+	b := c.table.KeyBuilder()
+	mainKey, edgeKey, lastEventKey := model.CustomerKeys(b, u.id), model.CustomerRepKeys(b, u.id), model.LastEventKeys(b, u.id)
+	if b.Err != nil {
+		return b.Err
 	}
 	found, err := c.client.get(ctx, consistent, mainKey, edgeKey, lastEventKey)
 	if err != nil {
@@ -80,9 +81,9 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	if err := u.readClaim(ctx, c); err != nil {
 		return err
 	}
-	if owner := commerce.CustomerID(textOf(u.claim, "customerId")); owner != "" && owner != u.id {
-		b := c.table.keyBuilder()
-		if k := customerKey(b, owner); b.err == nil {
+	if owner := commerce.CustomerID(model.TextOf(u.claim, "customerId")); owner != "" && owner != u.id {
+		b := c.table.KeyBuilder()
+		if k := model.CustomerKeys(b, owner); b.Err == nil {
 			if found, err = c.client.get(ctx, consistent, k); err != nil {
 				return err
 			}
@@ -102,7 +103,7 @@ func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
 			return err
 		}
 		u.claim = found[k]
-		if u.address == "" || textOf(u.claim, attrCustomerID) == string(u.id) {
+		if u.address == "" || model.TextOf(u.claim, model.AttrCustomerID) == string(u.id) {
 			return nil
 		}
 		u.address = ""
@@ -119,25 +120,25 @@ func (u *customerUnit) standIn(t *Table) *commerce.Customer {
 }
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
-func (u *customerUnit) claimKey(t *Table) keys {
+func (u *customerUnit) claimKey(t *Table) model.Keys {
 	truth, _ := u.truth(&verdict{table: t})
 	if truth == nil {
 		truth = u.standIn(t)
 	}
 	email, err := commerce.ParseEmail(truth.Email)
 	if err != nil {
-		return keys{}
+		return model.Keys{}
 	}
-	return emailClaimKey(t.keyBuilder(), email)
+	return model.EmailClaimKeys(t.KeyBuilder(), email)
 }
 
 // truth is the customer as the record says, or the edge where the record is missing or cannot be
 // read.
-func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from record) {
-	if customer, err := u.decode(v, &entityCustomer, u.main); err == nil {
+func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from model.Record) {
+	if customer, err := u.decode(v, &model.EntityCustomer, u.main); err == nil {
 		return customer, u.main
 	}
-	if customer, err := u.decode(v, &entityCustomerRep, u.edge); err == nil {
+	if customer, err := u.decode(v, &model.EntityCustomerRep, u.edge); err == nil {
 		return customer, u.edge
 	}
 	return nil, nil
@@ -146,26 +147,26 @@ func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from record)
 // decode reads what can be read of the record or the edge.
 //
 // Errors: ErrCorrupt, also where there is none.
-func (u *customerUnit) decode(v *verdict, e *Entity, rec record) (*commerce.Customer, error) {
-	return v.table.decodeCustomer(reader{record: withKey(v.legible(e, rec), map[string]string{"customerId": string(u.id)})})
+func (u *customerUnit) decode(v *verdict, e *model.Entity, rec model.Record) (*commerce.Customer, error) {
+	return v.table.DecodeCustomer(model.Reader{Record: withKey(v.legible(e, rec), map[string]string{"customerId": string(u.id)})})
 }
 
 func (u *customerUnit) judge(c *check) *verdict {
 	v := &verdict{table: c.table}
-	b := c.table.keyBuilder()
-	v.basis, v.believed = customerKey(b, u.id), u.main
+	b := c.table.KeyBuilder()
+	v.basis, v.believed = model.CustomerKeys(b, u.id), u.main
 	truth, from := u.truth(v)
-	v.source = keyOf(from)
+	v.source = model.KeyOf(from)
 	u.judgeLastEvent(v, truth != nil || u.main != nil || u.needed || u.copies > 0)
 	detail := "only the edge to the account rep is left"
 	switch {
 	case truth == nil && u.main != nil:
-		_, err := u.decode(v, &entityCustomer, u.main)
-		v.unreadable(keyOf(u.main), err)
+		_, err := u.decode(v, &model.EntityCustomer, u.main)
+		v.unreadable(model.KeyOf(u.main), err)
 		return v
-	case truth == nil && u.edge != nil && !isBare(&entityCustomerRep, u.edge):
-		_, err := u.decode(v, &entityCustomerRep, u.edge)
-		v.unreadable(keyOf(u.edge), err)
+	case truth == nil && u.edge != nil && !isBare(&model.EntityCustomerRep, u.edge):
+		_, err := u.decode(v, &model.EntityCustomerRep, u.edge)
+		v.unreadable(model.KeyOf(u.edge), err)
 		return v
 	case truth == nil && !u.needed && u.copies == 0:
 		if u.edge != nil {
@@ -177,16 +178,16 @@ func (u *customerUnit) judge(c *check) *verdict {
 		detail = "the customer has orders, and nothing tells who it is"
 		if u.address != "" {
 			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
-			v.relied = append(v.relied, relied{keyOf(u.claim), u.claim})
+			v.relied = append(v.relied, relied{model.KeyOf(u.claim), u.claim})
 		}
 	case u.main == nil:
 		v.believed = nil
 	default:
-		v.basis, v.believed = keyOf(from), from
+		v.basis, v.believed = model.KeyOf(from), from
 	}
 	customer := *truth
 	if customer.AccountRepID == "" {
-		customer.AccountRepID = commerce.EmployeeID(indexValueOf(&entityCustomerRep, u.edge))
+		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, u.edge))
 	}
 	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
 	// was read before it is still the same when it is repaired: orderCount cannot have changed and
@@ -197,20 +198,20 @@ func (u *customerUnit) judge(c *check) *verdict {
 		if u.uncounted() {
 			// Placing an order does not touch such a customer's record, but it writes the last
 			// event.
-			v.relied = append(v.relied, relied{lastEventKey(b, u.id), u.before})
+			v.relied = append(v.relied, relied{model.LastEventKeys(b, u.id), u.before})
 		}
 	} else {
 		customer.OrderCount = nil
 	}
-	wanted := customerRecords(b, customer)
-	if b.err != nil {
-		v.unreadable(customerKey(&keyBuilder{shards: b.shards}, u.id), b.err)
+	wanted := model.CustomerRecords(b, customer)
+	if b.Err != nil {
+		v.unreadable(model.CustomerKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
 		return v
 	}
 	main, claim := wanted[0], wanted[1]
 	switch {
 	case u.main != nil:
-		v.compare(&entityCustomer, u.main, main, driftEdgeDiffers)
+		v.compare(&model.EntityCustomer, u.main, main, driftEdgeDiffers)
 	case from == nil:
 		v.unknown(driftCustomerMissing, main, detail)
 	default:
@@ -218,16 +219,16 @@ func (u *customerUnit) judge(c *check) *verdict {
 	}
 	u.judgeClaim(v, claim)
 	switch {
-	case len(wanted) == 2 && u.edge != nil && v.left(&entityCustomerRep, keyOf(u.edge), "accountRepId"):
+	case len(wanted) == 2 && u.edge != nil && v.left(&model.EntityCustomerRep, model.KeyOf(u.edge), "accountRepId"):
 		// Nobody knows whether it should be there.
-		v.legible(&entityCustomerRep, u.edge)
+		v.legible(&model.EntityCustomerRep, u.edge)
 	case len(wanted) == 2 && u.edge != nil:
 		v.orphan(driftOrphanEdge, u.edge, "the customer has no account rep")
 	case len(wanted) == 2:
 	case u.edge == nil:
 		v.absent(driftEdgeMissing, wanted[2], nil, fmt.Sprintf("the customer's account rep is %s", customer.AccountRepID))
 	default:
-		v.compare(&entityCustomerRep, u.edge, wanted[2], driftEdgeDiffers)
+		v.compare(&model.EntityCustomerRep, u.edge, wanted[2], driftEdgeDiffers)
 	}
 	return v
 }
@@ -237,52 +238,52 @@ func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
 	if u.lastEvent == nil {
 		return
 	}
-	event, err := decodeEvent(reader{record: v.legible(&entityLastEvent, u.lastEvent)})
+	event, err := model.DecodeEvent(model.Reader{Record: v.legible(&model.EntityLastEvent, u.lastEvent)})
 	switch {
 	case !exists:
 		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")
 	case err != nil:
-		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "))
-	case u.isOutdated(v.table) && v.unread[keyOf(u.lastEvent)] == nil:
-		v.find(driftLastEvent, keyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), byRepair)
-		v.fixes = append(v.fixes, replacement(u.lastEvent, lastEventRecord(v.table.keyBuilder(), u.id, *u.later)))
+		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), model.ErrCorrupt.Error()+": "))
+	case u.isOutdated(v.table) && v.unread[model.KeyOf(u.lastEvent)] == nil:
+		v.find(driftLastEvent, model.KeyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), byRepair)
+		v.fixes = append(v.fixes, replacement(u.lastEvent, model.LastEventRecord(v.table.KeyBuilder(), u.id, *u.later)))
 	default:
-		v.compare(&entityLastEvent, u.lastEvent, lastEventRecord(v.table.keyBuilder(), u.id, *event), driftLastEvent)
+		v.compare(&model.EntityLastEvent, u.lastEvent, model.LastEventRecord(v.table.KeyBuilder(), u.id, *event), driftLastEvent)
 	}
 }
 
-func (u *customerUnit) judgeClaim(v *verdict, want record) {
+func (u *customerUnit) judgeClaim(v *verdict, want model.Record) {
 	have := u.claim
-	if v.legible(&entityEmailClaim, have); have != nil && v.left(&entityEmailClaim, keyOf(have), attrCustomerID) {
+	if v.legible(&model.EntityEmailClaim, have); have != nil && v.left(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
 		return
 	}
-	email := keyValue(entityEmailClaim.PK, textOf(want, attrPK))
-	switch owner := textOf(have, "customerId"); {
+	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
+	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && u.main == nil && u.edge == nil:
 		// It comes with the stand-in.
 		v.create(want, nil)
 	case have == nil:
 		v.absent(driftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
 	case owner != string(u.id) && hasEmail(u.owner, email):
-		v.find(driftEmailShared, customerKey(v.table.keyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
+		v.find(driftEmailShared, model.CustomerKeys(v.table.KeyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
 	default:
 		if other := commerce.CustomerID(owner); other != u.id {
-			b := v.table.keyBuilder()
-			if k := customerKey(b, other); b.err == nil {
+			b := v.table.KeyBuilder()
+			if k := model.CustomerKeys(b, other); b.Err == nil {
 				v.relied = append(v.relied, relied{k, u.owner})
 			}
 		}
-		v.compare(&entityEmailClaim, have, want, driftEmailClaim)
+		v.compare(&model.EntityEmailClaim, have, want, driftEmailClaim)
 	}
 }
 
 // uncounted reports whether the customer's record keeps no number of orders.
-func (u *customerUnit) uncounted() bool { return u.main != nil && u.main[attrOrderCount] == nil }
+func (u *customerUnit) uncounted() bool { return u.main != nil && u.main[model.AttrOrderCount] == nil }
 
 // doubt requires of a customer whose orders are counted for the first time that none was placed
 // meanwhile.
 func (u *customerUnit) doubt(*verdict) string {
-	if u.uncountable && u.uncounted() && !sameRecord(u.before, u.lastEvent) {
+	if u.uncountable && u.uncounted() && !model.SameRecord(u.before, u.lastEvent) {
 		return "orders were placed each time that they were counted"
 	}
 	return ""
@@ -292,15 +293,15 @@ func (u *customerUnit) doubt(*verdict) string {
 func (u *customerUnit) rooted() bool { return u.main != nil }
 
 // hasValidEmail reports whether a customer's record has an address that can be claimed.
-func hasValidEmail(customer record) bool {
-	_, err := commerce.ParseEmail(textOf(customer, "email"))
+func hasValidEmail(customer model.Record) bool {
+	_, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil
 }
 
 // hasEmail tells whether a customer's record has that address, which is in the form of
 // commerce.ParseEmail.
-func hasEmail(customer record, email string) bool {
-	parsed, err := commerce.ParseEmail(textOf(customer, "email"))
+func hasEmail(customer model.Record, email string) bool {
+	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
@@ -310,7 +311,7 @@ func (u *customerUnit) settled(c *check, v, _ *verdict) {
 	if u.claim != nil && v.has(driftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.reported.add(keyOf(u.claim).primaryKey())
+		c.reported.add(model.KeyOf(u.claim).Text())
 	}
 }
 
@@ -318,20 +319,20 @@ func (u *customerUnit) settled(c *check, v, _ *verdict) {
 type claimUnit struct {
 	selfContained
 	email          string
-	claim          record
-	customer, edge record
+	claim          model.Record
+	customer, edge model.Record
 }
 
-func (u *claimUnit) key(t *Table) keys { return emailClaimKey(t.keyBuilder(), u.email) }
+func (u *claimUnit) key(t *Table) model.Keys { return model.EmailClaimKeys(t.KeyBuilder(), u.email) }
 
-func (u *claimUnit) add(_ *Entity, rec record) { u.claim = rec }
+func (u *claimUnit) add(_ *model.Entity, rec model.Record) { u.claim = rec }
 
 func (u *claimUnit) read(ctx context.Context, c *check) error {
 	u.claim, u.customer, u.edge = nil, nil, nil
-	b := c.table.keyBuilder()
-	k := emailClaimKey(b, u.email)
-	if b.err != nil {
-		return b.err
+	b := c.table.KeyBuilder()
+	k := model.EmailClaimKeys(b, u.email)
+	if b.Err != nil {
+		return b.Err
 	}
 	found, err := c.client.get(ctx, consistent, k)
 	if err != nil {
@@ -348,14 +349,14 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 
 // customerKeys are the keys of the record and the edge of the customer whom the claim names; empty
 // where it names none.
-func (u *claimUnit) customerKeys(t *Table) (main, edge keys) {
-	b := t.keyBuilder()
-	id := commerce.CustomerID(textOf(u.claim, "customerId"))
-	main = customerKey(b, id)
-	if b.err != nil {
-		return keys{}, keys{}
+func (u *claimUnit) customerKeys(t *Table) (main, edge model.Keys) {
+	b := t.KeyBuilder()
+	id := commerce.CustomerID(model.TextOf(u.claim, "customerId"))
+	main = model.CustomerKeys(b, id)
+	if b.Err != nil {
+		return model.Keys{}, model.Keys{}
 	}
-	return main, customerRepKey(b, id)
+	return main, model.CustomerRepKeys(b, id)
 }
 
 // judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
@@ -365,7 +366,7 @@ func (u *claimUnit) judge(c *check) *verdict {
 	if u.claim == nil {
 		return v
 	}
-	if v.legible(&entityEmailClaim, u.claim); v.left(&entityEmailClaim, keyOf(u.claim), attrCustomerID) {
+	if v.legible(&model.EntityEmailClaim, u.claim); v.left(&model.EntityEmailClaim, model.KeyOf(u.claim), model.AttrCustomerID) {
 		return v
 	}
 	// A customer who is missing may yet be restored, with the address of the edge.
@@ -375,9 +376,9 @@ func (u *claimUnit) judge(c *check) *verdict {
 	}
 	v.basis, _ = u.customerKeys(c.table)
 	v.believed = u.customer
-	id := textOf(u.claim, "customerId")
+	id := model.TextOf(u.claim, "customerId")
 	switch {
-	case hasEmail(of, u.email), c.foundAlready(keyOf(u.claim)):
+	case hasEmail(of, u.email), c.foundAlready(model.KeyOf(u.claim)):
 	case of == nil && c.isUnread(commerce.CustomerID(id)):
 		// Once the order can be read, the customer may be restored with this address.
 	case of != nil && !hasValidEmail(of):
@@ -385,7 +386,7 @@ func (u *claimUnit) judge(c *check) *verdict {
 	case of == nil:
 		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("the address of customer %s is %s", id, textOf(of, "email")))
+		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(of, "email")))
 	}
 	return v
 }

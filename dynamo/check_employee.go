@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // employeeUnit is an employee's record and edges.
@@ -11,25 +12,25 @@ type employeeUnit struct {
 	selfContained
 	id commerce.EmployeeID
 	// records are the record and the edges that were found.
-	records map[keys]record
+	records map[model.Keys]model.Record
 	truth   *commerce.Employee
 }
 
 // employeeEntities are an employee's record and the edges, in the order in which they are believed.
-func employeeEntities() []*Entity {
-	return []*Entity{&entityEmployee, &entityEmployeeName, &entityEmployeeTitle, &entityEmployeeWarehouse}
+func employeeEntities() []*model.Entity {
+	return []*model.Entity{&model.EntityEmployee, &model.EntityEmployeeName, &model.EntityEmployeeTitle, &model.EntityEmployeeWarehouse}
 }
 
-func (u *employeeUnit) key(t *Table) keys { return employeeKey(t.keyBuilder(), u.id) }
+func (u *employeeUnit) key(t *Table) model.Keys { return model.EmployeeKeys(t.KeyBuilder(), u.id) }
 
-func (u *employeeUnit) add(_ *Entity, rec record) { u.records[keyOf(rec)] = rec }
+func (u *employeeUnit) add(_ *model.Entity, rec model.Record) { u.records[model.KeyOf(rec)] = rec }
 
-func (u *employeeUnit) keys(t *Table) []keys {
-	b := t.keyBuilder()
+func (u *employeeUnit) keys(t *Table) []model.Keys {
+	b := t.KeyBuilder()
 	entities := employeeEntities()
-	ks := make([]keys, len(entities))
+	ks := make([]model.Keys, len(entities))
 	for i, e := range entities {
-		ks[i] = keys{PK: b.key(e.PK, string(u.id)), SK: b.key(e.SK)}
+		ks[i] = model.Keys{PK: b.Key(e.PK, string(u.id)), SK: b.Key(e.SK)}
 	}
 	return ks
 }
@@ -43,9 +44,9 @@ func (u *employeeUnit) judge(c *check) *verdict {
 	v := &verdict{table: c.table}
 	u.truth = nil
 	ks := u.keys(c.table)
-	var from record
-	decode := func(e *Entity, rec record) (*commerce.Employee, error) {
-		return decodeEmployee(reader{record: withKey(v.legible(e, rec), map[string]string{"employeeId": string(u.id)})})
+	var from model.Record
+	decode := func(e *model.Entity, rec model.Record) (*commerce.Employee, error) {
+		return model.DecodeEmployee(model.Reader{Record: withKey(v.legible(e, rec), map[string]string{"employeeId": string(u.id)})})
 	}
 	for i, e := range employeeEntities() {
 		if rec := u.records[ks[i]]; rec != nil && u.truth == nil {
@@ -55,11 +56,11 @@ func (u *employeeUnit) judge(c *check) *verdict {
 		}
 	}
 	main := u.records[ks[0]]
-	v.source = keyOf(from)
+	v.source = model.KeyOf(from)
 	v.basis, v.believed = ks[0], main
 	if u.truth == nil {
 		if main != nil {
-			_, err := decode(&entityEmployee, main)
+			_, err := decode(&model.EntityEmployee, main)
 			v.unreadable(ks[0], err)
 			return v
 		}
@@ -77,18 +78,18 @@ func (u *employeeUnit) judge(c *check) *verdict {
 		return v
 	}
 	if main != nil {
-		v.basis, v.believed = keyOf(from), from
+		v.basis, v.believed = model.KeyOf(from), from
 	}
 	if u.truth.WarehouseID == "" {
-		u.truth.WarehouseID = commerce.WarehouseID(indexValueOf(&entityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
+		u.truth.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
 	}
-	b := c.table.keyBuilder()
-	wanted := map[keys]record{}
-	for _, rec := range employeeRecords(b, *u.truth) {
-		wanted[keyOf(rec)] = rec
+	b := c.table.KeyBuilder()
+	wanted := map[model.Keys]model.Record{}
+	for _, rec := range model.EmployeeRecords(b, *u.truth) {
+		wanted[model.KeyOf(rec)] = rec
 	}
-	if b.err != nil {
-		v.unreadable(ks[0], b.err)
+	if b.Err != nil {
+		v.unreadable(ks[0], b.Err)
 		return v
 	}
 	for i, e := range employeeEntities() {

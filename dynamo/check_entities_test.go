@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -120,7 +121,7 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 			t.Errorf("a check finds %q (%s), which is excused, as %s", what, foundText(drifts), reason)
 		}
 	}
-	for _, e := range dynamo.Entities() {
+	for _, e := range model.Entities() {
 		records := ofEntity(sound, e.Name)
 		if len(records) == 0 {
 			t.Errorf("there is no record of entity %q: add one to this test's table", e.Name)

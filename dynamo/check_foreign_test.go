@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -171,7 +172,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 				}
 				r.checkClean()
 			}
-			page, err := dynamo.ReadPage(context.Background(), r.store, dynamo.Timeline, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
+			page, err := dynamo.ReadPage(context.Background(), r.store, model.Timeline, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // gathering makes units of the records of a segment, and suspects those that look wrong. What it
@@ -25,7 +26,7 @@ type gathering struct {
 	// complete are the units of the page whose collections have been read to the end.
 	complete map[unitKey]unit
 	// copies are customers' copies of orders on the page.
-	copies []CustomerOrderKey
+	copies []model.CustomerOrderKey
 }
 
 // take takes a page.
@@ -34,8 +35,8 @@ func (g *gathering) take(ctx context.Context, page []map[string]types.AttributeV
 	g.complete, g.copies = map[unitKey]unit{}, nil
 	foreign := 0
 	for _, rec := range page {
-		k := keyOf(rec)
-		e := entityOf(k)
+		k := model.KeyOf(rec)
+		e := model.EntityOf(k)
 		if e == nil {
 			foreign++
 			continue
@@ -48,9 +49,9 @@ func (g *gathering) take(ctx context.Context, page []map[string]types.AttributeV
 			continue
 		}
 		g.open.add(e, rec)
-		if e.Name == entityCustomerOrder.Name {
-			g.copies = append(g.copies, CustomerOrderKey{
-				Customer: commerce.CustomerID(keyValue(e.PK, k.PK)), Order: commerce.OrderID(keyValue(e.SK, k.SK)),
+		if e.Name == model.EntityCustomerOrder.Name {
+			g.copies = append(g.copies, model.CustomerOrderKey{
+				Customer: commerce.CustomerID(model.KeyValue(e.PK, k.PK)), Order: commerce.OrderID(model.KeyValue(e.SK, k.SK)),
 			})
 		}
 	}
@@ -78,22 +79,22 @@ func (g *gathering) close() {
 
 // begin begins the unit of an item collection. Idempotency records belong to none: they follow from
 // nothing and expire.
-func (g *gathering) begin(e *Entity, partition string) {
+func (g *gathering) begin(e *model.Entity, partition string) {
 	g.partition = partition
-	id := keyValue(e.PK, partition)
+	id := model.KeyValue(e.PK, partition)
 	switch e.PK {
-	case entityOrder.PK:
+	case model.EntityOrder.PK:
 		g.key = unitKey{unitOrder, id}
-		g.open = &orderUnit{id: commerce.OrderID(id), copies: map[commerce.CustomerID]record{}}
-	case entityCustomer.PK:
+		g.open = &orderUnit{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}}
+	case model.EntityCustomer.PK:
 		g.key, g.open = unitKey{unitCustomer, id}, &customerUnit{id: commerce.CustomerID(id)}
-	case entityEmailClaim.PK:
+	case model.EntityEmailClaim.PK:
 		g.key, g.open = unitKey{unitClaim, id}, &claimUnit{email: id}
-	case entityEmployee.PK:
-		g.key, g.open = unitKey{unitEmployee, id}, &employeeUnit{id: commerce.EmployeeID(id), records: map[keys]record{}}
-	case entityProduct.PK:
+	case model.EntityEmployee.PK:
+		g.key, g.open = unitKey{unitEmployee, id}, &employeeUnit{id: commerce.EmployeeID(id), records: map[model.Keys]model.Record{}}
+	case model.EntityProduct.PK:
 		g.key, g.open = unitKey{unitProduct, id}, &productUnit{sku: commerce.SKU(id), scanned: true}
-	case entityWarehouse.PK:
+	case model.EntityWarehouse.PK:
 		g.key, g.open = unitKey{unitWarehouse, id}, &warehouseUnit{id: commerce.WarehouseID(id)}
 	}
 }
@@ -102,7 +103,7 @@ func (g *gathering) begin(e *Entity, partition string) {
 // request: orders' copies, copies' orders, customers' claims and claims' customers.
 func (g *gathering) lookUp(ctx context.Context) error {
 	c := g.check
-	var ks []keys
+	var ks []model.Keys
 	for _, u := range g.complete {
 		switch u := u.(type) {
 		case *orderUnit:
@@ -115,10 +116,10 @@ func (g *gathering) lookUp(ctx context.Context) error {
 		}
 	}
 	for _, k := range g.copies {
-		ks = append(ks, orderKey(c.table.keyBuilder(), k.Order))
+		ks = append(ks, model.OrderKeys(c.table.KeyBuilder(), k.Order))
 	}
 	// Sorted so that two checks of one table make the same requests.
-	slices.SortFunc(ks, func(a, b keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
+	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	found, err := c.client.get(ctx, eventual, ks...)
 	if err != nil {
 		return err
@@ -137,8 +138,8 @@ func (g *gathering) lookUp(ctx context.Context) error {
 		}
 	}
 	for _, k := range g.copies {
-		order := found[orderKey(c.table.keyBuilder(), k.Order)]
-		if textOf(order, "customerId") != string(k.Customer) {
+		order := found[model.OrderKeys(c.table.KeyBuilder(), k.Order)]
+		if model.TextOf(order, "customerId") != string(k.Customer) {
 			c.suspect(unitKey{unitOrder, string(k.Order)}, suspicion{customers: []commerce.CustomerID{k.Customer}})
 		}
 	}
@@ -176,7 +177,7 @@ func (c *check) count(u unit) {
 			c.suspectLocked(unitKey{unitCustomer, string(u.id)}, suspicion{byCopy: late})
 		}
 	case *claimUnit:
-		if id := textOf(u.claim, attrCustomerID); u.customer == nil && id != "" {
+		if id := model.TextOf(u.claim, model.AttrCustomerID); u.customer == nil && id != "" {
 			c.suspectLocked(unitKey{unitCustomer, id}, suspicion{address: u.email})
 		}
 	case *employeeUnit:
@@ -187,8 +188,8 @@ func (c *check) count(u unit) {
 	case *productUnit:
 		c.summary.Products++
 		if u.inventory != nil && u.main != nil {
-			at := reader{record: u.main}
-			if available := at.number(attrAvailable); at.err() == nil {
+			at := model.Reader{Record: u.main}
+			if available := at.Number(model.AttrAvailable); at.Err() == nil {
 				c.stock[u.sku] = stockSeen{inventory: *u.inventory, available: available}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // lateOrders are orders of a customer that changed at one moment, later than the last event tells,
@@ -36,7 +37,7 @@ func (o lateOrders) later(other lateOrders) lateOrders {
 // lateByCopy is the customer's order that was updated last, where the last event is older than
 // that. Every change that writes an event updates the copy of its order.
 func (u *customerUnit) lateByCopy(t *Table) (lateOrders, bool) {
-	last, ok := t.position(lastEventID(u.lastEvent)).Time()
+	last, ok := t.position(model.LastEventID(u.lastEvent)).Time()
 	return u.updated, ok && u.updated.at.After(last)
 }
 
@@ -51,9 +52,9 @@ func (u *orderUnit) lateByEvent() (lateOrders, bool) {
 }
 
 // updatedAt is when a record was updated; the zero time where it does not say.
-func updatedAt(rec record) time.Time {
-	at := reader{record: rec}
-	return at.updatedOr(time.Time{})
+func updatedAt(rec model.Record) time.Time {
+	at := model.Reader{Record: rec}
+	return at.UpdatedOr(time.Time{})
 }
 
 // readLater reads the last events of the orders to compare with, and then the customer's last event
@@ -75,7 +76,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 	if u.later == nil {
 		return nil
 	}
-	k := lastEventKey(c.table.keyBuilder(), u.id)
+	k := model.LastEventKeys(c.table.KeyBuilder(), u.id)
 	found, err := c.client.get(ctx, consistent, k)
 	u.lastEvent = found[k]
 	return err
@@ -83,6 +84,6 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 
 // isOutdated reports whether one of the orders that were read has an event after the last one.
 func (u *customerUnit) isOutdated(t *Table) bool {
-	last := t.position(lastEventID(u.lastEvent))
+	last := t.position(model.LastEventID(u.lastEvent))
 	return u.later != nil && last != "" && u.later.ID > last
 }

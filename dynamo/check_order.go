@@ -11,16 +11,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // orderUnit is an order's item collection, and the copies of the order in customers' partitions.
 type orderUnit struct {
 	selfContained
 	id            commerce.OrderID
-	main          record
-	items, events []record
+	main          model.Record
+	items, events []model.Record
 	// copies are those that were found, by customer.
-	copies map[commerce.CustomerID]record
+	copies map[commerce.CustomerID]model.Record
 	// hints are customers who may have a copy besides the one whom the order names.
 	hints map[commerce.CustomerID]bool
 
@@ -35,30 +36,30 @@ type orderUnit struct {
 	again bool
 }
 
-func (u *orderUnit) key(t *Table) keys { return orderKey(t.keyBuilder(), u.id) }
+func (u *orderUnit) key(t *Table) model.Keys { return model.OrderKeys(t.KeyBuilder(), u.id) }
 
-func (u *orderUnit) add(e *Entity, rec record) {
+func (u *orderUnit) add(e *model.Entity, rec model.Record) {
 	switch e.Name {
-	case entityOrder.Name:
+	case model.EntityOrder.Name:
 		u.main = rec
-	case entityOrderItem.Name:
+	case model.EntityOrderItem.Name:
 		u.items = append(u.items, rec)
-	case entityOrderEvent.Name:
+	case model.EntityOrderEvent.Name:
 		u.events = append(u.events, rec)
 	}
 }
 
 func (u *orderUnit) read(ctx context.Context, c *check) error {
-	u.main, u.items, u.events, u.copies = nil, nil, nil, map[commerce.CustomerID]record{}
-	b := c.table.keyBuilder()
-	partition := orderKey(b, u.id).PK
-	if b.err != nil {
-		return b.err
+	u.main, u.items, u.events, u.copies = nil, nil, nil, map[commerce.CustomerID]model.Record{}
+	b := c.table.KeyBuilder()
+	partition := model.OrderKeys(b, u.id).PK
+	if b.Err != nil {
+		return b.Err
 	}
-	if err := c.client.collection(ctx, OrderCollection, partition, u.add); err != nil {
+	if err := c.client.collection(ctx, model.OrderCollection, partition, u.add); err != nil {
 		return err
 	}
-	ks := make([]keys, 0, 2)
+	ks := make([]model.Keys, 0, 2)
 	for _, id := range u.candidates() {
 		ks = append(ks, u.copyKey(c.table, id))
 	}
@@ -71,9 +72,9 @@ func (u *orderUnit) read(ctx context.Context, c *check) error {
 }
 
 // addCopies takes the copies of this order out of what was found.
-func (u *orderUnit) addCopies(found map[keys]record) {
+func (u *orderUnit) addCopies(found map[model.Keys]model.Record) {
 	for k, rec := range found {
-		u.copies[commerce.CustomerID(keyValue(entityCustomerOrder.PK, k.PK))] = rec
+		u.copies[commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, k.PK))] = rec
 	}
 }
 
@@ -83,24 +84,24 @@ func (u *orderUnit) candidates() []commerce.CustomerID {
 	ids := []commerce.CustomerID{u.named()}
 	ids = append(ids, slices.Sorted(maps.Keys(u.hints))...)
 	for _, item := range u.items {
-		at := reader{record: item}
-		ids = append(ids, commerce.CustomerID(at.text("customerId")))
+		at := model.Reader{Record: item}
+		ids = append(ids, commerce.CustomerID(at.Text("customerId")))
 	}
 	return ids
 }
 
 // named is the customer whom the order's own record names; empty where it names none.
 func (u *orderUnit) named() commerce.CustomerID {
-	at := reader{record: u.main}
-	return commerce.CustomerID(at.text("customerId"))
+	at := model.Reader{Record: u.main}
+	return commerce.CustomerID(at.Text("customerId"))
 }
 
 // copyKey is the key of a customer's copy; empty where there can be none.
-func (u *orderUnit) copyKey(t *Table, id commerce.CustomerID) keys {
-	b := t.keyBuilder()
-	k := customerOrderKey(b, CustomerOrderKey{Customer: id, Order: u.id})
-	if b.err != nil {
-		return keys{}
+func (u *orderUnit) copyKey(t *Table, id commerce.CustomerID) model.Keys {
+	b := t.KeyBuilder()
+	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: u.id})
+	if b.Err != nil {
+		return model.Keys{}
 	}
 	return k
 }
@@ -108,7 +109,7 @@ func (u *orderUnit) copyKey(t *Table, id commerce.CustomerID) keys {
 // orderHeader is what one of the records of an order says, without the items, and the items that it
 // carries.
 type orderHeader struct {
-	record record
+	record model.Record
 	order  *commerce.Order
 	err    error
 	lines  []commerce.LineItem
@@ -116,29 +117,29 @@ type orderHeader struct {
 }
 
 // header reads what can be read of one of the records of an order, taking the ids from its key.
-func (u *orderUnit) header(v *verdict, e *Entity, rec record, customer commerce.CustomerID) orderHeader {
+func (u *orderUnit) header(v *verdict, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
 	}
 	read := v.legible(e, rec)
 	plain := withKey(read, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
 	delete(plain, "items")
-	if at := (reader{record: read}); !at.has("currency") && len(u.items) > 0 {
+	if at := (model.Reader{Record: read}); !at.Has("currency") && len(u.items) > 0 {
 		// Whoever left it out on the order may have written it on the items.
-		item := reader{record: u.items[0]}
-		plain["currency"] = str(string(item.currency(v.table.Currency)))
+		item := model.Reader{Record: u.items[0]}
+		plain["currency"] = model.Str(string(item.Currency(v.table.Currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = v.table.decodeOrder(reader{record: plain})
+	h.order, h.err = v.table.DecodeOrder(model.Reader{Record: plain})
 	if h.err == nil && customer == "" {
-		h.err = fmt.Errorf("%w: attribute %q is missing", ErrCorrupt, "customerId")
+		h.err = fmt.Errorf("%w: attribute %q is missing", model.ErrCorrupt, "customerId")
 	}
-	if placed, err := time.Parse(time.RFC3339, textOf(read, "createdAt")); err == nil {
+	if placed, err := time.Parse(time.RFC3339, model.TextOf(read, "createdAt")); err == nil {
 		h.order.PlacedAt = placed
 	}
 	if read["items"] != nil {
 		lines, err := decodeLines(read["items"], h.order.Total.Currency)
-		h.lines, h.listed = lines, err == nil && !v.left(e, keyOf(rec), "items")
+		h.lines, h.listed = lines, err == nil && !v.left(e, model.KeyOf(rec), "items")
 	}
 	return h
 }
@@ -158,16 +159,16 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 	if named != "" && onItems[named] {
 		return named
 	}
-	own := u.header(v, &entityOrder, u.main, named)
+	own := u.header(v, &model.EntityOrder, u.main, named)
 	// The items decide between copies of one version.
 	best, version, onBest := commerce.CustomerID(""), -1, false
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
 		n := 0
-		if h := u.header(v, &entityCustomerOrder, u.copies[id], id); h.readable() {
+		if h := u.header(v, &model.EntityCustomerOrder, u.copies[id], id); h.readable() {
 			n = h.order.Version + 1
 		}
 		if own.readable() && (n <= own.order.Version || updatedAt(u.copies[id]).Before(updatedAt(u.main)) ||
-			textOf(u.copies[id], attrCustomerID) == string(named)) {
+			model.TextOf(u.copies[id], model.AttrCustomerID) == string(named)) {
 			continue
 		}
 		if n > version || n == version && onItems[id] && !onBest {
@@ -182,16 +183,16 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 
 func (u *orderUnit) judge(c *check) *verdict {
 	v := &verdict{table: c.table}
-	b := c.table.keyBuilder()
+	b := c.table.KeyBuilder()
 	u.truth, u.lines, u.known, u.lastOwn = nil, nil, false, time.Time{}
 	customer := u.customer(v)
 	copied := u.copies[customer]
-	own, theirs := u.header(v, &entityOrder, u.main, customer), u.header(v, &entityCustomerOrder, copied, customer)
-	v.basis, v.believed = orderKey(b, u.id), u.main
+	own, theirs := u.header(v, &model.EntityOrder, u.main, customer), u.header(v, &model.EntityCustomerOrder, copied, customer)
+	v.basis, v.believed = model.OrderKeys(b, u.id), u.main
 	truth, other := own, theirs
 	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
 		truth, other = theirs, own
-		v.basis, v.believed = keyOf(copied), copied
+		v.basis, v.believed = model.KeyOf(copied), copied
 	}
 	switch {
 	case u.main == nil && copied == nil:
@@ -205,21 +206,21 @@ func (u *orderUnit) judge(c *check) *verdict {
 	case !truth.readable():
 		for _, h := range []orderHeader{own, theirs} {
 			if h.err != nil {
-				v.unreadable(keyOf(h.record), h.err)
+				v.unreadable(model.KeyOf(h.record), h.err)
 			}
 		}
 		return v
 	}
-	v.source = keyOf(truth.record)
+	v.source = model.KeyOf(truth.record)
 	o := *truth.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
-		o.AccountRepID = commerce.EmployeeID(indexValueOf(&entityCustomerOrder, copied))
+		o.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied))
 	}
 	u.truth = &o
 	u.judgeItems(v, b, o, truth, other)
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
-		if id != customer && !v.left(&entityOrder, orderKey(b, u.id), attrCustomerID) {
+		if id != customer && !v.left(&model.EntityOrder, model.OrderKeys(b, u.id), model.AttrCustomerID) {
 			v.orphan(driftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
 		}
 	}
@@ -228,7 +229,7 @@ func (u *orderUnit) judge(c *check) *verdict {
 }
 
 // judgeItems finds what is wrong with the order's two records and its items.
-func (u *orderUnit) judgeItems(v *verdict, b *keyBuilder, o commerce.Order, truth, other orderHeader) {
+func (u *orderUnit) judgeItems(v *verdict, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
 	u.lines, u.known = u.believedLines(v, o, truth, other)
 	if u.known {
 		if total, err := sumOf(u.lines, o.Total.Currency); err == nil {
@@ -236,9 +237,9 @@ func (u *orderUnit) judgeItems(v *verdict, b *keyBuilder, o commerce.Order, trut
 			u.truth.Total = total
 		}
 	}
-	wanted := orderRecords(b, o, u.lines, nil)
-	if b.err != nil {
-		v.unreadable(orderKey(&keyBuilder{shards: b.shards}, u.id), b.err)
+	wanted := model.OrderRecords(b, o, u.lines, nil)
+	if b.Err != nil {
+		v.unreadable(model.OrderKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
 		u.truth = nil
 		return
 	}
@@ -251,38 +252,38 @@ func (u *orderUnit) judgeItems(v *verdict, b *keyBuilder, o commerce.Order, trut
 	if u.main == nil {
 		v.absent(driftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
 	} else {
-		v.compare(&entityOrder, u.main, main, driftOrderDiffers)
+		v.compare(&model.EntityOrder, u.main, main, driftOrderDiffers)
 	}
 	if have := u.copies[o.CustomerID]; have == nil {
 		v.absent(driftCopyMissing, copied, truth.record, "the order exists, the copy in its customer's partition does not")
 	} else {
-		v.compare(&entityCustomerOrder, have, copied, driftOrderDiffers)
+		v.compare(&model.EntityCustomerOrder, have, copied, driftOrderDiffers)
 	}
 	if !u.known {
 		return
 	}
-	have := map[keys]record{}
+	have := map[model.Keys]model.Record{}
 	for _, item := range u.items {
-		have[keyOf(item)] = item
+		have[model.KeyOf(item)] = item
 	}
 	for _, want := range items {
-		k := keyOf(want)
+		k := model.KeyOf(want)
 		if have[k] == nil {
 			v.absent(driftItemMissing, want, nil, "the order's list and its total have it")
 		} else {
-			v.compare(&entityOrderItem, have[k], want, driftItemDiffers)
+			v.compare(&model.EntityOrderItem, have[k], want, driftItemDiffers)
 		}
 		delete(have, k)
 	}
 	for _, item := range u.items {
-		if have[keyOf(item)] != nil {
+		if have[model.KeyOf(item)] != nil {
 			v.orphan(driftOrphanItem, item, "neither the order's list nor its total has it")
 		}
 	}
 }
 
 // keep makes attributes of want those of have.
-func keep(want, have record, names ...string) {
+func keep(want, have model.Record, names ...string) {
 	for _, name := range names {
 		if delete(want, name); have[name] != nil {
 			want[name] = have[name]
@@ -295,12 +296,12 @@ func keep(want, have record, names ...string) {
 // after it found what cannot be read, where nothing tells what the items are.
 func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
-	problems := map[keys]error{}
+	problems := map[model.Keys]error{}
 	for _, item := range u.items {
-		named := map[string]string{"productId": keyValue(entityOrderItem.SK, textOf(item, attrSK))}
-		line, err := decodeLine(reader{record: withKey(v.legible(&entityOrderItem, item), named)}, o.Total.Currency)
+		named := map[string]string{"productId": model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
+		line, err := model.DecodeLine(model.Reader{Record: withKey(v.legible(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
-			problems[keyOf(item)] = err
+			problems[model.KeyOf(item)] = err
 			continue
 		}
 		line.OrderID, line.CustomerID = u.id, o.CustomerID
@@ -320,21 +321,21 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 		if addsUp(h.lines) && (!whole || !addsUp(lines) || counted) || len(u.items) == 0 {
 			// With some of the items' records, nothing would tell that the list was right.
 			v.atOnce = len(u.items) == 0 && !addsUp(h.lines)
-			return bySKU(h.lines), true
+			return model.BySKU(h.lines), true
 		}
 	}
 	switch {
 	case !whole:
 		for _, item := range u.items {
-			if err := problems[keyOf(item)]; err != nil {
-				v.unreadable(keyOf(item), err)
+			if err := problems[model.KeyOf(item)]; err != nil {
+				v.unreadable(model.KeyOf(item), err)
 			}
 		}
 		return nil, false
-	case (v.left(&entityOrder, keyOf(truth.record), "items") || v.left(&entityOrder, keyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+	case (v.left(&model.EntityOrder, model.KeyOf(truth.record), "items") || v.left(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the list that cannot be read may tell
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		v.find(driftUnreadable, orderKey(v.table.keyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
+		v.find(driftUnreadable, model.OrderKeys(v.table.KeyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
 		return nil, false
 	}
 	return lines, true
@@ -362,31 +363,31 @@ func sumOf(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 // An event without a position may have happened at any time, so one that leads to the status is
 // enough.
 func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
-	b := v.table.keyBuilder()
+	b := v.table.KeyBuilder()
 	var last, lastTo *commerce.Event
 	certain, led := true, false
 	for _, rec := range u.events {
-		id := commerce.EventID(keyValue(entityOrderEvent.SK, textOf(rec, attrSK)))
-		plain := withKey(v.legible(&entityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(u.id)})
-		event, err := decodeEvent(reader{record: plain})
+		id := commerce.EventID(model.KeyValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
+		plain := withKey(v.legible(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(u.id)})
+		event, err := model.DecodeEvent(model.Reader{Record: plain})
 		if err != nil {
-			v.unreadable(keyOf(rec), err)
+			v.unreadable(model.KeyOf(rec), err)
 			certain = false
 			continue
 		}
-		v.compare(&entityOrderEvent, rec, eventRecord(b, *event), driftKeyAttribute)
+		v.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), driftKeyAttribute)
 		if v.table.position(event.ID) == "" {
 			led = led || event.To == o.Status
 			continue
 		}
 		last = event
-		if isOwnEvent(rec) {
+		if model.IsOwnEvent(rec) {
 			u.lastOwn, _ = event.ID.Time()
 		}
 		switch {
 		case event.To != 0:
 			lastTo, certain = event, true
-		case v.left(&entityOrderEvent, keyOf(rec), "to"):
+		case v.left(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
 			certain = false
 		}
 	}
@@ -406,7 +407,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
 	}
-	v.find(driftTimeline, orderKey(b, u.id), detail, byRepair)
+	v.find(driftTimeline, model.OrderKeys(b, u.id), detail, byRepair)
 	v.fixes = append(v.fixes, fix{event: event, customer: o.CustomerID})
 	u.dateWithEvent(v, o)
 }
@@ -418,28 +419,28 @@ func (u *orderUnit) judgeUpdatedAt(v *verdict, o commerce.Order) {
 	if updated.IsZero() || !updated.Before(u.lastOwn) {
 		return
 	}
-	v.find(driftUpdatedAt, v.basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", timestamp(updated), timestamp(u.lastOwn)), byRepair)
+	v.find(driftUpdatedAt, v.basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", model.Timestamp(updated), model.Timestamp(u.lastOwn)), byRepair)
 	for _, r := range u.headerRecords(v.table, o) {
 		if v.left(r.e, r.key, "updatedAt") {
 			continue
 		}
 		if w := fixOf(v, r); w != nil {
-			w.attribute("updatedAt", str(timestamp(u.lastOwn)))
+			w.attribute("updatedAt", model.Str(model.Timestamp(u.lastOwn)))
 		}
 	}
 }
 
 // headerRecord is one of the two records of an order, as it was read; nil where there is none.
 type headerRecord struct {
-	e   *Entity
-	key keys
-	rec record
+	e   *model.Entity
+	key model.Keys
+	rec model.Record
 }
 
 func (u *orderUnit) headerRecords(t *Table, o commerce.Order) []headerRecord {
 	return []headerRecord{
-		{&entityOrder, orderKey(t.keyBuilder(), u.id), u.main},
-		{&entityCustomerOrder, u.copyKey(t, o.CustomerID), u.copies[o.CustomerID]},
+		{&model.EntityOrder, model.OrderKeys(t.KeyBuilder(), u.id), u.main},
+		{&model.EntityCustomerOrder, u.copyKey(t, o.CustomerID), u.copies[o.CustomerID]},
 	}
 }
 
@@ -452,7 +453,7 @@ func fixOf(v *verdict, r headerRecord) *fix {
 		return nil
 	case i < 0:
 		i = len(v.fixes)
-		v.fixes = append(v.fixes, fix{key: r.key, have: r.rec, set: record{}})
+		v.fixes = append(v.fixes, fix{key: r.key, have: r.rec, set: model.Record{}})
 	}
 	return &v.fixes[i]
 }
@@ -462,7 +463,7 @@ func fixOf(v *verdict, r headerRecord) *fix {
 // were changed since.
 func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 	for _, r := range u.headerRecords(v.table, o) {
-		dated, versioned := !v.left(r.e, r.key, "updatedAt"), !v.left(r.e, r.key, attrVersion)
+		dated, versioned := !v.left(r.e, r.key, "updatedAt"), !v.left(r.e, r.key, model.AttrVersion)
 		if !dated && !versioned {
 			continue
 		}
@@ -472,7 +473,7 @@ func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 		}
 		w.dated = dated
 		if versioned {
-			w.attribute(attrVersion, num(o.Version+1))
+			w.attribute(model.AttrVersion, model.Num(o.Version+1))
 		}
 	}
 }
@@ -488,7 +489,7 @@ func (u *orderUnit) rooted() bool {
 func (u *orderUnit) onItems() map[commerce.CustomerID]bool {
 	customers := map[commerce.CustomerID]bool{}
 	for _, item := range u.items {
-		customers[commerce.CustomerID(textOf(item, attrCustomerID))] = true
+		customers[commerce.CustomerID(model.TextOf(item, model.AttrCustomerID))] = true
 	}
 	return customers
 }
@@ -524,7 +525,7 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 			if f.class != class.name {
 				continue
 			}
-			id := commerce.CustomerID(keyValue(entityCustomerOrder.PK, f.key.PK))
+			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.key.PK))
 			if last.hasAt(f.class, f.key) { // whatever else is left of the order
 				c.ordersToCome[id] += class.more
 			}
@@ -559,13 +560,13 @@ func (u *orderUnit) misleads(t *Table, held holding, v *verdict) bool {
 func (u *orderUnit) skus() []commerce.SKU {
 	var all []commerce.SKU
 	for _, item := range u.items {
-		all = append(all, commerce.SKU(keyValue(entityOrderItem.SK, textOf(item, attrSK))))
+		all = append(all, commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))))
 	}
-	for _, rec := range append([]record{u.main}, slices.Collect(maps.Values(u.copies))...) {
+	for _, rec := range append([]model.Record{u.main}, slices.Collect(maps.Values(u.copies))...) {
 		if l, ok := rec["items"].(*types.AttributeValueMemberL); ok {
 			for _, e := range l.Value {
 				if m, ok := e.(*types.AttributeValueMemberM); ok {
-					all = append(all, commerce.SKU(textOf(m.Value, "productId")))
+					all = append(all, commerce.SKU(model.TextOf(m.Value, "productId")))
 				}
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // client reads for a check. It tries again for longer than a server could, and counts what the
@@ -50,19 +51,19 @@ const (
 // get reads records by their keys. The answer has no entry for a key without a record.
 //
 // Errors: those of failed.
-func (r *client) get(ctx context.Context, how consistency, ks ...keys) (map[keys]record, error) {
-	found := make(map[keys]record, len(ks))
+func (r *client) get(ctx context.Context, how consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
+	found := make(map[model.Keys]model.Record, len(ks))
 	wanted := make([]map[string]types.AttributeValue, 0, len(ks))
-	asked := make(map[keys]bool, len(ks))
+	asked := make(map[model.Keys]bool, len(ks))
 	for _, k := range ks {
 		if k.PK != "" && !asked[k] {
 			asked[k] = true
-			wanted = append(wanted, keys{PK: k.PK, SK: k.SK}.attributes())
+			wanted = append(wanted, model.Keys{PK: k.PK, SK: k.SK}.Attributes())
 		}
 	}
 	for from, attempt := 0, 0; from < len(wanted); {
 		if err := backOff(ctx, attempt); err != nil {
-			return nil, failed("BatchGetItem", describe(ks), err)
+			return nil, failed("BatchGetItem", model.Describe(ks), err)
 		}
 		batch := wanted[from:min(from+batchSize, len(wanted))]
 		out, err := r.table.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
@@ -70,11 +71,11 @@ func (r *client) get(ctx context.Context, how consistency, ks ...keys) (map[keys
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		}, r.table.bulk)
 		if err != nil {
-			return nil, failed("BatchGetItem", describe(ks), err)
+			return nil, failed("BatchGetItem", model.Describe(ks), err)
 		}
 		r.count(out.ConsumedCapacity...)
 		for _, item := range out.Responses[r.table.Name] {
-			found[keyOf(item)] = item
+			found[model.KeyOf(item)] = item
 		}
 		from += len(batch)
 		left := out.UnprocessedKeys[r.table.Name].Keys
@@ -89,10 +90,10 @@ func (r *client) get(ctx context.Context, how consistency, ks ...keys) (map[keys
 // query gives take every page of a list, from the table consistently, from the index as it is.
 //
 // Errors: those of failed, and take's.
-func (r *client) query(ctx context.Context, p *AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
-	where := keyCondition(p, partition, prefix, bounds{})
+func (r *client) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
+	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
-		TableName: &r.table.Name, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(), Select: what,
+		TableName: &r.table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: what,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {
@@ -118,10 +119,10 @@ func (r *client) query(ctx context.Context, p *AccessPattern, partition, prefix 
 }
 
 // collection gives add every record of an item collection.
-func (r *client) collection(ctx context.Context, p *AccessPattern, partition string, add func(*Entity, record)) error {
+func (r *client) collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
 	return r.query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
-			if e := entityOf(keyOf(item)); e != nil {
+			if e := model.EntityOf(model.KeyOf(item)); e != nil {
 				add(e, item)
 			}
 		}
@@ -131,11 +132,11 @@ func (r *client) collection(ctx context.Context, p *AccessPattern, partition str
 
 // copies counts the orders in a customer's partition, and the Queries that this takes.
 func (r *client) copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
-	partition, err := CustomerOrders.PK.Key(string(id))
+	partition, err := model.CustomerOrders.PK.Key(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = r.query(ctx, &CustomerOrders.AccessPattern, partition, string(CustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
+	err = r.query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
 		n += int(out.Count)
 		pages++
 		return nil
@@ -182,19 +183,19 @@ func (r *client) scan(ctx context.Context, segment, segments int, take func(page
 //
 // Errors: those of failed.
 func (r *client) lastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
-	b := r.table.keyBuilder()
-	partition := orderKey(b, order).PK
-	if b.err != nil {
+	b := r.table.KeyBuilder()
+	partition := model.OrderKeys(b, order).PK
+	if b.Err != nil {
 		return last, false, nil // there can be no such order
 	}
 	owner := ""
-	err = r.collection(ctx, OrderCollection, partition, func(e *Entity, rec record) {
+	err = r.collection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
 		switch e.Name {
-		case entityOrder.Name:
-			owner = textOf(rec, attrCustomerID)
-		case entityOrderEvent.Name:
+		case model.EntityOrder.Name:
+			owner = model.TextOf(rec, model.AttrCustomerID)
+		case model.EntityOrderEvent.Name:
 			// They come in the order of their IDs.
-			if event, err := readEvent(rec); err == nil && isOwnEvent(rec) && r.table.position(event.ID) != "" {
+			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && r.table.position(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

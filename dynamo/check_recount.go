@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // recount sums what pending and confirmed orders hold of some products, in passes over the open
@@ -43,7 +44,7 @@ type recount struct {
 
 // tally is what orders hold of a product, as counted by the passes since its record last changed.
 type tally struct {
-	product record
+	product model.Record
 	passes  int
 	held    map[commerce.OrderID]int
 }
@@ -51,7 +52,7 @@ type tally struct {
 // stockSum is the sum of a tally after a pass.
 type stockSum struct {
 	// product is the record that the product must still have for the sum to be right.
-	product record
+	product model.Record
 	// passes is how many passes have contributed to the sum.
 	passes int
 	held   int
@@ -97,7 +98,7 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 		return err
 	}
 	for _, sku := range r.skus {
-		if t := r.tallies[sku]; t == nil || !sameRecord(t.product, products[sku]) {
+		if t := r.tallies[sku]; t == nil || !model.SameRecord(t.product, products[sku]) {
 			r.tallies[sku] = &tally{product: products[sku], held: map[commerce.OrderID]int{}}
 		}
 	}
@@ -131,17 +132,17 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 }
 
 // products reads products' records.
-func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce.SKU]record, error) {
-	b := c.table.keyBuilder()
-	wanted := make([]keys, len(skus))
+func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
+	b := c.table.KeyBuilder()
+	wanted := make([]model.Keys, len(skus))
 	for i, sku := range skus {
-		wanted[i] = productKey(b, sku)
+		wanted[i] = model.ProductKeys(b, sku)
 	}
 	found, err := c.client.get(ctx, consistent, wanted...)
 	if err != nil {
 		return nil, err
 	}
-	products := make(map[commerce.SKU]record, len(skus))
+	products := make(map[commerce.SKU]model.Record, len(skus))
 	for i, sku := range skus {
 		products[sku] = found[wanted[i]]
 	}
@@ -160,13 +161,13 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holdi
 		if !status.Reserves() {
 			continue
 		}
-		base, err := OrdersByStatus.PK.Key(status.String())
+		base, err := model.OrdersByStatus.PK.Key(status.String())
 		if err != nil {
 			return err
 		}
 		for shard := range c.table.Shards {
-			partition := base + shardSuffix(shard, c.table.Shards)
-			err := c.client.query(ctx, &OrdersByStatus.AccessPattern, partition, string(OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+			partition := base + model.ShardSuffix(shard, c.table.Shards)
+			err := c.client.query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 				return c.readHoldings(ctx, out.Items, add)
 			})
 			if err != nil {
@@ -209,15 +210,15 @@ func (c *check) misleadingOrders() []*orderUnit {
 // Errors: those of failed.
 func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, holding)) error {
 	var ids []commerce.OrderID
-	var wanted []keys
+	var wanted []model.Keys
 	c.mu.Lock()
 	for _, rec := range page {
-		k := keyOf(rec)
-		id := commerce.OrderID(keyValue(entityOrder.PK, k.PK))
+		k := model.KeyOf(rec)
+		id := commerce.OrderID(model.KeyValue(model.EntityOrder.PK, k.PK))
 		if _, misleading := c.misleading[id]; misleading {
 			continue
 		}
-		if e := entityOf(k); e != nil && e.Name == entityOrder.Name {
+		if e := model.EntityOf(k); e != nil && e.Name == model.EntityOrder.Name {
 			ids, wanted = append(ids, id), append(wanted, k)
 		}
 	}
@@ -238,8 +239,8 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	}
 	return Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
 		at := unlisted[i]
-		var items []record
-		err := c.client.query(ctx, &OrderItems.AccessPattern, wanted[at].PK, string(OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		var items []model.Record
+		err := c.client.query(ctx, &model.OrderItems.AccessPattern, wanted[at].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}
@@ -258,13 +259,13 @@ type holding map[commerce.SKU]int
 
 // listedHolding returns what an order holds according to its own record. listed is false if the
 // order holds something and the record does not list it.
-func listedHolding(t *Table, order record) (held holding, listed bool) {
-	status, err := commerce.ParseStatus(textOf(order, "status"))
+func listedHolding(t *Table, order model.Record) (held holding, listed bool) {
+	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.Reserves() {
 		return nil, true
 	}
-	at := reader{record: order}
-	lines, err := decodeLines(order["items"], at.currency(t.Currency))
+	at := model.Reader{Record: order}
+	lines, err := decodeLines(order["items"], at.Currency(t.Currency))
 	if err != nil {
 		return nil, false
 	}
@@ -281,11 +282,11 @@ func linesHolding(lines []commerce.LineItem) holding {
 
 // itemsHolding returns what an order that reserves stock holds according to the records of its
 // items.
-func itemsHolding(items []record) holding {
+func itemsHolding(items []model.Record) holding {
 	held := holding{}
 	for _, rec := range items {
-		at := reader{record: rec}
-		held[commerce.SKU(keyValue(entityOrderItem.SK, at.text(attrSK)))] += at.number("qty")
+		at := model.Reader{Record: rec}
+		held[commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, at.Text(model.AttrSK)))] += at.Number("qty")
 	}
 	return held
 }

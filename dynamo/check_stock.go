@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // productUnit is a product with its inventory levels, and what orders hold of it.
 type productUnit struct {
 	sku    commerce.SKU
-	main   record
-	levels []record
+	main   model.Record
+	levels []model.Record
 	// scanned tells that the unit was read by the scan.
 	scanned bool
 	// recount, where it is set, sums what orders hold. readings is how often the product was read
@@ -30,16 +31,16 @@ type productUnit struct {
 	warehouses []commerce.WarehouseID
 }
 
-func (u *productUnit) add(e *Entity, rec record) {
+func (u *productUnit) add(e *model.Entity, rec model.Record) {
 	switch e.Name {
-	case entityProduct.Name:
+	case model.EntityProduct.Name:
 		u.main = rec
-	case entityInventoryLevel.Name:
+	case model.EntityInventoryLevel.Name:
 		u.levels = append(u.levels, rec)
 	}
 }
 
-func (u *productUnit) key(t *Table) keys { return productKey(t.keyBuilder(), u.sku) }
+func (u *productUnit) key(t *Table) model.Keys { return model.ProductKeys(t.KeyBuilder(), u.sku) }
 
 // read reads the product and its levels after what orders hold was summed. The sum counts only if
 // the product has not changed since before the first of its passes.
@@ -65,7 +66,7 @@ func (u *productUnit) read(ctx context.Context, c *check) error {
 	if err := u.readCollection(ctx, c); err != nil {
 		return err
 	}
-	if sameRecord(sum.product, u.main) {
+	if model.SameRecord(sum.product, u.main) {
 		u.sum = &sum
 	}
 	return nil
@@ -73,12 +74,12 @@ func (u *productUnit) read(ctx context.Context, c *check) error {
 
 func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	u.main, u.levels = nil, nil
-	b := c.table.keyBuilder()
-	partition := productKey(b, u.sku).PK
-	if b.err != nil {
-		return b.err
+	b := c.table.KeyBuilder()
+	partition := model.ProductKeys(b, u.sku).PK
+	if b.Err != nil {
+		return b.Err
 	}
-	return c.client.collection(ctx, &ProductInventory.AccessPattern, partition, u.add)
+	return c.client.collection(ctx, &model.ProductInventory.AccessPattern, partition, u.add)
 }
 
 // doubt requires of a recount that the product stood still, and of one that finds something that it
@@ -88,7 +89,7 @@ func (u *productUnit) doubt(v *verdict) string {
 	case u.recount == nil || u.main == nil:
 		return ""
 	case u.uncertain != "":
-		return fmt.Sprintf("%s may hold some of it, and cannot be read", orderKey(v.table.keyBuilder(), u.uncertain).PK)
+		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderKeys(v.table.KeyBuilder(), u.uncertain).PK)
 	case u.sum == nil || !v.clean() && u.sum.passes < 2:
 		return "the product changed each time that its orders were summed"
 	}
@@ -105,8 +106,8 @@ func (u *productUnit) rooted() bool { return u.main != nil }
 func (u *productUnit) judge(c *check) *verdict {
 	v := &verdict{table: c.table}
 	u.truth, u.inventory, u.warehouses = nil, nil, nil
-	b := c.table.keyBuilder()
-	v.basis, v.believed = productKey(b, u.sku), u.main
+	b := c.table.KeyBuilder()
+	v.basis, v.believed = model.ProductKeys(b, u.sku), u.main
 	if u.main == nil {
 		for _, level := range u.levels {
 			v.orphan(driftOrphanLevel, level, "the product does not exist")
@@ -114,15 +115,15 @@ func (u *productUnit) judge(c *check) *verdict {
 		return v
 	}
 	u.judgeLevels(v, b)
-	product, err := c.table.decodeProduct(reader{record: withKey(v.legible(&entityProduct, u.main), map[string]string{"sku": string(u.sku)})})
+	product, err := c.table.DecodeProduct(model.Reader{Record: withKey(v.legible(&model.EntityProduct, u.main), map[string]string{"sku": string(u.sku)})})
 	if err != nil {
-		v.unreadable(keyOf(u.main), err)
+		v.unreadable(model.KeyOf(u.main), err)
 		return v
 	}
-	revision := reader{record: u.main}
-	next := revision.number(attrStockRevision) + 1
-	if err := revision.err(); err != nil {
-		v.unreadable(keyOf(u.main), err)
+	revision := model.Reader{Record: u.main}
+	next := revision.Number(model.AttrStockRevision) + 1
+	if err := revision.Err(); err != nil {
+		v.unreadable(model.KeyOf(u.main), err)
 		return v
 	}
 	u.truth = product
@@ -136,39 +137,39 @@ func (u *productUnit) judge(c *check) *verdict {
 	}
 	if want.Category == "" {
 		// Other software may know no categories: such a product is in no list.
-		record := productRecord(&keyBuilder{shards: b.shards}, want)
-		delete(record, attrIndexPK)
-		delete(record, attrIndexSK)
-		v.compare(&entityProduct, u.main, record, driftKeyAttribute)
+		record := model.ProductRecord(&model.KeyBuilder{Shards: b.Shards}, want)
+		delete(record, model.AttrIndexPK)
+		delete(record, model.AttrIndexSK)
+		v.compare(&model.EntityProduct, u.main, record, driftKeyAttribute)
 	} else {
-		record := productRecord(b, want)
-		if b.err != nil {
-			v.unreadable(keyOf(u.main), b.err)
+		record := model.ProductRecord(b, want)
+		if b.Err != nil {
+			v.unreadable(model.KeyOf(u.main), b.Err)
 			return v
 		}
-		v.compare(&entityProduct, u.main, record, driftIndexKeys)
+		v.compare(&model.EntityProduct, u.main, record, driftIndexKeys)
 	}
 	// A repair of the stock is a change of it, and depends on the revision that was read, also on
 	// its absence.
 	if v.has(driftStockTotal) || v.has(driftStockAvailable) {
-		v.fixes[len(v.fixes)-1].set[attrStockRevision] = num(next)
+		v.fixes[len(v.fixes)-1].set[model.AttrStockRevision] = model.Num(next)
 	}
 	return v
 }
 
-func (u *productUnit) judgeLevels(v *verdict, b *keyBuilder) {
+func (u *productUnit) judgeLevels(v *verdict, b *model.KeyBuilder) {
 	sum, whole := 0, true
 	for _, rec := range u.levels {
-		warehouse := keyValue(entityInventoryLevel.SK, textOf(rec, attrSK))
-		level, err := decodeInventoryLevel(reader{record: withKey(v.legible(&entityInventoryLevel, rec), map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
+		warehouse := model.KeyValue(model.EntityInventoryLevel.SK, model.TextOf(rec, model.AttrSK))
+		level, err := model.DecodeInventoryLevel(model.Reader{Record: withKey(v.legible(&model.EntityInventoryLevel, rec), map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
 		if err != nil {
-			v.unreadable(keyOf(rec), err)
+			v.unreadable(model.KeyOf(rec), err)
 			whole = false
 			continue
 		}
 		sum += level.Quantity
 		u.warehouses = append(u.warehouses, level.WarehouseID)
-		v.compare(&entityInventoryLevel, rec, inventoryLevelRecord(b, *level), driftKeyAttribute)
+		v.compare(&model.EntityInventoryLevel, rec, model.InventoryLevelRecord(b, *level), driftKeyAttribute)
 	}
 	if whole {
 		u.inventory = &sum
@@ -185,20 +186,20 @@ func (u *productUnit) settled(c *check, _, _ *verdict) {
 type warehouseUnit struct {
 	selfContained
 	id   commerce.WarehouseID
-	main record
+	main model.Record
 	// needed tells that a level or an employee refers to it.
 	needed bool
 }
 
-func (u *warehouseUnit) key(t *Table) keys { return warehouseKey(t.keyBuilder(), u.id) }
+func (u *warehouseUnit) key(t *Table) model.Keys { return model.WarehouseKeys(t.KeyBuilder(), u.id) }
 
-func (u *warehouseUnit) add(_ *Entity, rec record) { u.main = rec }
+func (u *warehouseUnit) add(_ *model.Entity, rec model.Record) { u.main = rec }
 
 func (u *warehouseUnit) read(ctx context.Context, c *check) error {
-	b := c.table.keyBuilder()
-	k := warehouseKey(b, u.id)
-	if b.err != nil {
-		return b.err
+	b := c.table.KeyBuilder()
+	k := model.WarehouseKeys(b, u.id)
+	if b.Err != nil {
+		return b.Err
 	}
 	found, err := c.client.get(ctx, consistent, k)
 	u.main = found[k]
@@ -207,20 +208,20 @@ func (u *warehouseUnit) read(ctx context.Context, c *check) error {
 
 func (u *warehouseUnit) judge(c *check) *verdict {
 	v := &verdict{table: c.table}
-	b := c.table.keyBuilder()
-	v.basis, v.believed = warehouseKey(b, u.id), u.main
+	b := c.table.KeyBuilder()
+	v.basis, v.believed = model.WarehouseKeys(b, u.id), u.main
 	if u.main == nil {
 		if u.needed {
-			v.unknown(driftWarehouseMissing, warehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")
+			v.unknown(driftWarehouseMissing, model.WarehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")
 		}
 		return v
 	}
-	warehouse, err := decodeWarehouse(reader{record: withKey(v.legible(&entityWarehouse, u.main), map[string]string{"warehouseId": string(u.id)})})
+	warehouse, err := model.DecodeWarehouse(model.Reader{Record: withKey(v.legible(&model.EntityWarehouse, u.main), map[string]string{"warehouseId": string(u.id)})})
 	if err != nil {
-		v.unreadable(keyOf(u.main), err)
+		v.unreadable(model.KeyOf(u.main), err)
 		return v
 	}
-	v.compare(&entityWarehouse, u.main, warehouseRecord(b, *warehouse), driftKeyAttribute)
+	v.compare(&model.EntityWarehouse, u.main, model.WarehouseRecord(b, *warehouse), driftKeyAttribute)
 	return v
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // finding is a drift before it is certain.
 type finding struct {
 	class  string
-	key    keys
+	key    model.Keys
 	detail string
 	by     remedy
 }
@@ -41,16 +42,16 @@ type verdict struct {
 	fixes    []fix
 	// basis is the key of the record that was believed, and believed that record as it was read;
 	// nil where there is none. The fixes are made only as long as that is so.
-	basis    keys
-	believed record
+	basis    model.Keys
+	believed model.Record
 	// relied are other records on which the fixes depend, as they were read.
 	relied []relied
 	// source is the key of the record whose values the other records of the unit should have.
-	source keys
+	source model.Keys
 	// read are the records of the unit without what cannot be read of them, and unread is what
 	// cannot, as Store.unreadable has it.
-	read   map[keys]record
-	unread map[keys]map[string]string
+	read   map[model.Keys]model.Record
+	unread map[model.Keys]map[string]string
 	// atOnce requires that the fixes are made in one transaction or not at all: half of them would
 	// mislead the next reading.
 	atOnce bool
@@ -60,19 +61,19 @@ type verdict struct {
 
 // relied is a record on which fixes depend, as it was read; nil where there was none.
 type relied struct {
-	key  keys
-	have record
+	key  model.Keys
+	have model.Record
 }
 
 // fix leads one record from what was read to what it should be.
 type fix struct {
-	key keys
+	key model.Keys
 	// have is the record as it was read, nil where there was none.
-	have record
+	have model.Record
 	// put is the record to write where there is none.
-	put record
+	put model.Record
 	// set and remove are changes of have.
-	set    record
+	set    model.Record
 	remove []string
 	// deletes tells that have is deleted.
 	deletes bool
@@ -123,34 +124,34 @@ func (v *verdict) has(class string) bool {
 }
 
 // hasAt tells whether something of a class is wrong with a record.
-func (v *verdict) hasAt(class string, key keys) bool {
+func (v *verdict) hasAt(class string, key model.Keys) bool {
 	for _, f := range v.findings {
-		if f.class == class && f.key == (keys{PK: key.PK, SK: key.SK}) {
+		if f.class == class && f.key == (model.Keys{PK: key.PK, SK: key.SK}) {
 			return true
 		}
 	}
 	return false
 }
 
-func (v *verdict) find(class string, key keys, detail string, by remedy) {
-	v.findings = append(v.findings, finding{class: class, key: keys{PK: key.PK, SK: key.SK}, detail: detail, by: by})
+func (v *verdict) find(class string, key model.Keys, detail string, by remedy) {
+	v.findings = append(v.findings, finding{class: class, key: model.Keys{PK: key.PK, SK: key.SK}, detail: detail, by: by})
 }
 
 // legible returns a record without the attributes that are there and cannot be read. It finds
 // these.
-func (v *verdict) legible(e *Entity, rec record) record {
+func (v *verdict) legible(e *model.Entity, rec model.Record) model.Record {
 	if rec == nil {
 		return nil
 	}
-	k := keyOf(rec)
+	k := model.KeyOf(rec)
 	if read, ok := v.read[k]; ok {
 		return read
 	}
 	if v.read == nil {
-		v.read, v.unread = map[keys]record{}, map[keys]map[string]string{}
+		v.read, v.unread = map[model.Keys]model.Record{}, map[model.Keys]map[string]string{}
 	}
 	read := rec
-	if problems := v.table.unreadable(e, rec); problems != nil {
+	if problems := v.table.Unreadable(e, rec); problems != nil {
 		v.unread[k] = problems
 		read = maps.Clone(rec)
 		var details []string
@@ -166,10 +167,10 @@ func (v *verdict) legible(e *Entity, rec record) record {
 
 // left reports whether a repair leaves an attribute of a record as it is, because it cannot be
 // read, or what it should be cannot. That holds for the keys of the index, too.
-func (v *verdict) left(e *Entity, k keys, name string) bool {
-	for _, unread := range []map[string]string{v.unread[k.primary()], v.unreadSource()} {
+func (v *verdict) left(e *model.Entity, k model.Keys, name string) bool {
+	for _, unread := range []map[string]string{v.unread[k.Primary()], v.unreadSource()} {
 		for attribute := range unread {
-			if attribute == name || isIndexKey(name) && indexedBy(e, attribute) {
+			if attribute == name || model.IsIndexKey(name) && model.IndexedBy(e, attribute) {
 				return true
 			}
 		}
@@ -183,17 +184,17 @@ func (v *verdict) unreadSource() map[string]string {
 	if problems == nil {
 		return nil
 	}
-	e, repeated := entityOf(v.source), maps.Clone(problems)
-	maps.DeleteFunc(repeated, func(attribute, _ string) bool { return attribute == "entity" || repeatsKey(e, attribute) })
+	e, repeated := model.EntityOf(v.source), maps.Clone(problems)
+	maps.DeleteFunc(repeated, func(attribute, _ string) bool { return attribute == "entity" || model.RepeatsKey(e, attribute) })
 	return repeated
 }
 
 // unreadable finds a record that lacks what it must have and that nothing tells how to restore.
-func (v *verdict) unreadable(key keys, err error) {
+func (v *verdict) unreadable(key model.Keys, err error) {
 	if v.hasAt(driftUnreadable, key) {
 		return // its values that cannot be read have been found
 	}
-	v.find(driftUnreadable, key, strings.TrimPrefix(reasonOf(err), ErrCorrupt.Error()+": "), byHand)
+	v.find(driftUnreadable, key, strings.TrimPrefix(reasonOf(err), model.ErrCorrupt.Error()+": "), byHand)
 }
 
 // reasonOf is what an error of decoding says of the record, without the key.
@@ -210,26 +211,26 @@ func reasonOf(err error) string {
 
 // absent finds a record that should be there. from is the record that it is made of, whose unknown
 // attributes it inherits; nil for none.
-func (v *verdict) absent(class string, want, from record, detail string) {
-	v.find(class, keyOf(want), detail, byRepair)
+func (v *verdict) absent(class string, want, from model.Record, detail string) {
+	v.find(class, model.KeyOf(want), detail, byRepair)
 	v.create(want, from)
 }
 
 // unknown finds a record that should be there, and of which nothing but the id is known. standIn is
 // written in its place.
-func (v *verdict) unknown(class string, standIn record, detail string) {
-	v.find(class, keyOf(standIn), detail, byStandIn)
+func (v *verdict) unknown(class string, standIn model.Record, detail string) {
+	v.find(class, model.KeyOf(standIn), detail, byStandIn)
 	v.create(standIn, nil)
 }
 
 // create writes a record that follows from a finding of another. What cannot be read of the source
 // goes along as it stands, where the record is made of it, and is left out elsewhere.
-func (v *verdict) create(want, from record) {
+func (v *verdict) create(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
-		put = record{}
+		put = model.Record{}
 	}
-	for _, name := range []string{attrIndexPK, attrIndexSK} {
+	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		delete(put, name)
 	}
 	for name, value := range want {
@@ -240,13 +241,13 @@ func (v *verdict) create(want, from record) {
 			put[name] = from[name]
 		}
 	}
-	v.fixes = append(v.fixes, fix{key: keyOf(want), put: put})
+	v.fixes = append(v.fixes, fix{key: model.KeyOf(want), put: put})
 }
 
 // isBare reports whether a record consists of keys alone, so that nothing is lost with it.
-func isBare(e *Entity, rec record) bool {
+func isBare(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
-		if name != attrPK && name != attrSK && !isIndexKey(name) && name != "entity" && !repeatsKey(e, name) {
+		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.RepeatsKey(e, name) {
 			return false
 		}
 	}
@@ -255,20 +256,20 @@ func isBare(e *Entity, rec record) bool {
 
 // orphan finds a record that should not be there. One that holds what cannot be read is not
 // deleted, and is found for that.
-func (v *verdict) orphan(class string, have record, detail string) {
-	k := keyOf(have)
-	if v.legible(entityOf(k), have); v.unread[k] != nil {
+func (v *verdict) orphan(class string, have model.Record, detail string) {
+	k := model.KeyOf(have)
+	if v.legible(model.EntityOf(k), have); v.unread[k] != nil {
 		return
 	}
-	v.find(class, keyOf(have), detail, byRepair)
-	v.fixes = append(v.fixes, fix{key: keyOf(have), have: have, deletes: true})
+	v.find(class, model.KeyOf(have), detail, byRepair)
+	v.fixes = append(v.fixes, fix{key: model.KeyOf(have), have: have, deletes: true})
 }
 
 // compare finds what is wrong with a record that is there, a finding for each class. class is that
 // of attributes that are in no class of their own.
-func (v *verdict) compare(e *Entity, have, want record, class string) {
+func (v *verdict) compare(e *model.Entity, have, want model.Record, class string) {
 	v.legible(e, have)
-	w := fix{key: keyOf(have), have: have, set: record{}}
+	w := fix{key: model.KeyOf(have), have: have, set: model.Record{}}
 	details := map[string][]string{}
 	var classes []string
 	for _, d := range differences(v.table.Currency, e, have, want) {
@@ -295,9 +296,9 @@ func (v *verdict) compare(e *Entity, have, want record, class string) {
 }
 
 // classOf is the class of drift of an attribute that is not what it should be.
-func classOf(e *Entity, name, otherwise string) string {
+func classOf(e *model.Entity, name, otherwise string) string {
 	switch name {
-	case attrIndexPK, attrIndexSK:
+	case model.AttrIndexPK, model.AttrIndexSK:
 		return driftIndexKeys
 	case "entity":
 		return driftEntity
@@ -314,7 +315,7 @@ func classOf(e *Entity, name, otherwise string) string {
 	case "available":
 		return driftStockAvailable
 	}
-	if repeatsKey(e, name) {
+	if model.RepeatsKey(e, name) {
 		return driftKeyAttribute
 	}
 	return otherwise
@@ -322,26 +323,26 @@ func classOf(e *Entity, name, otherwise string) string {
 
 // withKey returns a copy of a record that says what its key says. named are the values in the key,
 // by attribute.
-func withKey(rec record, named map[string]string) record {
+func withKey(rec model.Record, named map[string]string) model.Record {
 	if rec == nil {
 		return nil
 	}
 	out := maps.Clone(rec)
 	for name, v := range named {
-		out[name] = str(v)
+		out[name] = model.Str(v)
 	}
 	return out
 }
 
 // replacement is the fix that makes have the record want, which has the same key.
-func replacement(have, want record) fix {
-	w := fix{key: keyOf(have), have: have, set: record{}}
+func replacement(have, want model.Record) fix {
+	w := fix{key: model.KeyOf(have), have: have, set: model.Record{}}
 	for name, v := range want {
-		if name != attrPK && name != attrSK && !sameValue(v, have[name]) {
+		if name != model.AttrPK && name != model.AttrSK && !model.SameValue(v, have[name]) {
 			w.set[name] = v
 		}
 	}
-	for _, name := range attributeNames(have) {
+	for _, name := range model.AttributeNames(have) {
 		if want[name] == nil {
 			w.remove = append(w.remove, name)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Transfers are the exports and imports of the records of a table.
@@ -94,7 +96,7 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)),
 	}
 	if at.After != nil {
-		in.ExclusiveStartKey = keys{PK: at.After.PK, SK: at.After.SK}.attributes()
+		in.ExclusiveStartKey = model.Keys{PK: at.After.PK, SK: at.After.SK}.Attributes()
 	}
 	out, err := t.table.db.Scan(ctx, in, t.table.bulk)
 	if err != nil {
@@ -109,7 +111,7 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 			page.LeftOut++
 			continue
 		}
-		line, err := recordToJSON(r)
+		line, err := model.ToJSON(r)
 		if err != nil {
 			return ExportPage{}, err
 		}
@@ -120,19 +122,19 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 }
 
 // isIdempotency tells whether a record is of the moment: neither exported nor imported.
-func isIdempotency(r record) bool {
-	e := entityOf(keyOf(r))
-	return e != nil && e.Name == entityIdempotency.Name
+func isIdempotency(r model.Record) bool {
+	e := model.EntityOf(model.KeyOf(r))
+	return e != nil && e.Name == model.EntityIdempotency.Name
 }
 
 func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 	if len(last) == 0 {
 		return Segment{Done: true}, nil
 	}
-	at := reader{record: last}
-	next := RecordKey{PK: at.mustText(attrPK), SK: at.mustText(attrSK)}
-	if at.problem != "" {
-		return Segment{}, fmt.Errorf("%w: key: %s", ErrTableMismatch, at.problem)
+	at := model.Reader{Record: last}
+	next := RecordKey{PK: at.MustText(model.AttrPK), SK: at.MustText(model.AttrSK)}
+	if at.Problem != "" {
+		return Segment{}, fmt.Errorf("%w: key: %s", ErrTableMismatch, at.Problem)
 	}
 	return Segment{After: &next}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // OrderChange is a change of an order, as those who follow it are told. What it points to is shared
@@ -151,7 +152,7 @@ func (feeds Feeds) OpenFeed(source FeedSource, opts FeedOptions) *Feed {
 // Errors: commerce.InvalidError where after is not an event of the order that has a position,
 // ErrUnavailable where the table has no stream, those of failed.
 func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Following, error) {
-	partition, err := entityOrderEvent.PK.Key(string(id))
+	partition, err := model.EntityOrderEvent.PK.Key(string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.Ev
 // Errors: as Order's; after may be an event of any of the customer's orders. So much may have
 // happened behind it that commerce.InvalidError asks to read the orders instead.
 func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Following, error) {
-	partition, err := entityLastEvent.PK.Key(string(id))
+	partition, err := model.EntityLastEvent.PK.Key(string(id))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // changes are changes of records that the source told at once: each as it was before and as it is
@@ -17,7 +18,7 @@ type changes struct {
 	before, after []map[string]types.AttributeValue
 	// images are the records of orders among them by the order's id, once somebody asks for one,
 	// and orders what they tell by its time.
-	images map[string][]record
+	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
 
@@ -38,32 +39,32 @@ func (c *changes) tell() {
 		if r == nil {
 			r = before
 		}
-		k := keyOf(r)
+		k := model.KeyOf(r)
 		switch {
-		case strings.HasPrefix(k.PK, entityOrder.PK.literal()) && k.SK == string(entityOrder.SK):
-			c.header(strings.TrimPrefix(k.PK, entityOrder.PK.literal()), before, after)
-		case strings.HasPrefix(k.PK, entityOrderEvent.PK.literal()) && strings.HasPrefix(k.SK, entityOrderEvent.SK.literal()):
+		case strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK):
+			c.header(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Literal()), before, after)
+		case strings.HasPrefix(k.PK, model.EntityOrderEvent.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityOrderEvent.SK.Literal()):
 			if before == nil {
-				c.event(strings.TrimPrefix(k.PK, entityOrderEvent.PK.literal()), after)
+				c.event(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Literal()), after)
 			}
-		case strings.HasPrefix(k.PK, entityLastEvent.PK.literal()) && k.SK == string(entityLastEvent.SK):
-			c.lastEvent(strings.TrimPrefix(k.PK, entityLastEvent.PK.literal()), before, after)
+		case strings.HasPrefix(k.PK, model.EntityLastEvent.PK.Literal()) && k.SK == string(model.EntityLastEvent.SK):
+			c.lastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Literal()), before, after)
 		}
 	}
 }
 
 // event delivers a new entry of an order's timeline.
-func (c *changes) event(order string, after record) {
+func (c *changes) event(order string, after model.Record) {
 	of := topic{topicOrder, order}
 	followed, status := c.feed.followed(of), c.feed.statusFollowed()
 	if !followed && !status {
 		return
 	}
-	own := isOwnEvent(after)
+	own := model.IsOwnEvent(after)
 	if own && !status {
 		return
 	}
-	event, err := readEvent(after)
+	event, err := model.ReadEvent(after)
 	if err != nil {
 		c.feed.unreadable(err)
 		return
@@ -81,17 +82,17 @@ func (c *changes) event(order string, after record) {
 }
 
 // lastEvent delivers an event of one of a customer's orders.
-func (c *changes) lastEvent(customer string, before, after record) {
-	topics := []topic{{topicCustomer, customer}, {topicOrder, textOf(after, "orderId")}}
+func (c *changes) lastEvent(customer string, before, after model.Record) {
+	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
 	if after == nil || !slices.ContainsFunc(topics, c.feed.followed) {
 		return
 	}
-	was, is := lastEventID(before), lastEventID(after)
+	was, is := model.LastEventID(before), model.LastEventID(after)
 	position := c.feed.table.position(is)
 	if is == was || position != "" && position <= c.feed.table.position(was) {
 		return // an import's, or a repair's
 	}
-	event, err := decodeEvent(reader{record: after})
+	event, err := model.DecodeEvent(model.Reader{Record: after})
 	if err != nil {
 		c.feed.unreadable(err)
 		return
@@ -103,25 +104,25 @@ func (c *changes) lastEvent(customer string, before, after record) {
 }
 
 // header tells of an order's record that was written without an event.
-func (c *changes) header(id string, before, after record) {
-	was, is := reader{record: before}, reader{record: after}
-	if after != nil && (is.number(attrVersion) > was.number(attrVersion) || before != nil && sameRecord(before, after)) {
+func (c *changes) header(id string, before, after model.Record) {
+	was, is := model.Reader{Record: before}, model.Reader{Record: after}
+	if after != nil && (is.Number(model.AttrVersion) > was.Number(model.AttrVersion) || before != nil && model.SameRecord(before, after)) {
 		return
 	}
 	of, customers := topic{topicOrder, id}, map[string]bool{}
 	heard := c.feed.followed(of)
-	for _, customer := range []string{was.text(attrCustomerID), is.text(attrCustomerID)} {
+	for _, customer := range []string{was.Text(model.AttrCustomerID), is.Text(model.AttrCustomerID)} {
 		if customer != "" && c.feed.followed(topic{topicCustomer, customer}) {
 			customers[customer], heard = true, true
 		}
 	}
-	moved := after != nil && is.text("status") != was.text("status")
+	moved := after != nil && is.Text("status") != was.Text("status")
 	if !heard && (!moved || !c.feed.statusFollowed()) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(id)}
 	if after != nil {
-		order, err := c.feed.table.decodeOrder(reader{record: after})
+		order, err := c.feed.table.DecodeOrder(model.Reader{Record: after})
 		if err != nil {
 			c.feed.unreadable(err)
 			return
@@ -131,7 +132,7 @@ func (c *changes) header(id string, before, after record) {
 	c.feed.tell(of, change)
 	for customer := range customers {
 		told := change
-		if after != nil && customer != is.text(attrCustomerID) {
+		if after != nil && customer != is.Text(model.AttrCustomerID) {
 			told.Order, told.Customer = nil, "" // it is another customer's now
 		}
 		c.feed.tell(topic{topicCustomer, customer}, told)
@@ -145,13 +146,13 @@ func (c *changes) header(id string, before, after record) {
 // of one order have different times.
 func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
-		c.images, c.orders = map[string][]record{}, map[string]map[int64]*commerce.Order{}
+		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
 		for _, r := range c.after {
-			k := keyOf(r)
-			if strings.HasPrefix(k.PK, entityOrder.PK.literal()) && k.SK == string(entityOrder.SK) ||
-				strings.HasPrefix(k.PK, entityCustomerOrder.PK.literal()) && strings.HasPrefix(k.SK, entityCustomerOrder.SK.literal()) {
-				is := reader{record: r}
-				id := is.text("orderId")
+			k := model.KeyOf(r)
+			if strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK) ||
+				strings.HasPrefix(k.PK, model.EntityCustomerOrder.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityCustomerOrder.SK.Literal()) {
+				is := model.Reader{Record: r}
+				id := is.Text("orderId")
 				c.images[id] = append(c.images[id], r)
 			}
 		}
@@ -160,7 +161,7 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if !known { // each is read once, however often the order has changed
 		told = make(map[int64]*commerce.Order, len(c.images[order]))
 		for _, r := range c.images[order] {
-			if o, err := c.feed.table.decodeOrder(reader{record: r}); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
+			if o, err := c.feed.table.DecodeOrder(model.Reader{Record: r}); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
 				told[o.UpdatedAt.UnixNano()] = o
 			}
 		}

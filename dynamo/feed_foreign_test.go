@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -152,7 +153,7 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 			f.nothing(w)
 		}
 		f.resumes(id, events)
-		if page, err := dynamo.ReadPage(f.ctx, f.store, dynamo.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
+		if page, err := dynamo.ReadPage(f.ctx, f.store, model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
 			t.Errorf("the timeline is %+v, %v", page.Items, err)
 		}
 	})

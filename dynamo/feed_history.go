@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // history is what happened to an order, or to a customer's orders, as the table has it. It is read
@@ -53,12 +54,12 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	if err != nil || id <= now {
 		return id, err
 	}
-	order, err := table.get(ctx, &OrderByID.AccessPattern, keys{PK: h.partition, SK: string(entityOrder.SK)})
+	order, err := table.get(ctx, &model.OrderByID.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityOrder.SK)})
 	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
 	}
 	last := commerce.EventID("")
-	if partition, unkeyed := entityLastEvent.PK.Key(order.text(attrCustomerID)); unkeyed == nil {
+	if partition, unkeyed := model.EntityLastEvent.PK.Key(order.Text(model.AttrCustomerID)); unkeyed == nil {
 		if last, err = (&customerHistory{feed: h.feed, partition: partition}).told(ctx); err != nil {
 			return "", err
 		}
@@ -71,20 +72,20 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 
 // upTo returns the last event of the timeline up to an ID, empty where there is none.
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
-	p, b := &EventsSince.AccessPattern, bounds{to: justAfter(string(to))}
+	p, b := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
 		records, more, err := h.feed.table.query(ctx, p, h.partition, string(p.SK), b, limit, false)
 		if err != nil {
 			return "", err
 		}
 		for _, r := range records {
-			id := eventIDOf(r.attributes())
-			if isOwnEvent(r.attributes()) {
+			id := model.EventIDOf(r.Attributes())
+			if model.IsOwnEvent(r.Attributes()) {
 				return id, nil
 			}
-			b.to = string(id)
+			b.To = string(id)
 		}
-		if !more || b.to == "" {
+		if !more || b.To == "" {
 			return "", nil
 		}
 	}
@@ -134,23 +135,23 @@ func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
 
 // told is what the record of the last event tells.
 func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
-	r, err := h.feed.table.get(ctx, &LastEvent.AccessPattern, keys{PK: h.partition, SK: string(entityLastEvent.SK)})
+	r, err := h.feed.table.get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
-	return h.feed.table.position(commerce.EventID(r.text("eventId"))), err
+	return h.feed.table.position(commerce.EventID(r.Text("eventId"))), err
 }
 
 // beginning is the first id behind all that has happened to the orders, as they tell: a clock does
 // not, as those of the servers that write next may be behind it.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
 	behind, now := time.UnixMilli(0), h.feed.table.now()
-	err := h.orders(ctx, func(at reader) error {
+	err := h.orders(ctx, func(at model.Reader) error {
 		updated := now
-		if at.has("updatedAt") {
-			updated = at.mustTime("updatedAt")
+		if at.Has("updatedAt") {
+			updated = at.MustTime("updatedAt")
 		}
-		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.err() == nil && next.After(behind) && !updated.After(now.Add(maxClockSkew)) {
+		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.Err() == nil && next.After(behind) && !updated.After(now.Add(maxClockSkew)) {
 			behind = next
 		}
 		return nil
@@ -216,12 +217,12 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 // changed are the partitions of the customer's orders that something has happened to since then.
 func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]string, error) {
 	var orders []string
-	err := h.orders(ctx, func(at reader) error {
+	err := h.orders(ctx, func(at model.Reader) error {
 		// A time that cannot be read is none that is before.
-		if updated := at.updatedOr(since); at.err() == nil && updated.Before(since) {
+		if updated := at.UpdatedOr(since); at.Err() == nil && updated.Before(since) {
 			return nil
 		}
-		partition, err := entityOrderEvent.PK.Key(strings.TrimPrefix(at.text(attrSK), string(CustomerOrders.SK)))
+		partition, err := model.EntityOrderEvent.PK.Key(strings.TrimPrefix(at.Text(model.AttrSK), string(model.CustomerOrders.SK)))
 		if err != nil {
 			return nil // what no order's id can be
 		}
@@ -236,15 +237,15 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 // orders gives the customer's orders, one after the other, until see has an error.
 //
 // Errors: see's, those of failed.
-func (h *customerHistory) orders(ctx context.Context, see func(reader) error) error {
-	p := &CustomerOrders.AccessPattern
-	for b := (bounds{}); ; {
+func (h *customerHistory) orders(ctx context.Context, see func(model.Reader) error) error {
+	p := &model.CustomerOrders.AccessPattern
+	for b := (model.Range{}); ; {
 		records, more, err := h.feed.table.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
 		if err != nil {
 			return err
 		}
 		for _, r := range records {
-			b.to = strings.TrimPrefix(r.text(attrSK), string(p.SK))
+			b.To = strings.TrimPrefix(r.Text(model.AttrSK), string(p.SK))
 			if err := see(r); err != nil {
 				return err
 			}
@@ -263,20 +264,20 @@ func tooMuchMissed() error {
 // read on, empty where that was all. It leaves out events that cannot be read, and those by other
 // software.
 func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
-	b := bounds{from: string(from), to: justAfter(string(to))}
-	if b.empty() {
+	b := model.Range{From: string(from), To: model.JustAfter(string(to))}
+	if b.Empty() {
 		return nil, "", nil
 	}
-	p := &EventsSince.AccessPattern
+	p := &model.EventsSince.AccessPattern
 	records, more, err := f.table.query(ctx, p, partition, string(p.SK), b, eventPage, true)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, r := range records {
-		if !isOwnEvent(r.attributes()) {
+		if !model.IsOwnEvent(r.Attributes()) {
 			continue
 		}
-		event, err := readEvent(r.attributes()) // who follows keeps it
+		event, err := model.ReadEvent(r.Attributes()) // who follows keeps it
 		if err != nil {
 			f.unreadable(err)
 			continue
@@ -284,7 +285,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		events = append(events, event)
 	}
 	if more && len(records) > 0 {
-		next = commerce.EventID(justAfter(string(eventIDOf(records[len(records)-1].attributes()))))
+		next = commerce.EventID(model.JustAfter(string(model.EventIDOf(records[len(records)-1].Attributes()))))
 	}
 	return events, next, nil
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
@@ -113,9 +114,9 @@ func (h *histories) writer() *Store { return rapid.SampledFrom(h.writers).Draw(h
 
 // happened takes note of an order's last event.
 func (h *histories) happened(id commerce.OrderID) {
-	last, err := h.store.Consistent().get(h.ctx, &LastEvent.AccessPattern, lastEventKey(&keyBuilder{shards: 1}, h.owner[id]))
+	last, err := h.store.Consistent().get(h.ctx, &model.LastEvent.AccessPattern, model.LastEventKeys(&model.KeyBuilder{Shards: 1}, h.owner[id]))
 	h.must(err)
-	event := commerce.EventID(last.text("eventId"))
+	event := commerce.EventID(last.Text("eventId"))
 	for _, t := range []topic{{topicOrder, string(id)}, {topicCustomer, string(h.owner[id])}} {
 		h.of[t] = append(h.of[t], event)
 	}
@@ -201,11 +202,11 @@ func (h *histories) write() {
 		h.must(err)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
-	rec := eventRecord(&keyBuilder{shards: 1}, event)
+	rec := model.EventRecord(&model.KeyBuilder{Shards: 1}, event)
 	if ahead <= 0 || rapid.Bool().Draw(h.t, "nameless") {
 		delete(rec, "entity")
 	}
-	h.must(h.store.putAll(h.ctx, []record{rec}))
+	h.must(h.store.putAll(h.ctx, []model.Record{rec}))
 }
 
 // Each follower is told each event exactly once, in the order of the commits, from where it began.

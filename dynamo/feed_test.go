@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -81,7 +82,7 @@ func (f *followed) move(id commerce.OrderID, to commerce.Status) {
 
 func (f *followed) timeline(id commerce.OrderID) []commerce.EventID {
 	f.t.Helper()
-	page, err := dynamo.ReadPage(f.ctx, f.store.Consistent(), dynamo.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
+	page, err := dynamo.ReadPage(f.ctx, f.store.Consistent(), model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
 	if err != nil {
 		f.t.Fatal(err)
 	}

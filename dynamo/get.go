@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // consistency is the ConsistentRead of requests that read the table.
@@ -31,19 +32,19 @@ const maxParallel = 32
 // get reads one record by its key.
 //
 // Errors: commerce.ErrNotFound, and those of failed.
-func (t *Table) get(ctx context.Context, p *AccessPattern, k keys) (reader, error) {
+func (t *Table) get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
 	timed := startTimer(ctx)
 	a, err := t.getItem(ctx, k, timed.on())
 	if err != nil {
-		return reader{}, failed("GetItem", k.unnamed(), err)
+		return model.Reader{}, failed("GetItem", k.Unnamed(), err)
 	}
 	if timed.on() {
 		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.records)}
-		r.ReadUnits = t.reported(readUnits(sizeOfAll(a.records)), 1, a)
+		r.ReadUnits = t.reported(model.ReadUnits(model.SizeOfAll(a.records)), 1, a)
 		timed.stop(r)
 	}
 	if len(a.records) == 0 {
-		return reader{}, commerce.ErrNotFound
+		return model.Reader{}, commerce.ErrNotFound
 	}
 	return a.records[0], nil
 }
@@ -51,7 +52,7 @@ func (t *Table) get(ctx context.Context, p *AccessPattern, k keys) (reader, erro
 // getItem is one GetItem.
 //
 // Errors: the SDK's, ErrOverBudget.
-func (t *Table) getItem(ctx context.Context, k keys, priced bool) (answer, error) {
+func (t *Table) getItem(ctx context.Context, k model.Keys, priced bool) (answer, error) {
 	db, along := t.db, leaveAsIs
 	if t.wire != nil {
 		body, ok := getItemBody(t.asking(priced), k)
@@ -62,14 +63,14 @@ func (t *Table) getItem(ctx context.Context, k keys, priced bool) (answer, error
 		db, along = rest.db, rest.along
 	}
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.Name, Key: k.attributes(), ConsistentRead: t.consistency(), ReturnConsumedCapacity: returning(priced),
+		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistency(), ReturnConsumedCapacity: returning(priced),
 	}, along)
 	if err != nil {
 		return answer{}, err
 	}
 	a := answer{}
 	if out.Item != nil {
-		a.records = []reader{{record: out.Item}}
+		a.records = []model.Reader{{Record: out.Item}}
 	}
 	a.cost(out.ConsumedCapacity)
 	return a, nil
@@ -113,7 +114,7 @@ func returning(priced bool) types.ReturnConsumedCapacity {
 // An engine that reports less than half a unit for each read that it made is not believed: DynamoDB
 // charges that much for finding nothing, too.
 func (t *Table) reported(computed float64, reads int, by answer) float64 {
-	least := readUnits(0) * float64(reads)
+	least := model.ReadUnits(0) * float64(reads)
 	if t.consistent {
 		computed, least = 2*computed, 2*least
 	}
@@ -127,16 +128,16 @@ func (t *Table) reported(computed float64, reads int, by answer) float64 {
 // place for every key, with no attributes where there is no record.
 //
 // Errors: those of failed.
-func (t *Table) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]reader, error) {
+func (t *Table) getMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.get(ctx, p, ks[0])
 		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 			return nil, err
 		}
-		return []reader{r}, nil
+		return []model.Reader{r}, nil
 	}
 	places := make(map[primaryKey]int, len(ks))
-	distinct := make([]keys, 0, len(ks))
+	distinct := make([]model.Keys, 0, len(ks))
 	for _, k := range ks {
 		if _, ok := places[primaryKey{k.PK, k.SK}]; !ok {
 			places[primaryKey{k.PK, k.SK}] = len(distinct)
@@ -148,10 +149,10 @@ func (t *Table) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]rea
 		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 			return nil, err
 		}
-		return slices.Repeat([]reader{r}, len(ks)), nil
+		return slices.Repeat([]model.Reader{r}, len(ks)), nil
 	}
 	chunks := (len(distinct) + batchSize - 1) / batchSize
-	found := make([][]reader, chunks)
+	found := make([][]model.Reader, chunks)
 	err := Parallel(ctx, chunks, maxParallel, func(ctx context.Context, i int) (err error) {
 		found[i], err = t.getBatch(ctx, p, distinct[i*batchSize:min((i+1)*batchSize, len(distinct))])
 		return err
@@ -159,10 +160,10 @@ func (t *Table) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]rea
 	if err != nil {
 		return nil, err
 	}
-	records := make([]reader, len(distinct))
+	records := make([]model.Reader, len(distinct))
 	for _, chunk := range found {
 		for _, r := range chunk {
-			if at, ok := places[primaryKey{r.text(attrPK), r.text(attrSK)}]; ok {
+			if at, ok := places[primaryKey{r.Text(model.AttrPK), r.Text(model.AttrSK)}]; ok {
 				records[at] = r
 			}
 		}
@@ -170,28 +171,28 @@ func (t *Table) getMany(ctx context.Context, p *AccessPattern, ks []keys) ([]rea
 	if len(distinct) == len(ks) {
 		return records, nil
 	}
-	out := make([]reader, len(ks))
+	out := make([]model.Reader, len(ks))
 	for i, k := range ks {
 		out[i] = records[places[primaryKey{k.PK, k.SK}]]
 	}
 	return out, nil
 }
 
-// primaryKey is a primary key by which records are found in an answer.
+// Text is a primary key by which records are found in an answer.
 type primaryKey struct{ pk, sk string }
 
 // getBatch is one BatchGetItem, repeated for the keys that DynamoDB leaves unprocessed.
-func (t *Table) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]reader, error) {
-	var found []reader
+func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
+	var found []model.Reader
 	wanted := ks
 	for attempt := 0; len(wanted) > 0; attempt++ {
 		if err := backOff(ctx, attempt); err != nil {
-			return nil, failed("BatchGetItem", describeUnnamed(ks), err)
+			return nil, failed("BatchGetItem", model.DescribeUnnamed(ks), err)
 		}
 		timed := startTimer(ctx)
 		a, err := t.batchGetItem(ctx, wanted, timed.on())
 		if err != nil {
-			return nil, failed("BatchGetItem", describeUnnamed(ks), err)
+			return nil, failed("BatchGetItem", model.DescribeUnnamed(ks), err)
 		}
 		if attempt == 0 {
 			found = a.records
@@ -200,8 +201,8 @@ func (t *Table) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]re
 		}
 		if timed.on() {
 			processed := len(wanted) - len(a.left)
-			timed.stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: describe(ks), Items: len(a.records),
-				ReadUnits: t.reported(batchUnits(a.records, processed), processed, a)})
+			timed.stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: model.Describe(ks), Items: len(a.records),
+				ReadUnits: t.reported(model.BatchUnits(a.records, processed), processed, a)})
 		}
 		wanted = a.left
 	}
@@ -211,7 +212,7 @@ func (t *Table) getBatch(ctx context.Context, p *AccessPattern, ks []keys) ([]re
 // batchGetItem is one BatchGetItem.
 //
 // Errors: the SDK's, ErrOverBudget.
-func (t *Table) batchGetItem(ctx context.Context, ks []keys, priced bool) (answer, error) {
+func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, priced bool) (answer, error) {
 	db, along := t.db, leaveAsIs
 	if t.wire != nil {
 		body, ok := batchBody(t.asking(priced), ks)
@@ -223,7 +224,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []keys, priced bool) (answe
 	}
 	wanted := make([]map[string]types.AttributeValue, len(ks))
 	for i, k := range ks {
-		wanted[i] = k.attributes()
+		wanted[i] = k.Attributes()
 	}
 	out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: wanted, ConsistentRead: t.consistency()}},
@@ -234,7 +235,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []keys, priced bool) (answe
 	}
 	a := answer{records: readers(out.Responses[t.Name])}
 	for _, k := range out.UnprocessedKeys[t.Name].Keys {
-		a.left = append(a.left, keyOf(k))
+		a.left = append(a.left, model.KeyOf(k))
 	}
 	for i := range out.ConsumedCapacity {
 		a.cost(&out.ConsumedCapacity[i])
@@ -250,10 +251,10 @@ func (a *answer) cost(told *types.ConsumedCapacity) {
 }
 
 // readers are records as the SDK gives them.
-func readers(records []map[string]types.AttributeValue) []reader {
-	all := make([]reader, len(records))
+func readers(records []map[string]types.AttributeValue) []model.Reader {
+	all := make([]model.Reader, len(records))
 	for i, r := range records {
-		all[i] = reader{record: r}
+		all[i] = model.Reader{Record: r}
 	}
 	return all
 }

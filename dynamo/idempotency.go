@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // idempotencyTTL is how long a request is known again.
@@ -19,7 +20,7 @@ const idempotencyTTL = 24 * time.Hour
 // idempotency is the memory of one request: by the caller's key, what was asked for and what was
 // answered.
 type idempotency struct {
-	key  keys
+	key  model.Keys
 	hash string
 }
 
@@ -35,22 +36,22 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 		return nil, fmt.Errorf("%s: %w", c.pattern.Mutation, err)
 	}
 	hash := sha256.Sum256(append([]byte(c.pattern.Mutation+" "), body...))
-	b := &keyBuilder{}
-	k := keys{PK: b.key(entityIdempotency.PK, c.caller.ID, c.caller.IdempotencyKey), SK: b.key(entityIdempotency.SK)}
-	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.err
+	b := &model.KeyBuilder{}
+	k := model.Keys{PK: b.Key(model.EntityIdempotency.PK, c.caller.ID, c.caller.IdempotencyKey), SK: b.Key(model.EntityIdempotency.SK)}
+	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.Err
 }
 
 // remember adds the memory of the change to the transaction that makes it, before all else: where
 // several conditions fail, this is the one that counts. A memory that has expired counts as none.
-func (c *change) remember(i *idempotency, result record) {
+func (c *change) remember(i *idempotency, result model.Record) {
 	now := c.table.now()
 	writes := c.writes
 	c.writes = nil
-	c.put(i.key.attributes().with(record{
-		"entity": str(entityIdempotency.Name), "mutation": str(c.pattern.Mutation), "requestHash": str(i.hash),
-		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": str(timestamp(now)),
-		attrExpiresAt: num(int(now.Add(idempotencyTTL).Unix())),
-	}), either(absent, is(attrExpiresAt, "<=", num(int(now.Unix())))))
+	c.put(i.key.Attributes().With(model.Record{
+		"entity": model.Str(model.EntityIdempotency.Name), "mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
+		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
+		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
+	}), model.Either(model.Absent, model.Is(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)
 }
 
@@ -73,19 +74,19 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 	if memory == nil {
 		return first, false, nil
 	}
-	r := reader{record: memory}
-	if expires := r.mustNumber(attrExpiresAt); int64(expires) <= c.table.now().Unix() {
-		return first, false, r.err()
+	r := model.Reader{Record: memory}
+	if expires := r.MustNumber(model.AttrExpiresAt); int64(expires) <= c.table.now().Unix() {
+		return first, false, r.Err()
 	}
-	if r.mustText("requestHash") != i.hash {
+	if r.MustText("requestHash") != i.hash {
 		return first, true, commerce.KeyReused()
 	}
 	result, ok := memory["result"].(*types.AttributeValueMemberM)
 	if !ok {
-		r.fail("result", "is missing or no map")
-		return first, true, r.err()
+		r.Fail("result", "is missing or no map")
+		return first, true, r.Err()
 	}
-	first, err = f.decode(reader{record: result.Value})
+	first, err = f.decode(model.Reader{Record: result.Value})
 	return first, true, err
 }
 
@@ -94,18 +95,18 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 // a whole.
 //
 // Errors: those of failed.
-func (c *change) recall(ctx context.Context, k keys) (record, error) {
+func (c *change) recall(ctx context.Context, k model.Keys) (model.Record, error) {
 	t := startTimer(ctx)
 	a, err := c.table.transactGet(ctx, k)
 	if err != nil {
-		return nil, failed("TransactGetItems", k.unnamed(), err)
+		return nil, failed("TransactGetItems", k.Unnamed(), err)
 	}
-	var memory record
-	if len(a.records) > 0 && a.records[0].has(attrPK) {
-		memory = a.records[0].attributes()
+	var memory model.Record
+	if len(a.records) > 0 && a.records[0].Has(model.AttrPK) {
+		memory = a.records[0].Attributes()
 	}
 	if t.on() {
-		r := Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * readUnits(sizeOf(memory))}
+		r := Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * model.ReadUnits(model.SizeOf(memory))}
 		if memory != nil {
 			r.Items = 1
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // What an import holds at once.
@@ -110,7 +112,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
 	i := &importer{
 		table: t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
-		slots: semaphore.NewWeighted(importBytes), busy: map[keys]*importLine{},
+		slots: semaphore.NewWeighted(importBytes), busy: map[model.Keys]*importLine{},
 	}
 	// Ends the reading of lines, not the writing of those that were read.
 	reading, stop := context.WithCancelCause(ctx)
@@ -133,7 +135,7 @@ type importer struct {
 
 	mu sync.Mutex
 	// busy are the last lines of all keys that are being written, or could not be.
-	busy map[keys]*importLine
+	busy map[model.Keys]*importLine
 }
 
 // textLine is a line as it was read, or why there is none.
@@ -146,7 +148,7 @@ type textLine struct {
 type importLine struct {
 	bytes int64
 	// key is empty for a line that holds no record to write.
-	key keys
+	key model.Keys
 	// done is closed when outcome and err are known.
 	done    chan struct{}
 	outcome outcome
@@ -233,7 +235,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 			return
 		}
 		line := &importLine{bytes: int64(len(text)), done: make(chan struct{})}
-		var rec record
+		var rec model.Record
 		if err == nil {
 			if line.outcome, rec, err = i.parseLine(text); err != nil {
 				line.fail(err, i.skips())
@@ -264,13 +266,13 @@ func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun 
 // left out.
 //
 // Errors: LineError.
-func (i *importer) parseLine(text []byte) (outcome, record, error) {
+func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return blank, nil, nil
 	}
-	rec, err := recordFromJSON(text)
+	rec, err := model.FromJSON(text)
 	if err == nil {
-		err = checkKeys(rec, attrPK, attrSK)
+		err = checkKeys(rec, model.AttrPK, model.AttrSK)
 	}
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
@@ -278,19 +280,19 @@ func (i *importer) parseLine(text []byte) (outcome, record, error) {
 	if isIdempotency(rec) {
 		return leftOut, nil, nil
 	}
-	if rec, err = i.table.reindexed(rec); err != nil {
+	if rec, err = i.table.Reindexed(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
 	// DynamoDB accepts a record that has only one of the keys of the index, and does not index it.
 	var indexKeys []string
-	for _, name := range []string{attrIndexPK, attrIndexSK} {
+	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if rec[name] != nil {
 			indexKeys = append(indexKeys, name)
 		}
 	}
 	err = checkKeys(rec, indexKeys...)
-	if size := sizeOf(rec); err == nil && size > maxRecord {
-		err = fmt.Errorf("record %s has %d bytes, DynamoDB holds %d", rec.primaryKey(), size, maxRecord)
+	if size := model.SizeOf(rec); err == nil && size > maxRecord {
+		err = fmt.Errorf("record %s has %d bytes, DynamoDB holds %d", rec.KeyText(), size, maxRecord)
 	}
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
@@ -309,27 +311,27 @@ const (
 // checkKeys reports what is wrong with the first of some key attributes that is not a key.
 //
 // Errors: ErrCorrupt.
-func checkKeys(r record, names ...string) error {
-	at := reader{record: r}
+func checkKeys(r model.Record, names ...string) error {
+	at := model.Reader{Record: r}
 	for _, name := range names {
 		most := maxPartitionKey
-		if name == attrSK || name == attrIndexSK {
+		if name == model.AttrSK || name == model.AttrIndexSK {
 			most = maxSortKey
 		}
-		switch key := at.mustText(name); {
+		switch key := at.MustText(name); {
 		case key == "":
-			at.fail(name, "is empty, which no key can be")
+			at.Fail(name, "is empty, which no key can be")
 		case len(key) > most:
-			at.fail(name, fmt.Sprintf("has %d bytes, and that key at most %d", len(key), most))
+			at.Fail(name, fmt.Sprintf("has %d bytes, and that key at most %d", len(key), most))
 		}
 	}
-	return at.err()
+	return at.Err()
 }
 
 // start writes a record as soon as all earlier lines of its key are done, which have begun before
 // it.
-func (i *importer) start(ctx context.Context, line *importLine, rec record, weight int64) {
-	key := keyOf(rec)
+func (i *importer) start(ctx context.Context, line *importLine, rec model.Record, weight int64) {
+	key := model.KeyOf(rec)
 	line.key = key
 	i.mu.Lock()
 	before := i.busy[key]
@@ -363,7 +365,7 @@ const putAttempts = 12
 // put writes a record, or finds out why it need not be written.
 //
 // Errors: LineError where DynamoDB does not take the record; those of failed.
-func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, error) {
+func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
 	if i.opts.DryRun {
 		old, err := i.current(ctx, key)
 		if err != nil || old == nil {
@@ -395,9 +397,9 @@ func (i *importer) put(ctx context.Context, key keys, rec record) (outcome, erro
 }
 
 // meet is the outcome for a record where another is there.
-func (i *importer) meet(old, rec record) outcome {
+func (i *importer) meet(old, rec model.Record) outcome {
 	switch {
-	case sameRecord(old, rec):
+	case model.SameRecord(old, rec):
 		return unchanged
 	case i.opts.Overwrite:
 		return replaced
@@ -408,26 +410,26 @@ func (i *importer) meet(old, rec record) outcome {
 
 // putIfAbsent writes a record where there is none. Otherwise it returns the one that is there, or
 // an empty one: some engines do not tell.
-func (i *importer) putIfAbsent(ctx context.Context, key keys, rec record) (old record, err error) {
+func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Record) (old model.Record, err error) {
 	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &i.table.Name, Item: rec,
-		ConditionExpression:                 aws.String("attribute_not_exists(" + attrPK + ")"),
+		ConditionExpression:                 aws.String("attribute_not_exists(" + model.AttrPK + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if there := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &there) {
 		if there.Item == nil {
-			return record{}, nil
+			return model.Record{}, nil
 		}
 		return there.Item, nil
 	}
 	return nil, err
 }
 
-func (i *importer) replace(ctx context.Context, key keys, rec record) error {
+func (i *importer) replace(ctx context.Context, key model.Keys, rec model.Record) error {
 	return i.putItem(ctx, key, &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec})
 }
 
-func (i *importer) putItem(ctx context.Context, key keys, in *dynamodb.PutItemInput) error {
+func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.PutItemInput) error {
 	_, err := i.table.db.PutItem(ctx, in, i.table.bulk)
 	if err == nil {
 		return nil
@@ -439,8 +441,8 @@ func (i *importer) putItem(ctx context.Context, key keys, in *dynamodb.PutItemIn
 }
 
 // current is the record at a key as it is now, nil where there is none.
-func (i *importer) current(ctx context.Context, key keys) (record, error) {
-	out, err := i.table.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.attributes(), ConsistentRead: aws.Bool(true)}, i.table.bulk)
+func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
+	out, err := i.table.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.bulk)
 	if err != nil {
 		return nil, failed("GetItem", key.PK+" "+key.SK, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -47,10 +48,10 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 	add := func(list string, id any, reference any) {
 		lines = append(lines, fmt.Sprintf("%s: %v %v", list, id, reference))
 	}
-	orders, err := dynamo.ReadPage(ctx, s, dynamo.EmployeeOrders, dynamo.ListRequest{Of: "e1", Page: page})
-	customers, err2 := dynamo.ReadPage(ctx, s, dynamo.EmployeeCustomers, dynamo.ListRequest{Of: "e1", Page: page})
-	employees, err3 := dynamo.ReadPage(ctx, s, dynamo.WarehouseEmployees, dynamo.ListRequest{Of: "w1", Page: page})
-	products, err4 := dynamo.ReadPage(ctx, s, dynamo.Products, dynamo.ListRequest{Of: "Things", Page: page})
+	orders, err := dynamo.ReadPage(ctx, s, model.EmployeeOrders, dynamo.ListRequest{Of: "e1", Page: page})
+	customers, err2 := dynamo.ReadPage(ctx, s, model.EmployeeCustomers, dynamo.ListRequest{Of: "e1", Page: page})
+	employees, err3 := dynamo.ReadPage(ctx, s, model.WarehouseEmployees, dynamo.ListRequest{Of: "w1", Page: page})
+	products, err4 := dynamo.ReadPage(ctx, s, model.Products, dynamo.ListRequest{Of: "Things", Page: page})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // movingOrder is an order of a simulated table.
@@ -69,7 +70,7 @@ func (m *movingOrders) interfere() {
 }
 
 // query is a Query of a partition.
-func (m *movingOrders) query(partition string, b bounds, limit int, forward bool) (rows []row, more bool) {
+func (m *movingOrders) query(partition string, b model.Range, limit int, forward bool) (rows []row, more bool) {
 	if m.cut {
 		limit = rapid.IntRange(1, limit).Draw(m.T, "cut")
 	}
@@ -78,15 +79,15 @@ func (m *movingOrders) query(partition string, b bounds, limit int, forward bool
 		slices.Reverse(orders)
 	}
 	for _, o := range orders {
-		in := o.id >= b.from && (b.to == "" || o.id < b.to)
-		if key := "STATUS#" + o.status.String() + shardSuffix(shardOf(o.id, m.shards), m.shards); !in || key != partition {
+		in := o.id >= b.From && (b.To == "" || o.id < b.To)
+		if key := "STATUS#" + o.status.String() + model.ShardSuffix(model.ShardOf(o.id, m.shards), m.shards); !in || key != partition {
 			continue
 		}
 		if len(rows) == limit {
 			break
 		}
-		r := record{attrPK: str("ORDER#" + o.id), attrSK: str("#METADATA"), attrVersion: num(o.version)}
-		rows = append(rows, row{position: o.id, record: reader{record: r}})
+		r := model.Record{model.AttrPK: model.Str("ORDER#" + o.id), model.AttrSK: model.Str("#METADATA"), model.AttrVersion: model.Num(o.version)}
+		rows = append(rows, row{position: o.id, record: model.Reader{Record: r}})
 	}
 	return rows, len(rows) == limit
 }
@@ -125,19 +126,19 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 				m.place(status)
 			}
 		}
-		var in bounds
+		var in model.Range
 		if rapid.Bool().Draw(rt, "ranged") {
 			from := rapid.IntRange(0, len(m.orders)).Draw(rt, "from")
-			in = bounds{from: fmt.Sprintf("%04d", from), to: fmt.Sprintf("%04d", from+rapid.IntRange(1, 40).Draw(rt, "span"))}
+			in = model.Range{From: fmt.Sprintf("%04d", from), To: fmt.Sprintf("%04d", from+rapid.IntRange(1, 40).Draw(rt, "span"))}
 		}
 		for _, o := range m.orders {
-			o.listed = slices.Contains(m.chosen, o.status) && o.id >= in.from && (in.to == "" || o.id < in.to)
+			o.listed = slices.Contains(m.chosen, o.status) && o.id >= in.From && (in.To == "" || o.id < in.To)
 		}
 		page := Page{Limit: rapid.IntRange(1, 12).Draw(rt, "limit"), FromEnd: rapid.Bool().Draw(rt, "fromEnd"), More: rapid.Bool().Draw(rt, "more")}
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{Table: &Table{Codec: Codec{Shards: m.shards}}}).listing(&Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
+			l, err := (&Store{Table: &Table{Codec: model.Codec{Shards: m.shards}}}).listing(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -173,7 +174,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 					rt.Fatalf("order %s is found twice", r.position)
 				}
 				found[r.position] = true
-				if version := r.record.number(attrVersion); version < before[r.position] {
+				if version := r.record.Number(model.AttrVersion); version < before[r.position] {
 					rt.Fatalf("order %s is in version %d on a page that was begun when it was in version %d", r.position, version, before[r.position])
 				}
 				if page.FromEnd {

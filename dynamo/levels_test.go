@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -93,7 +94,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 				var sizes []int
 				page := dynamo.Page{Limit: limit, FromEnd: c.fromEnd, More: true}
 				for more := true; more; {
-					slice, err := dynamo.ReadPage(t.Context(), walked, dynamo.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
+					slice, err := dynamo.ReadPage(t.Context(), walked, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
 					if err != nil {
 						t.Fatal(err)
 					}

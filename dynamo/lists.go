@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // ListRequest is a page of a list. It is comparable.
@@ -20,7 +21,7 @@ type ListRequest struct {
 	Range Range
 	// Pattern is the name under which the request is explained: another access pattern that reads
 	// the same partitions, such as the one for ranges. nil is the list's own.
-	Pattern *AccessPattern
+	Pattern *model.AccessPattern
 	Page    Page
 }
 
@@ -71,7 +72,7 @@ func (s StatusSet) list() []commerce.Status {
 //
 // Errors: commerce.InvalidError for a value that can be in no key, ErrCorrupt, ErrUnavailable,
 // ErrNoTable, ErrAccessDenied. A list that is empty is no error.
-func ReadPage[V any](ctx context.Context, s *Store, p *List[V], r ListRequest) (Slice[V], error) {
+func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequest) (Slice[V], error) {
 	if r.Page.Limit < 1 {
 		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", p.ID, r.Page.Limit)
 	}
@@ -86,7 +87,7 @@ func ReadPage[V any](ctx context.Context, s *Store, p *List[V], r ListRequest) (
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
 	for i, row := range rows {
-		if items[i], err = p.decode(&s.Codec, row.record); err != nil {
+		if items[i], err = p.Decode(&s.Codec, row.record); err != nil {
 			return Slice[V]{}, err
 		}
 		positions[i] = row.position
@@ -96,12 +97,12 @@ func ReadPage[V any](ctx context.Context, s *Store, p *List[V], r ListRequest) (
 
 // listing returns the partitions of a list. Orders by status are read in lifecycle order, so that
 // an order that moves on while the list is read is not missed.
-func (s *Store) listing(p *AccessPattern, r ListRequest) (listing, error) {
-	l := listing{pattern: p, prefix: string(p.SK), page: r.Page, bounds: bounds{from: r.Range.From, to: r.Range.To}}
+func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
+	l := listing{pattern: p, prefix: string(p.SK), page: r.Page, bounds: model.Range{From: r.Range.From, To: r.Range.To}}
 	if r.Pattern != nil {
 		l.pattern = r.Pattern
 	}
-	if p.PK == entityOrder.IndexPK {
+	if p.PK == model.EntityOrder.IndexPK {
 		return l, s.addStatuses(&l, r.Statuses)
 	}
 	var values []string
@@ -112,7 +113,7 @@ func (s *Store) listing(p *AccessPattern, r ListRequest) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	if p.Operation == perShard {
+	if p.Operation == model.PerShard {
 		l.levels = [][]string{s.appendShards(nil, key)}
 	} else {
 		l.levels = [][]string{{key}}
@@ -139,7 +140,7 @@ func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 // appendShards appends the partitions over which a partition key is spread.
 func (s *Store) appendShards(partitions []string, key string) []string {
 	for shard := range s.Shards {
-		partitions = append(partitions, key+shardSuffix(shard, s.Shards))
+		partitions = append(partitions, key+model.ShardSuffix(shard, s.Shards))
 	}
 	return partitions
 }
@@ -165,15 +166,15 @@ type WholeOrder struct {
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
 	whole := &WholeOrder{}
 	readable := true
-	complete, err := s.readCollection(ctx, OrderCollection, string(id), func(sk string, r reader) (err error) {
+	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), func(sk string, r model.Reader) (err error) {
 		switch {
-		case sk == string(entityOrder.SK):
-			whole.Order, err = s.decodeOrder(r)
+		case sk == string(model.EntityOrder.SK):
+			whole.Order, err = s.DecodeOrder(r)
 			return err
-		case strings.HasPrefix(sk, entityOrderItem.SK.literal()):
-			whole.Items, err = appendDecoded(whole.Items, r, s.decodeOrderItem)
-		case strings.HasPrefix(sk, entityOrderEvent.SK.literal()):
-			whole.Events, err = appendDecoded(whole.Events, r, decodeEvent)
+		case strings.HasPrefix(sk, model.EntityOrderItem.SK.Literal()):
+			whole.Items, err = appendDecoded(whole.Items, r, s.DecodeOrderItem)
+		case strings.HasPrefix(sk, model.EntityOrderEvent.SK.Literal()):
+			whole.Events, err = appendDecoded(whole.Events, r, model.DecodeEvent)
 		}
 		readable = readable && err == nil
 		return nil
@@ -203,13 +204,13 @@ type WholeProduct struct {
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
 	whole := &WholeProduct{}
 	readable := true
-	complete, err := s.readCollection(ctx, &ProductInventory.AccessPattern, string(sku), func(sk string, r reader) (err error) {
+	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), func(sk string, r model.Reader) (err error) {
 		switch {
-		case sk == string(entityProduct.SK):
-			whole.Product, err = s.decodeProduct(r)
+		case sk == string(model.EntityProduct.SK):
+			whole.Product, err = s.DecodeProduct(r)
 			return err
-		case strings.HasPrefix(sk, entityInventoryLevel.SK.literal()):
-			whole.Levels, err = appendDecoded(whole.Levels, r, decodeInventoryLevel)
+		case strings.HasPrefix(sk, model.EntityInventoryLevel.SK.Literal()):
+			whole.Levels, err = appendDecoded(whole.Levels, r, model.DecodeInventoryLevel)
 		}
 		readable = readable && err == nil
 		return nil
@@ -224,24 +225,24 @@ func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProdu
 	return whole, nil
 }
 
-func appendDecoded[V any](to []V, r reader, decode func(reader) (V, error)) ([]V, error) {
+func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, error)) ([]V, error) {
 	v, err := decode(r)
 	return append(to, v), err
 }
 
 // readCollection gives each record of an item collection to take, up to collectionLimit, and tells
 // whether those were all.
-func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string, take func(sk string, r reader) error) (bool, error) {
+func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, take func(sk string, r model.Reader) error) (bool, error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {
 		return false, err
 	}
-	records, more, err := s.query(ctx, p, pk, "", bounds{}, collectionLimit, true)
+	records, more, err := s.query(ctx, p, pk, "", model.Range{}, collectionLimit, true)
 	if err != nil {
 		return false, err
 	}
 	for _, r := range records {
-		if err := take(r.text(attrSK), r); err != nil {
+		if err := take(r.Text(model.AttrSK), r); err != nil {
 			return false, err
 		}
 	}
@@ -252,7 +253,7 @@ func (s *Store) readCollection(ctx context.Context, p *AccessPattern, id string,
 //
 // Errors: ErrTooManyToCount, and those of all lists.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
-	p := &CustomerOrders.AccessPattern
+	p := &model.CustomerOrders.AccessPattern
 	partition, err := p.PK.Key(string(id))
 	if err != nil {
 		return 0, err

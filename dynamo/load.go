@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // writeBatchSize is how many records one BatchWriteItem can have.
@@ -33,28 +34,28 @@ func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
 // recordsOf are all records of a book.
 //
 // Errors: commerce.InvalidError for a value that can be in no key.
-func (t Transfers) recordsOf(book commerce.Book) ([]record, error) {
-	b := t.table.keyBuilder()
-	var records []record
+func (t Transfers) recordsOf(book commerce.Book) ([]model.Record, error) {
+	b := t.table.KeyBuilder()
+	var records []model.Record
 	for _, e := range book.Employees {
-		records = append(records, employeeRecords(b, e)...)
+		records = append(records, model.EmployeeRecords(b, e)...)
 	}
 	for _, w := range book.Warehouses {
-		records = append(records, warehouseRecord(b, w))
+		records = append(records, model.WarehouseRecord(b, w))
 	}
 	for _, p := range book.Products {
-		records = append(records, productRecord(b, p))
+		records = append(records, model.ProductRecord(b, p))
 	}
 	for _, l := range book.Levels {
-		records = append(records, inventoryLevelRecord(b, l))
+		records = append(records, model.InventoryLevelRecord(b, l))
 	}
 	for _, c := range book.Customers {
-		records = append(records, customerRecords(b, c)...)
+		records = append(records, model.CustomerRecords(b, c)...)
 	}
 	for _, o := range book.Orders {
-		records = append(records, orderRecords(b, o.Order, o.Lines, o.Events)...)
+		records = append(records, model.OrderRecords(b, o.Order, o.Lines, o.Events)...)
 	}
-	return records, b.err
+	return records, b.Err
 }
 
 // Loaded is how far LoadAll is.
@@ -140,7 +141,7 @@ func (l *loading) loaded(place, orders, records int) {
 }
 
 // putAll writes records, many at once.
-func (t Transfers) putAll(ctx context.Context, records []record) error {
+func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	batches := (len(records) + writeBatchSize - 1) / writeBatchSize
 	if batches == 0 {
 		return nil
@@ -151,7 +152,7 @@ func (t Transfers) putAll(ctx context.Context, records []record) error {
 }
 
 // putBatch is one BatchWriteItem, repeated for the records that DynamoDB leaves unprocessed.
-func (t Transfers) putBatch(ctx context.Context, records []record) error {
+func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {
 		left[i] = types.WriteRequest{PutRequest: &types.PutRequest{Item: r}}

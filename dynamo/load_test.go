@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -117,7 +118,7 @@ func TestGeneratedBooksInTables(t *testing.T) {
 			loadAll(t, store, book.Orders(30)) // a second time changes nothing
 		}
 		storetest.Clean(t, db, table, shards)
-		page, err := dynamo.ReadPage(t.Context(), store, dynamo.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
+		page, err := dynamo.ReadPage(t.Context(), store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
 		if err != nil || len(page.Items) != 81 {
 			t.Errorf("%d orders of 81 are listed: %v", len(page.Items), err)
 		}

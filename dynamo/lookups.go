@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Result is what came of one of several look-ups that were made together.
@@ -19,17 +20,17 @@ type Result[V any] struct {
 // and returns a result for each ID in their order.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *Lookup[K, V], ids []K) ([]Result[V], error) {
+func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]Result[V], error) {
 	results := make([]Result[V], len(ids))
-	ks := make([]keys, 0, len(ids))
+	ks := make([]model.Keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
 	for i, id := range ids {
-		b := s.keyBuilder()
-		k := p.key(b, id)
-		if b.err != nil {
+		b := s.KeyBuilder()
+		k := p.Key(b, id)
+		if b.Err != nil {
 			// Clients' ids were checked before: this one stands in a record, so it is no client's
 			// InvalidError.
-			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %s", ErrCorrupt, id, b.err.Error())
+			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %s", model.ErrCorrupt, id, b.Err.Error())
 			continue
 		}
 		ks, places = append(ks, k), append(places, i)
@@ -43,11 +44,11 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *Lookup[K
 	}
 	for i, r := range records {
 		result := &results[places[i]]
-		if r.absent() {
+		if r.Absent() {
 			result.Err = commerce.ErrNotFound
 			continue
 		}
-		result.Value, result.Err = p.decode(&s.Codec, r)
+		result.Value, result.Err = p.Decode(&s.Codec, r)
 	}
 	return results, nil
 }
@@ -56,16 +57,16 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *Lookup[K
 //
 // Errors: commerce.ErrNotFound, commerce.InvalidError where the ID can be in no key, and those of
 // ReadRecords.
-func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *Lookup[K, V], id K) (V, error) {
+func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], id K) (V, error) {
 	var missing V
-	b := s.keyBuilder()
-	k := p.key(b, id)
-	if b.err != nil {
-		return missing, b.err
+	b := s.KeyBuilder()
+	k := p.Key(b, id)
+	if b.Err != nil {
+		return missing, b.Err
 	}
 	r, err := s.get(ctx, &p.AccessPattern, k)
 	if err != nil {
 		return missing, err
 	}
-	return p.decode(&s.Codec, r)
+	return p.Decode(&s.Codec, r)
 }

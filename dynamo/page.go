@@ -2,6 +2,8 @@ package dynamo
 
 import (
 	"slices"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Page says which part of a list is wanted. Positions are places in a list, as Slice gives them:
@@ -110,16 +112,16 @@ func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I])
 }
 
 // narrow returns the bounds that the page leaves of b, in a list that runs up or down.
-func (p Page) narrow(b bounds, direction string) bounds {
+func (p Page) narrow(b model.Range, direction string) model.Range {
 	low, high := p.After, p.Before
-	if direction == Descending {
+	if direction == model.Descending {
 		low, high = high, low
 	}
 	if low != "" {
-		b.from = max(b.from, justAfter(low))
+		b.From = max(b.From, model.JustAfter(low))
 	}
-	if high != "" && (b.to == "" || high < b.to) {
-		b.to = high
+	if high != "" && (b.To == "" || high < b.To) {
+		b.To = high
 	}
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // keyText is text as keys may hold it, few characters so that neighbours are common, and the
@@ -20,10 +21,10 @@ func keyText() *rapid.Generator[string] {
 func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key, other := keyText().Draw(t, "key"), keyText().Draw(t, "other")
-		if before := justBefore(key); !(before < key) || other < key && other > before {
+		if before := model.JustBefore(key); !(before < key) || other < key && other > before {
 			t.Fatalf("justBefore(%q) = %q, with %q", key, before, other)
 		}
-		if after := justAfter(key); !(after > key) || other > key && other < after {
+		if after := model.JustAfter(key); !(after > key) || other > key && other < after {
 			t.Fatalf("justAfter(%q) = %q, with %q", key, after, other)
 		}
 	})
@@ -35,20 +36,20 @@ func TestRangesThatAreRead(t *testing.T) {
 	position := rapid.OneOf(rapid.Just(""), keyText(), rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', 'a', '\U0010FFFE', '\U0010FFFF'}), 1, 3, -1))
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix")
-		pattern := rapid.SampledFrom([]AccessPattern{Customers.AccessPattern, Orders.AccessPattern}).Draw(t, "pattern")
+		pattern := rapid.SampledFrom([]model.AccessPattern{model.Customers.AccessPattern, model.Orders.AccessPattern}).Draw(t, "pattern")
 		page := Page{After: position.Draw(t, "after"), Before: position.Draw(t, "before")}
-		b := page.narrow(bounds{from: position.Draw(t, "from"), to: position.Draw(t, "to")}, pattern.Direction)
-		if b.empty() {
+		b := page.narrow(model.Range{From: position.Draw(t, "from"), To: position.Draw(t, "to")}, pattern.Direction)
+		if b.Empty() {
 			for range 20 {
-				if key := keyText().Draw(t, "key"); key >= b.from && (b.to == "" || key < b.to) {
+				if key := keyText().Draw(t, "key"); key >= b.From && (b.To == "" || key < b.To) {
 					t.Fatalf("%+v counts as empty, and holds %q", b, key)
 				}
 			}
 			return
 		}
-		c := keyCondition(&pattern, "p", prefix, b)
-		between := strings.Contains(c.text, "BETWEEN")
-		if between && c.from > c.to || (c.from != "") != strings.Contains(c.text, ":from") || (c.to != "") != strings.Contains(c.text, ":to") {
+		c := model.KeyRangeOf(&pattern, "p", prefix, b)
+		between := strings.Contains(c.Text, "BETWEEN")
+		if between && c.From > c.To || (c.From != "") != strings.Contains(c.Text, ":from") || (c.To != "") != strings.Contains(c.Text, ":to") {
 			t.Fatalf("%+v below %q is read with %+v", b, prefix, c)
 		}
 	})
@@ -57,14 +58,14 @@ func TestRangesThatAreRead(t *testing.T) {
 // The function that spreads records over shards must never change: records stand where it put them.
 func TestShardsNeverChange(t *testing.T) {
 	for id, want := range map[string]int{"01HVMK3P2Q0000000000000001": 5, "cust_01": 2, "emp_001": 5, "": 1} {
-		if got := shardOf(id, 10); got != want {
+		if got := model.ShardOf(id, 10); got != want {
 			t.Errorf("shardOf(%q, 10) = %d, want %d", id, got, want)
 		}
-		if got := shardOf(id, 1); got != 0 || shardSuffix(got, 1) != "" {
-			t.Errorf("a table of one shard puts %q on shard %d%s", id, got, shardSuffix(got, 1))
+		if got := model.ShardOf(id, 1); got != 0 || model.ShardSuffix(got, 1) != "" {
+			t.Errorf("a table of one shard puts %q on shard %d%s", id, got, model.ShardSuffix(got, 1))
 		}
 	}
-	if got := shardSuffix(3, 10); got != "#3" {
+	if got := model.ShardSuffix(3, 10); got != "#3" {
 		t.Errorf("shard 3 of 10 has the suffix %q, want #3", got)
 	}
 }
@@ -108,12 +109,12 @@ func TestPageOfReadsLikeAQuery(t *testing.T) {
 // Reading units by the documented rules: 4 kB for half a unit, and never nothing for a read.
 func TestReadUnits(t *testing.T) {
 	for bytes, want := range map[int]float64{0: 0.5, 1: 0.5, 4096: 0.5, 4097: 1, 8192: 1, 1 << 20: 128} {
-		if got := readUnits(bytes); got != want {
+		if got := model.ReadUnits(bytes); got != want {
 			t.Errorf("readUnits(%d) = %v, want %v", bytes, got, want)
 		}
 	}
-	r := record{"id": str("abc"), "n": num(1234), "l": list(str("x"), num(7)), "price": amount(commerce.Money{})}
-	if got, want := sizeOf(r), 2+3+1+3+1+3+(1+1)+(1+2)+5+1; got != want {
+	r := model.Record{"id": model.Str("abc"), "n": model.Num(1234), "l": model.ListValue(model.Str("x"), model.Num(7)), "price": model.Amount(commerce.Money{})}
+	if got, want := model.SizeOf(r), 2+3+1+3+1+3+(1+1)+(1+2)+5+1; got != want {
 		t.Errorf("sizeOf = %d, want %d", got, want)
 	}
 }
@@ -122,7 +123,7 @@ func TestReadUnits(t *testing.T) {
 // once, in its newer version.
 func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 	moving := func(version int, key string) row {
-		return row{position: "1", record: reader{record: record{attrPK: str(key), attrSK: str("s"), attrVersion: num(version)}}}
+		return row{position: "1", record: model.Reader{Record: model.Record{model.AttrPK: model.Str(key), model.AttrSK: model.Str("s"), model.AttrVersion: model.Num(version)}}}
 	}
 	for _, c := range []struct {
 		rows []row
@@ -139,7 +140,7 @@ func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 		var versions []int
 		for _, r := range got {
 			at := r.record
-			versions = append(versions, at.number(attrVersion))
+			versions = append(versions, at.Number(model.AttrVersion))
 		}
 		if !slices.Equal(versions, c.want) {
 			t.Errorf("versions on the page are %v, want %v", versions, c.want)

@@ -4,34 +4,36 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // listing is a list to read.
 type listing struct {
-	pattern *AccessPattern
+	pattern *model.AccessPattern
 	// levels are the partitions that hold the list, in the order in which they are read. A record
 	// that moves to another partition moves to a later level. Most lists have one level.
 	levels [][]string
 	// prefix is the constant beginning of the sort keys. bounds are the positions that belong to
 	// the list.
 	prefix string
-	bounds bounds
+	bounds model.Range
 	page   Page
 }
 
 // forward reports whether rows are read in ascending order of their positions.
-func (l listing) forward() bool { return l.pattern.Direction == Ascending != l.page.FromEnd }
+func (l listing) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
 
 // row is a record of a list and its place in it.
 type row struct {
 	position string
-	record   reader
+	record   model.Reader
 }
 
 // stream is a list in one partition while it is merged with others.
 type stream struct {
 	partition string
-	bounds    bounds
+	bounds    model.Range
 	// rows were read and not yet given out.
 	rows []row
 	// given is how many rows were given out.
@@ -85,7 +87,7 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 		}
 	}
 	b := page.narrow(l.bounds, l.pattern.Direction)
-	if b.empty() {
+	if b.Empty() {
 		return found, nil
 	}
 	earlier := &stream{rows: found, done: true}
@@ -196,10 +198,10 @@ func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
 	if err != nil {
 		return err
 	}
-	_, sk := l.pattern.keyAttributes()
+	_, sk := l.pattern.KeyAttributes()
 	st.rows = slices.Grow(st.rows, len(records))
 	for _, r := range records {
-		st.rows = append(st.rows, row{position: strings.TrimPrefix(r.text(sk), l.prefix), record: r})
+		st.rows = append(st.rows, row{position: strings.TrimPrefix(r.Text(sk), l.prefix), record: r})
 	}
 	st.took(len(records), more, forward)
 	return nil
@@ -212,8 +214,8 @@ func (st *stream) took(rows int, more, forward bool) {
 	if rows == 0 {
 		return
 	}
-	st.bounds = st.bounds.behind(st.rows[len(st.rows)-1].position, forward)
-	st.done = st.done || st.bounds.empty()
+	st.bounds = st.bounds.Behind(st.rows[len(st.rows)-1].position, forward)
+	st.done = st.done || st.bounds.Empty()
 }
 
 // giveOut moves rows from the streams to the page as long as it is certain which one is next.
@@ -243,9 +245,9 @@ func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
 // appendRow adds a row to the page. A record that moves from one partition to another while they
 // are read can be seen in both, as an index lags behind its table: the newer version counts.
 func appendRow(rows []row, r row) []row {
-	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.primaryKey() == r.record.primaryKey() {
+	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.KeyText() == r.record.KeyText() {
 		seen, now := rows[n-1].record, r.record
-		if now.number(attrVersion) > seen.number(attrVersion) {
+		if now.Number(model.AttrVersion) > seen.Number(model.AttrVersion) {
 			rows[n-1] = r
 		}
 		return rows

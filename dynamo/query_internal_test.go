@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
@@ -25,7 +26,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 			if random.Float64() < change {
 				at = random.IntN(len(partitions))
 			}
-			r := row{position: fmt.Sprintf("%04d", n), record: reader{record: record{attrPK: str(fmt.Sprint(n))}}}
+			r := row{position: fmt.Sprintf("%04d", n), record: model.Reader{Record: model.Record{model.AttrPK: model.Str(fmt.Sprint(n))}}}
 			left[at] = append(left[at], r)
 			want = append(want, r.position)
 		}
@@ -33,7 +34,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 		want = want[:min(len(want), page.want())]
 
 		read, rounds, requests := 0, 0, 0
-		l := listing{pattern: &Timeline.AccessPattern, page: page}
+		l := listing{pattern: &model.Timeline.AccessPattern, page: page}
 		rows, err := l.readLevel(nil, partitions, func(streams []*stream) error {
 			rounds++
 			for i, st := range streams {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -122,7 +123,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		page := dynamo.Page{Limit: limit, FromEnd: fromEnd, More: true}
 		for {
 			trace := &dynamo.Trace{}
-			slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, dynamo.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
+			slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -173,7 +174,7 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	page := dynamo.Page{Limit: 3, More: true}
 	for turn := 0; ; turn++ {
 		store := []*dynamo.Store{one, many}[turn%2]
-		slice, err := dynamo.ReadPage(context.Background(), store, dynamo.Orders, dynamo.ListRequest{Page: page})
+		slice, err := dynamo.ReadPage(context.Background(), store, model.Orders, dynamo.ListRequest{Page: page})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +218,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 			stores[c.shards] = store
 		}
 		trace := &dynamo.Trace{}
-		slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, dynamo.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
+		slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {
 			t.Fatalf("%d orders, %v", len(slice.Items), err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // refusedError tells that nothing was written, because a record is not what it was when it was
@@ -51,7 +52,7 @@ func (c *client) repair(ctx context.Context, v *verdict) error {
 		return &refusedError{reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
 	}
 	for len(fixes) > 0 {
-		n, bytes := 0, sizeOf(v.believed)
+		n, bytes := 0, model.SizeOf(v.believed)
 		for n < min(len(fixes), most) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
 			bytes += fixes[n].size()
 			n++
@@ -69,7 +70,7 @@ func (c *client) repair(ctx context.Context, v *verdict) error {
 
 func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
 	var actions []types.TransactWriteItem
-	written := map[keys]bool{}
+	written := map[model.Keys]bool{}
 	var at time.Time
 	for _, w := range fixes {
 		if w.event == nil {
@@ -90,7 +91,7 @@ func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
 		}
 		written[w.key] = true
 		if w.dated {
-			w.attribute("updatedAt", str(timestamp(at)))
+			w.attribute("updatedAt", model.Str(model.Timestamp(at)))
 		}
 		actions = append(actions, c.action(w))
 	}
@@ -99,10 +100,10 @@ func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
 			continue
 		}
 		written[r.key] = true
-		e := &expression{}
+		e := &model.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &c.table.Name, Key: r.key.attributes(), ConditionExpression: aws.String(asRead(r.have, nil)(e)),
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+			TableName: &c.table.Name, Key: r.key.Attributes(), ConditionExpression: aws.String(asRead(r.have, nil)(e)),
+			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
 	_, err := c.table.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.table.bulk)
@@ -151,33 +152,33 @@ func refusal(err error) error {
 
 // action is a write with its conditions.
 func (c *client) action(w fix) types.TransactWriteItem {
-	e := &expression{}
+	e := &model.Expression{}
 	switch {
 	case w.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.table.Name, Item: w.put, ConditionExpression: aws.String(absent(e)),
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+			TableName: &c.table.Name, Item: w.put, ConditionExpression: aws.String(model.Absent(e)),
+			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	case w.deletes:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &c.table.Name, Key: w.key.attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+			TableName: &c.table.Name, Key: w.key.Attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
+			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := asRead(w.have, append(attributeNames(w.set), w.remove...))(e)
+	condition := asRead(w.have, append(model.AttributeNames(w.set), w.remove...))(e)
 	var sets, removes []string
-	for _, name := range attributeNames(w.set) {
+	for _, name := range model.AttributeNames(w.set) {
 		if w.have[name] == nil {
-			condition += " AND attribute_not_exists(" + e.foreign(name) + ")"
+			condition += " AND attribute_not_exists(" + e.Foreign(name) + ")"
 		}
-		sets = append(sets, e.foreign(name)+" = "+e.value(w.set[name]))
+		sets = append(sets, e.Foreign(name)+" = "+e.Value(w.set[name]))
 	}
 	for _, name := range w.remove {
-		removes = append(removes, e.foreign(name))
+		removes = append(removes, e.Foreign(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &c.table.Name, Key: w.key.attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(clauses(sets, removes)),
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		TableName: &c.table.Name, Key: w.key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(model.Clauses(sets, removes)),
+		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
 
@@ -186,10 +187,10 @@ func (c *client) action(w fix) types.TransactWriteItem {
 //
 // Errors: refusedError where the customer's id can be in no key, and those of failed.
 func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) {
-	b := c.table.keyBuilder()
-	k := lastEventKey(b, w.customer)
-	if b.err != nil {
-		return nil, time.Time{}, &refusedError{reason: b.err.Error()}
+	b := c.table.KeyBuilder()
+	k := model.LastEventKeys(b, w.customer)
+	if b.Err != nil {
+		return nil, time.Time{}, &refusedError{reason: b.Err.Error()}
 	}
 	found, err := c.get(ctx, consistent, k)
 	if err != nil {
@@ -198,18 +199,18 @@ func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error)
 	last := found[k]
 	e := *w.event
 	own, _ := e.ID.Time()
-	customers, _ := lastEventID(last).Time()
+	customers, _ := model.LastEventID(last).Time()
 	at := c.table.after(e.At, own, customers)
 	id, err := c.table.newULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
-	rec, next := eventRecord(b, e), lastEventRecord(b, w.customer, e)
-	if b.err != nil {
-		return nil, time.Time{}, &refusedError{reason: b.err.Error()}
+	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, w.customer, e)
+	if b.Err != nil {
+		return nil, time.Time{}, &refusedError{reason: b.Err.Error()}
 	}
-	fixes := []fix{{key: keyOf(rec), put: rec}}
+	fixes := []fix{{key: model.KeyOf(rec), put: rec}}
 	if last == nil {
 		return append(fixes, fix{key: k, put: next}), at, nil
 	}
@@ -221,7 +222,7 @@ func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error)
 const maxRepairBytes = 3 << 20
 
 // size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
-func (w *fix) size() int { return sizeOf(w.have) + sizeOf(w.put) + sizeOf(w.set) }
+func (w *fix) size() int { return model.SizeOf(w.have) + model.SizeOf(w.put) + model.SizeOf(w.set) }
 
 // maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
 // operators and 4 KiB of text.
@@ -232,11 +233,11 @@ const maxConditions = 120
 // The first attributes to be compared are those that Ordergraph changes with every write, and then
 // those that the repair changes. Only a record of more than maxConditions attributes has some that
 // are not compared. It has them of other software.
-func asRead(have record, changed []string) condition {
+func asRead(have model.Record, changed []string) model.Condition {
 	if have == nil {
-		return absent
+		return model.Absent
 	}
-	return func(e *expression) string {
+	return func(e *model.Expression) string {
 		rank := func(name string) int {
 			switch {
 			case changesWithEveryWrite(name):
@@ -246,16 +247,16 @@ func asRead(have record, changed []string) condition {
 			}
 			return 2
 		}
-		names := attributeNames(have)
+		names := model.AttributeNames(have)
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 		var parts []string
 		for _, name := range names[:min(len(names), maxConditions)] {
-			parts = append(parts, e.foreign(name)+" = "+e.value(have[name]))
+			parts = append(parts, e.Foreign(name)+" = "+e.Value(have[name]))
 		}
 		// A write may also add one of the revisions to a record that has none.
-		for _, name := range []string{attrVersion, attrStockRevision, "updatedAt"} {
+		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
-				parts = append(parts, "attribute_not_exists("+e.foreign(name)+")")
+				parts = append(parts, "attribute_not_exists("+e.Foreign(name)+")")
 			}
 		}
 		return strings.Join(parts, " AND ")
@@ -266,7 +267,7 @@ func asRead(have record, changed []string) condition {
 // Ordergraph to a record changes at least one, where the record has it.
 func changesWithEveryWrite(name string) bool {
 	switch name {
-	case attrVersion, attrStockRevision, "updatedAt", attrAvailable, attrTotalInventory, attrQuantity, attrOrderCount, "eventId":
+	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":
 		return true
 	}
 	return false

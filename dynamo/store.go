@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Options say how a table was laid out.
@@ -56,8 +57,8 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if opts.Table == "" {
 		return nil, fmt.Errorf("open order book: no table is named")
 	}
-	if opts.Shards < 0 || opts.Shards > MaxShards {
-		return nil, fmt.Errorf("open order book: %d shards: a table has 1 to %d", opts.Shards, MaxShards)
+	if opts.Shards < 0 || opts.Shards > model.MaxShards {
+		return nil, fmt.Errorf("open order book: %d shards: a table has 1 to %d", opts.Shards, model.MaxShards)
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -68,7 +69,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if opts.Entropy == nil {
 		opts.Entropy = rand.Reader
 	}
-	codec := Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
+	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
 	return over(openTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
 }
 
@@ -88,7 +89,7 @@ func (s *Store) LongWay() string { return s.fallback }
 //
 // Errors: ClockError where the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
-	_, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: keys{PK: entityWarehouse.Name, SK: entityWarehouse.Name}.attributes()})
+	_, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {
 		return failed("GetItem", "of nothing", err)
 	}

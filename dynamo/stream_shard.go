@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // position is where the reading of a shard stands: behind a record, or where it begins.
@@ -177,8 +179,8 @@ func (r *shardReader) tell(records []streamtypes.Record) {
 		if change == nil {
 			continue
 		}
-		pk, _ := change.Keys[attrPK].(*streamtypes.AttributeValueMemberS)
-		if pk == nil || !strings.HasPrefix(pk.Value, entityOrder.PK.literal()) && !strings.HasPrefix(pk.Value, entityLastEvent.PK.literal()) {
+		pk, _ := change.Keys[model.AttrPK].(*streamtypes.AttributeValueMemberS)
+		if pk == nil || !strings.HasPrefix(pk.Value, model.EntityOrder.PK.Literal()) && !strings.HasPrefix(pk.Value, model.EntityLastEvent.PK.Literal()) {
 			continue
 		}
 		if old, now := streamImage(change.OldImage), streamImage(change.NewImage); old != nil || now != nil {

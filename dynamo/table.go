@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // CreateTable makes the table, its index and its stream, paid by request, waits until it can be
@@ -19,18 +20,18 @@ import (
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
 	var attributes []types.AttributeDefinition
-	for _, name := range []string{attrPK, attrSK, attrIndexPK, attrIndexSK} {
+	for _, name := range []string{model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
 		attributes = append(attributes, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
 	}
 	out, err := s.db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &s.Name,
 		AttributeDefinitions: attributes,
-		KeySchema:            tableKeySchema(),
+		KeySchema:            model.TableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
 		StreamSpecification:  wantedStream(),
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
-			IndexName:  aws.String(indexName),
-			KeySchema:  indexKeySchema(),
+			IndexName:  aws.String(model.IndexName),
+			KeySchema:  model.IndexKeySchema(),
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
 		}},
 	})
@@ -92,7 +93,7 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 	}
 	_, err = s.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               &s.Name,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attrExpiresAt), Enabled: aws.Bool(true)},
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(model.AttrExpiresAt), Enabled: aws.Bool(true)},
 	})
 	if err != nil {
 		return failed("UpdateTimeToLive", s.Name, err)
@@ -107,7 +108,7 @@ func (s *Store) expires(ctx context.Context) (bool, error) {
 		return false, failed("DescribeTimeToLive", s.Name, err)
 	}
 	d := out.TimeToLiveDescription
-	if d == nil || aws.ToString(d.AttributeName) != attrExpiresAt {
+	if d == nil || aws.ToString(d.AttributeName) != model.AttrExpiresAt {
 		return false, nil
 	}
 	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
@@ -172,24 +173,24 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
 		}
 	}
-	differ("key", schemaText(tableKeySchema()), schemaText(t.KeySchema))
+	differ("key", schemaText(model.TableKeySchema()), schemaText(t.KeySchema))
 	found := false
 	for _, index := range t.GlobalSecondaryIndexes {
-		if aws.ToString(index.IndexName) != indexName {
+		if aws.ToString(index.IndexName) != model.IndexName {
 			continue
 		}
 		found = true
-		differ("index "+indexName+" key", schemaText(indexKeySchema()), schemaText(index.KeySchema))
+		differ("index "+model.IndexName+" key", schemaText(model.IndexKeySchema()), schemaText(index.KeySchema))
 		if index.Projection != nil {
-			differ("index "+indexName+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
+			differ("index "+model.IndexName+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
 		}
 	}
 	if !found {
-		differ("index "+indexName, schemaText(indexKeySchema()), "no such index")
+		differ("index "+model.IndexName, schemaText(model.IndexKeySchema()), "no such index")
 	}
 	for _, a := range t.AttributeDefinitions {
 		switch name := aws.ToString(a.AttributeName); name {
-		case attrPK, attrSK, attrIndexPK, attrIndexSK:
+		case model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK:
 			differ("type of "+name, string(types.ScalarAttributeTypeS), string(a.AttributeType))
 		}
 	}
@@ -212,15 +213,15 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	var elsewhere []string
 	add := func(base string) {
 		if s.Shards > 1 {
-			elsewhere = append(elsewhere, base+shardSuffix(0, 1), base+shardSuffix(s.Shards, MaxShards))
+			elsewhere = append(elsewhere, base+model.ShardSuffix(0, 1), base+model.ShardSuffix(s.Shards, model.MaxShards))
 			return
 		}
-		elsewhere = append(elsewhere, base+shardSuffix(0, MaxShards))
+		elsewhere = append(elsewhere, base+model.ShardSuffix(0, model.MaxShards))
 	}
-	add(string(entityCustomer.IndexPK))
-	add(string(entityEmployee.IndexPK))
+	add(string(model.EntityCustomer.IndexPK))
+	add(string(model.EntityEmployee.IndexPK))
 	for _, status := range commerce.Statuses() {
-		key, err := entityOrder.IndexPK.Key(status.String())
+		key, err := model.EntityOrder.IndexPK.Key(status.String())
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +229,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	}
 	found := make([]bool, len(elsewhere))
 	err := Parallel(ctx, len(elsewhere), maxParallel, func(ctx context.Context, i int) error {
-		records, _, err := s.query(ctx, &Orders.AccessPattern, elsewhere[i], "", bounds{}, 1, true)
+		records, _, err := s.query(ctx, &model.Orders.AccessPattern, elsewhere[i], "", model.Range{}, 1, true)
 		found[i] = len(records) > 0
 		return err
 	})

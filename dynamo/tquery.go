@@ -8,18 +8,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // query is one Query. It tells whether there is more to read in the bounds.
-func (t *Table) query(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]reader, bool, error) {
+func (t *Table) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := startTimer(ctx)
-	a, err := t.queryOnce(ctx, querying{pattern: p, where: keyCondition(p, partition, prefix, b), limit: limit, forward: forward}, timed.on())
+	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, b), limit: limit, forward: forward}, timed.on())
 	if err != nil {
 		return nil, false, failed("Query", partition, err)
 	}
 	if timed.on() {
-		timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
-			Items: len(a.records), ReadUnits: t.queried(p, queryUnits(a.records), a)})
+		timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: model.DescribeRange(p, partition, prefix, b),
+			Items: len(a.records), ReadUnits: t.queried(p, model.QueryUnits(a.records), a)})
 	}
 	return a.records, a.more, nil
 }
@@ -28,17 +30,17 @@ func (t *Table) query(ctx context.Context, p *AccessPattern, partition, prefix s
 // where a Query ends at a megabyte.
 //
 // Errors: those of failed.
-func (t *Table) queryUpTo(ctx context.Context, p *AccessPattern, partition, prefix string, b bounds, limit int, forward bool) ([]reader, bool, error) {
+func (t *Table) queryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	records, more, err := t.query(ctx, p, partition, prefix, b, limit, forward)
-	_, sk := p.keyAttributes()
+	_, sk := p.KeyAttributes()
 	for err == nil && more && len(records) < limit {
 		if len(records) > 0 {
-			b = b.behind(strings.TrimPrefix(records[len(records)-1].text(sk), prefix), forward)
+			b = b.Behind(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
 		}
-		if b.empty() {
+		if b.Empty() {
 			return records, false, nil
 		}
-		var next []reader
+		var next []model.Reader
 		next, more, err = t.query(ctx, p, partition, prefix, b, limit-len(records), forward)
 		records = append(records, next...)
 	}
@@ -47,8 +49,8 @@ func (t *Table) queryUpTo(ctx context.Context, p *AccessPattern, partition, pref
 
 // querying is a Query.
 type querying struct {
-	pattern *AccessPattern
-	where   keyRange
+	pattern *model.AccessPattern
+	where   model.KeyRange
 	limit   int
 	forward bool
 }
@@ -73,8 +75,8 @@ func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer,
 	}
 	in := &dynamodb.QueryInput{
 		TableName:                 &t.Name,
-		KeyConditionExpression:    &q.where.text,
-		ExpressionAttributeValues: q.where.values(),
+		KeyConditionExpression:    &q.where.Text,
+		ExpressionAttributeValues: q.where.Values(),
 		ScanIndexForward:          &q.forward,
 		Limit:                     aws.Int32(int32(q.limit)),
 		ReturnConsumedCapacity:    returning(priced),
@@ -94,7 +96,7 @@ func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer,
 }
 
 // queried is reported for a Query; those of the index are never consistent.
-func (t *Table) queried(p *AccessPattern, computed float64, by answer) float64 {
+func (t *Table) queried(p *model.AccessPattern, computed float64, by answer) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
 		eventual.consistent = false
@@ -110,11 +112,11 @@ const maxCountedPages = 10
 // Queries return none of them.
 //
 // Errors: ErrTooManyToCount after maxCountedPages; those of failed.
-func (t *Table) count(ctx context.Context, p *AccessPattern, partition, prefix string) (int, error) {
-	where := keyCondition(p, partition, prefix, bounds{})
+func (t *Table) count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
+	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
-		TableName: &t.Name, KeyConditionExpression: &where.text, ExpressionAttributeValues: where.values(),
-		ScanIndexForward: aws.Bool(p.Direction == Ascending), Select: types.SelectCount,
+		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
+		ScanIndexForward: aws.Bool(p.Direction == model.Ascending), Select: types.SelectCount,
 		ConsistentRead: t.consistency(), // only lists of the table are counted
 	}
 	n := 0
@@ -128,8 +130,8 @@ func (t *Table) count(ctx context.Context, p *AccessPattern, partition, prefix s
 		if timed.on() {
 			a := answer{records: readers(out.Items)}
 			a.cost(out.ConsumedCapacity)
-			timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeRange(p, partition, prefix, bounds{}),
-				Items: int(out.Count), ReadUnits: t.queried(p, queryUnits(a.records), a)})
+			timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Key: model.DescribeRange(p, partition, prefix, model.Range{}),
+				Items: int(out.Count), ReadUnits: t.queried(p, model.QueryUnits(a.records), a)})
 		}
 		n += int(out.Count)
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {

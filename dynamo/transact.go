@@ -5,6 +5,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // transactWrite is one TransactWriteItems. The SDK repeats it, with the same bytes, until it passes
@@ -34,7 +36,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 // transactGet is a TransactGetItems of one record. It is repeated as writes are.
 //
 // Errors: the SDK't.
-func (t *Table) transactGet(ctx context.Context, k keys) (answer, error) {
+func (t *Table) transactGet(ctx context.Context, k model.Keys) (answer, error) {
 	db, along := t.db, leaveAsIs
 	if t.wire != nil {
 		if body, ok := transactGetBody(t.Name, k); ok {
@@ -46,7 +48,7 @@ func (t *Table) transactGet(ctx context.Context, k keys) (answer, error) {
 		}
 	}
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
-		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.attributes()}}},
+		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
 	}, t.writing, along)
 	if err != nil {
 		return answer{}, err
@@ -54,7 +56,7 @@ func (t *Table) transactGet(ctx context.Context, k keys) (answer, error) {
 	a := answer{}
 	for _, r := range out.Responses {
 		if r.Item != nil {
-			a.records = append(a.records, reader{record: r.Item})
+			a.records = append(a.records, model.Reader{Record: r.Item})
 		}
 	}
 	return a, nil

@@ -13,15 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // someActions are a transaction that the tests make, with maps that the SDK writes in random order.
 func someActions() []types.TransactWriteItem {
-	item := keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.attributes().with(record{"n": num(1), "s": str("x"), "l": texts([]string{"y"}), "v": num(2)})
+	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().With(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
 	table := "shop"
 	return []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &table, Item: item}},
-		{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: keys{PK: "e", SK: "f"}.attributes(), ConditionExpression: aws.String("attribute_exists(pk)")}},
+		{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: model.Keys{PK: "e", SK: "f"}.Attributes(), ConditionExpression: aws.String("attribute_exists(pk)")}},
 	}
 }
 
@@ -35,7 +37,7 @@ func (sameToken) GetIdempotencyToken() (string, error) {
 
 // anyAction draws an action of a transaction as the SDK takes them.
 func anyAction() *rapid.Generator[types.TransactWriteItem] {
-	value := rapid.OneOf(anyValue(2), rapid.SampledFrom([]types.AttributeValue{
+	value := rapid.OneOf(someValue(2), rapid.SampledFrom([]types.AttributeValue{
 		&types.AttributeValueMemberL{}, &types.AttributeValueMemberM{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
 		&types.AttributeValueMemberBS{}, &types.AttributeValueMemberNULL{},
 	}))
@@ -115,9 +117,9 @@ func TestTransactionsForTheSDK(t *testing.T) {
 		}
 		return reply(http.StatusOK, `{}`), nil
 	})
-	for _, odd := range []types.AttributeValue{str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
+	for _, odd := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
 		requests = 0
-		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: record{"pk": odd}}}
+		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": odd}}}
 		if err := s.transactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
 			t.Errorf("after %d requests a transaction of %#v ends with %v", requests, odd, err)
 		}
@@ -146,15 +148,15 @@ func TestCancelledTransactionsTellTheirRecords(t *testing.T) {
 			reads++
 			return reply(http.StatusOK, `{}`), nil
 		}))
-		c := &change{table: s, pattern: &writePlaceOrder, known: map[keys]record{}}
-		c.create(record{"pk": str("x"), "sk": str("y")})
-		c.create(record{"pk": str("a"), "sk": str("b")})
-		c.create(record{"pk": str("c"), "sk": str("d")})
+		c := &change{table: s, pattern: &model.WritePlaceOrder, known: map[model.Keys]model.Record{}}
+		c.create(model.Record{"pk": model.Str("x"), "sk": model.Str("y")})
+		c.create(model.Record{"pk": model.Str("a"), "sk": model.Str("b")})
+		c.create(model.Record{"pk": model.Str("c"), "sk": model.Str("d")})
 		if err := c.commit(context.Background()); !errors.Is(err, errStale) {
 			t.Errorf("%s: the commit ends with %v", name, err)
 		}
-		stands := c.known[keys{PK: "a", SK: "b"}]
-		if !sameRecord(stands, record{"pk": str("a"), "sk": str("b"), "version": num(2)}) || !c.missing(keys{PK: "c", SK: "d"}) || len(c.known) != 2 || reads != 1 {
+		stands := c.known[model.Keys{PK: "a", SK: "b"}]
+		if !model.SameRecord(stands, model.Record{"pk": model.Str("a"), "sk": model.Str("b"), "version": model.Num(2)}) || !c.missing(model.Keys{PK: "c", SK: "d"}) || len(c.known) != 2 || reads != 1 {
 			t.Errorf("%s: after %d reads the change knows %v", name, reads, c.known)
 		}
 	}
@@ -182,4 +184,27 @@ func TestTransactionsAreOnNoBudget(t *testing.T) {
 			t.Errorf("%s: there were %d requests, and %d are left; want 4 and 0", name, requests, budget.Left())
 		}
 	}
+}
+
+// someValue draws a value of any type, nested up to depth.
+func someValue(depth int) *rapid.Generator[types.AttributeValue] {
+	text, data := rapid.String(), rapid.SliceOf(rapid.Byte())
+	kinds := []*rapid.Generator[types.AttributeValue]{
+		rapid.Map(text, func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }),
+		rapid.Map(rapid.Int(), func(n int) types.AttributeValue { return model.Num(n) }),
+		rapid.Map(data, func(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }),
+		rapid.Map(rapid.Bool(), func(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }),
+		rapid.Just[types.AttributeValue](&types.AttributeValueMemberNULL{Value: true}),
+		rapid.Map(rapid.SliceOfN(text, 1, 5), func(s []string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: s} }),
+		rapid.Map(rapid.SliceOfN(data, 1, 5), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
+	}
+	if depth > 0 {
+		inner := someValue(depth - 1)
+		kinds = append(kinds,
+			rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []types.AttributeValue) types.AttributeValue { return model.ListValue(l...) }),
+			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {
+				return &types.AttributeValueMemberM{Value: m}
+			}))
+	}
+	return rapid.OneOf(kinds...)
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -247,16 +248,16 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		page := dynamo.Page{Limit: 100}
 		for name, read := range map[string]func(s *dynamo.Store) (any, error){
 			"orders": func(s *dynamo.Store) (any, error) {
-				return dynamo.ReadPage(context.Background(), s, dynamo.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
+				return dynamo.ReadPage(context.Background(), s, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
 			},
 			"customers": func(s *dynamo.Store) (any, error) {
-				return dynamo.ReadPage(context.Background(), s, dynamo.Customers, dynamo.ListRequest{Page: page})
+				return dynamo.ReadPage(context.Background(), s, model.Customers, dynamo.ListRequest{Page: page})
 			},
 			"employees": func(s *dynamo.Store) (any, error) {
-				return dynamo.ReadPage(context.Background(), s, dynamo.Employees, dynamo.ListRequest{Page: page})
+				return dynamo.ReadPage(context.Background(), s, model.Employees, dynamo.ListRequest{Page: page})
 			},
 			"products": func(s *dynamo.Store) (any, error) {
-				return dynamo.ReadPage(context.Background(), s, dynamo.Products, dynamo.ListRequest{Of: "Things", Page: page})
+				return dynamo.ReadPage(context.Background(), s, model.Products, dynamo.ListRequest{Of: "Things", Page: page})
 			},
 		} {
 			want, err := read(one)

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Table is one DynamoDB table, and the requests on its records. It is safe for concurrent use and
 // keeps nothing between calls.
 type Table struct {
-	Codec
+	model.Codec
 	// Name is the table's name.
 	Name string
 	// db is the SDK's client. Its reads are on the budgets of their contexts, and its writes fail
@@ -36,7 +38,7 @@ type Table struct {
 // openTable returns a table, read through db. It makes no request. The clock dates what is written;
 // log gets a line when it begins to differ from DynamoDB's, and when it agrees again. entropy makes
 // new IDs unguessable.
-func openTable(db *dynamodb.Client, name string, codec Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
+func openTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy}
 	watched, watch := watchClock(db, clock, logClock(log))
 	t.watch = watch

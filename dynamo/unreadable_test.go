@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -231,7 +232,7 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 				changed := differing(before, after)
 				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, plain(value), i, m.of, err)
 				switch {
-				case errors.Is(err, dynamo.ErrCorrupt):
+				case errors.Is(err, model.ErrCorrupt):
 					failed++
 					if len(changed) > 0 {
 						t.Errorf("%s: changed %q", what, changed)

@@ -24,6 +24,8 @@ import (
 	"github.com/aws/smithy-go/metrics"
 	"github.com/aws/smithy-go/tracing"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // wire is the fast path of reads and transactions. It writes the request by hand, signs it with the
@@ -189,7 +191,7 @@ func probe(o *dynamodb.Options) http.Header {
 		})
 	})
 	nothing := "none"
-	if _, err := db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &nothing, Key: keys{PK: nothing, SK: nothing}.attributes()}); err == nil {
+	if _, err := db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &nothing, Key: model.Keys{PK: nothing, SK: nothing}.Attributes()}); err == nil {
 		return nil
 	}
 	return told

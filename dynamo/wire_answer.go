@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB
@@ -23,20 +25,20 @@ const maxNames = 512
 type answer struct {
 	// records are those of a Query or a batch, in their order, or the one of a GetItem or
 	// TransactGetItems.
-	records []reader
+	records []model.Reader
 	// more tells that a Query has not come to the end of what it reads.
 	more bool
 	// units is what the engine says that it cost, where it told.
 	units float64
 	told  bool
 	// left are the keys of a batch that were not processed.
-	left []keys
+	left []model.Keys
 }
 
 // parser takes answers apart. It is strict: what is not exactly as DynamoDB writes it, it leaves to
 // the SDK, so its methods tell nothing but whether they could read what stands at pos.
 type parser struct {
-	doc *document
+	doc *model.Document
 	// body is the answer without the texts that were put behind it.
 	body []byte
 	pos  int
@@ -51,14 +53,14 @@ func parse(body []byte, table string, most int) (answer, bool) {
 	if len(body) > maxAnswer || !wellFormedText(body) {
 		return answer{}, false
 	}
-	p := parser{doc: &document{body: body[:len(body):len(body)]}, body: body, plain: bytes.IndexByte(body, '\\') < 0}
+	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, plain: bytes.IndexByte(body, '\\') < 0}
 	// A value is an object and no shorter than {"S":""}.
-	p.doc.nodes = make([]node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
+	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := answer{}
 	ok := p.object(func(name string) bool {
 		switch name {
 		case "Item":
-			a.records = make([]reader, 0, 1)
+			a.records = make([]model.Reader, 0, 1)
 			return p.record(&a.records)
 		case "Items":
 			return p.records(&a.records, most)
@@ -71,9 +73,9 @@ func parse(body []byte, table string, most int) (answer, bool) {
 			// Keys that are left are rare, and the SDK reads them as well.
 			return p.object(func(string) bool { return false })
 		case "LastEvaluatedKey":
-			var last []reader
+			var last []model.Reader
 			ok := p.record(&last)
-			a.more = ok && last[0].item.first < last[0].item.end
+			a.more = ok && last[0].Item.First < last[0].Item.End
 			return ok
 		case "ConsumedCapacity":
 			return p.capacity(&a)
@@ -168,7 +170,7 @@ func (p *parser) object(member func(name string) bool) bool {
 		if !ok || !p.take(':') {
 			return false
 		}
-		name := p.doc.span(from, to)
+		name := p.doc.Span(from, to)
 		// The SDK judges what stands there twice, and what nobody has seen yet.
 		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
 			return false
@@ -181,11 +183,11 @@ func (p *parser) object(member func(name string) bool) bool {
 }
 
 // records adds the records of a list to to.
-func (p *parser) records(to *[]reader, most int) bool {
+func (p *parser) records(to *[]model.Reader, most int) bool {
 	if !p.take('[') {
 		return false
 	}
-	*to = make([]reader, 0, most)
+	*to = make([]model.Reader, 0, most)
 	if p.take(']') {
 		return true
 	}
@@ -200,13 +202,13 @@ func (p *parser) records(to *[]reader, most int) bool {
 }
 
 // record adds a record to to.
-func (p *parser) record(to *[]reader) bool {
-	i := item{doc: p.doc, first: uint32(len(p.doc.nodes))}
+func (p *parser) record(to *[]model.Reader) bool {
+	i := model.Item{Doc: p.doc, First: uint32(len(p.doc.Nodes))}
 	if !p.members(0) {
 		return false
 	}
-	i.end = uint32(len(p.doc.nodes))
-	*to = append(*to, reader{item: i})
+	i.End = uint32(len(p.doc.Nodes))
+	*to = append(*to, model.Reader{Item: i})
 	return true
 }
 
@@ -218,25 +220,25 @@ func (p *parser) members(depth int) bool {
 	if p.take('}') {
 		return true
 	}
-	first, names := uint32(len(p.doc.nodes)), uint64(0)
+	first, names := uint32(len(p.doc.Nodes)), uint64(0)
 	for n := 1; ; n++ {
 		from, to, ok := p.string()
 		if !ok || !p.take(':') {
 			return false
 		}
-		name := p.doc.span(from, to)
+		name := p.doc.Span(from, to)
 		bit := bitOf(name)
 		if n > maxNames {
 			return false
 		}
 		if names&bit != 0 {
 			// A name that stands there twice is the SDK's to judge.
-			if _, twice := (item{doc: p.doc, first: first, end: uint32(len(p.doc.nodes))}).find(name); twice {
+			if _, twice := (model.Item{Doc: p.doc, First: first, End: uint32(len(p.doc.Nodes))}).Find(name); twice {
 				return false
 			}
 		}
 		names |= bit
-		if !p.value(node{name: from, nameEnd: to}, depth) {
+		if !p.value(model.Node{Name: from, NameEnd: to}, depth) {
 			return false
 		}
 		if !p.take(',') {
@@ -255,7 +257,7 @@ func bitOf(name string) uint64 {
 }
 
 // value adds a value, which has a name or none yet, to the nodes: an object of one name, its type.
-func (p *parser) value(n node, depth int) bool {
+func (p *parser) value(n model.Node, depth int) bool {
 	if p.usual(n) {
 		return true
 	}
@@ -266,54 +268,54 @@ func (p *parser) value(n node, depth int) bool {
 	if !ok || !p.take(':') {
 		return false
 	}
-	at := len(p.doc.nodes)
-	p.doc.nodes = append(p.doc.nodes, n)
-	switch p.doc.span(from, to) {
+	at := len(p.doc.Nodes)
+	p.doc.Nodes = append(p.doc.Nodes, n)
+	switch p.doc.Span(from, to) {
 	case "S":
-		n.kind = kindS
-		n.text, n.textEnd, ok = p.string()
+		n.Kind = model.KindS
+		n.Text, n.TextEnd, ok = p.string()
 	case "N":
-		n.kind = kindN
-		n.text, n.textEnd, ok = p.string()
+		n.Kind = model.KindN
+		n.Text, n.TextEnd, ok = p.string()
 	case "B":
-		n.kind = kindB
-		n.text, n.textEnd, ok = p.base64()
+		n.Kind = model.KindB
+		n.Text, n.TextEnd, ok = p.base64()
 	case "BOOL":
-		n.kind = kindBOOL
-		n.text, n.textEnd, ok = p.truth()
+		n.Kind = model.KindBOOL
+		n.Text, n.TextEnd, ok = p.truth()
 	case "NULL":
-		n.kind = kindNULL
-		n.text, n.textEnd, ok = p.truth()
+		n.Kind = model.KindNULL
+		n.Text, n.TextEnd, ok = p.truth()
 	case "SS":
-		n.kind, ok = kindSS, p.elements(func() bool { return p.element(kindS, (*parser).string) })
+		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.element(model.KindS, (*parser).string) })
 	case "NS":
-		n.kind, ok = kindNS, p.elements(func() bool { return p.element(kindN, (*parser).string) })
+		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.element(model.KindN, (*parser).string) })
 	case "BS":
-		n.kind, ok = kindBS, p.elements(func() bool { return p.element(kindB, (*parser).base64) })
+		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.element(model.KindB, (*parser).base64) })
 	case "L":
-		n.kind, ok = kindL, depth < maxDepth && p.elements(func() bool { return p.value(node{}, depth+1) })
+		n.Kind, ok = model.KindL, depth < model.MaxDepth && p.elements(func() bool { return p.value(model.Node{}, depth+1) })
 	case "M":
-		n.kind, ok = kindM, depth < maxDepth && p.members(depth+1)
+		n.Kind, ok = model.KindM, depth < model.MaxDepth && p.members(depth+1)
 	default:
 		return false
 	}
-	n.end = uint32(len(p.doc.nodes))
-	p.doc.nodes[at] = n
+	n.End = uint32(len(p.doc.Nodes))
+	p.doc.Nodes[at] = n
 	return ok && p.take('}')
 }
 
 // usual is value for what most values are, {"S":"..."} and {"N":"..."} without spaces or escapes;
 // false where this is something else.
-func (p *parser) usual(n node) bool {
+func (p *parser) usual(n model.Node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.plain || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
 		return false
 	}
 	switch rest[2] {
 	case 'S':
-		n.kind = kindS
+		n.Kind = model.KindS
 	case 'N':
-		n.kind = kindN
+		n.Kind = model.KindN
 	default:
 		return false
 	}
@@ -321,10 +323,10 @@ func (p *parser) usual(n node) bool {
 	if length < 0 || len(rest) < 8+length || rest[7+length] != '}' {
 		return false
 	}
-	n.text = uint32(p.pos + 6)
-	n.textEnd = n.text + uint32(length)
-	n.end = uint32(len(p.doc.nodes)) + 1
-	p.doc.nodes = append(p.doc.nodes, n)
+	n.Text = uint32(p.pos + 6)
+	n.TextEnd = n.Text + uint32(length)
+	n.End = uint32(len(p.doc.Nodes)) + 1
+	p.doc.Nodes = append(p.doc.Nodes, n)
 	p.pos += 8 + length
 	return true
 }
@@ -348,9 +350,9 @@ func (p *parser) elements(element func() bool) bool {
 }
 
 // element adds an element of a set to the nodes.
-func (p *parser) element(k kind, read func(*parser) (from, to uint32, ok bool)) bool {
+func (p *parser) element(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
-	p.doc.nodes = append(p.doc.nodes, node{text: from, textEnd: to, kind: k, end: uint32(len(p.doc.nodes)) + 1})
+	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
 	return ok
 }
 
@@ -374,15 +376,15 @@ func (p *parser) string() (from, to uint32, ok bool) {
 // unescape puts the text of the string that pos stands in behind the answer.
 func (p *parser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
-	from = uint32(len(d.body))
+	from = uint32(len(d.Body))
 	for p.pos < len(p.body) {
 		c := p.body[p.pos]
 		switch {
 		case c == '"':
 			p.pos++
-			return from, uint32(len(d.body)), true
+			return from, uint32(len(d.Body)), true
 		case c != '\\':
-			d.body = append(d.body, c)
+			d.Body = append(d.Body, c)
 			p.pos++
 			continue
 		case p.pos+1 == len(p.body):
@@ -390,17 +392,17 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 		}
 		switch escaped := p.body[p.pos+1]; escaped {
 		case '"', '\\', '/':
-			d.body = append(d.body, escaped)
+			d.Body = append(d.Body, escaped)
 		case 'b':
-			d.body = append(d.body, '\b')
+			d.Body = append(d.Body, '\b')
 		case 'f':
-			d.body = append(d.body, '\f')
+			d.Body = append(d.Body, '\f')
 		case 'n':
-			d.body = append(d.body, '\n')
+			d.Body = append(d.Body, '\n')
 		case 'r':
-			d.body = append(d.body, '\r')
+			d.Body = append(d.Body, '\r')
 		case 't':
-			d.body = append(d.body, '\t')
+			d.Body = append(d.Body, '\t')
 		case 'u':
 			r, ok := escapedRune(p.body[p.pos:])
 			if ok && utf16.IsSurrogate(r) {
@@ -412,7 +414,7 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 			if !ok {
 				return 0, 0, false
 			}
-			d.body = utf8.AppendRune(d.body, r)
+			d.Body = utf8.AppendRune(d.Body, r)
 			p.pos += 4
 		default:
 			return 0, 0, false
@@ -428,20 +430,20 @@ func (p *parser) base64() (from, to uint32, ok bool) {
 		return 0, 0, false
 	}
 	d := p.doc
-	start := len(d.body)
-	decoded, err := base64.StdEncoding.AppendDecode(d.body, d.body[from:to])
+	start := len(d.Body)
+	decoded, err := base64.StdEncoding.AppendDecode(d.Body, d.Body[from:to])
 	if err != nil {
 		return 0, 0, false
 	}
-	d.body = decoded
-	return uint32(start), uint32(len(d.body)), true
+	d.Body = decoded
+	return uint32(start), uint32(len(d.Body)), true
 }
 
 // truth passes over true or false.
 func (p *parser) truth() (from, to uint32, ok bool) {
 	p.space()
 	from = uint32(p.pos)
-	ok = p.literal(jsonTrue) || p.literal(jsonFalse)
+	ok = p.literal(model.JSONTrue) || p.literal(model.JSONFalse)
 	return from, uint32(p.pos), ok
 }
 

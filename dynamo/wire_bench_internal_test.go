@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
@@ -79,23 +80,23 @@ func each(b *testing.B, body string, read func(*Table) error) {
 }
 
 func readCustomer(s *Table) error {
-	r, err := s.get(context.Background(), &CustomerByID.AccessPattern, customerKey(s.keyBuilder(), "cust_01"))
+	r, err := s.get(context.Background(), &model.CustomerByID.AccessPattern, model.CustomerKeys(s.KeyBuilder(), "cust_01"))
 	if err == nil {
-		_, err = s.decodeCustomer(r)
+		_, err = s.DecodeCustomer(r)
 	}
 	return err
 }
 
 // pendingOrders reads orders of a status.
 func pendingOrders(s *Table, orders int) ([]*commerce.Order, error) {
-	p := &OrdersByStatus.AccessPattern
-	records, _, err := s.query(context.Background(), p, "STATUS#pending", string(p.SK), bounds{}, orders, false)
+	p := &model.OrdersByStatus.AccessPattern
+	records, _, err := s.query(context.Background(), p, "STATUS#pending", string(p.SK), model.Range{}, orders, false)
 	if err != nil {
 		return nil, err
 	}
 	decoded := make([]*commerce.Order, len(records))
 	for i, r := range records {
-		if decoded[i], err = s.decodeOrder(r); err != nil {
+		if decoded[i], err = s.DecodeOrder(r); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +137,7 @@ func BenchmarkDecodeOrder(b *testing.B) {
 	a, _ := parse([]byte(ordersJSON(1, 3)), "shop", 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.decodeOrder(a.records[0]); err != nil {
+		if _, err := s.DecodeOrder(a.records[0]); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -191,10 +192,10 @@ func TestAttributesAreTheirOwn(t *testing.T) {
 	if !ok {
 		t.Fatal("it is not taken apart")
 	}
-	kept := a.records[0].attributes()
+	kept := a.records[0].Attributes()
 	clear(body)
-	at := reader{record: kept}
-	if got := at.text("name") + " " + strings.Join(at.texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {
+	at := model.Reader{Record: kept}
+	if got := at.Text("name") + " " + strings.Join(at.Texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {
 		t.Errorf("after its answer was overwritten, a record says %q", got)
 	}
 }

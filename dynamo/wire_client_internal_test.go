@@ -21,9 +21,11 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-var someKeys = keys{PK: "a", SK: "b"}
+var someKeys = model.Keys{PK: "a", SK: "b"}
 
 // readSome is a read that the tests make.
 func readSome(s *Table) error {
@@ -257,12 +259,12 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 			for _, way := range []func(*Table) *Table{slowly, fast} {
 				for operation, request := range map[string]func(context.Context, *Table) error{
 					"GetItem": func(ctx context.Context, s *Table) error {
-						_, err := s.get(ctx, &CustomerOrders.AccessPattern, someKeys)
+						_, err := s.get(ctx, &model.CustomerOrders.AccessPattern, someKeys)
 						return err
 					},
 					"TransactWriteItems": func(ctx context.Context, s *Table) error {
-						c := &change{table: s, pattern: &writePlaceOrder, known: map[keys]record{}}
-						c.create(record{"pk": str("a"), "sk": str("b")})
+						c := &change{table: s, pattern: &model.WritePlaceOrder, known: map[model.Keys]model.Record{}}
+						c.create(model.Record{"pk": model.Str("a"), "sk": model.Str("b")})
 						return c.commit(ctx)
 					},
 				} {
@@ -358,7 +360,7 @@ func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
 		want bool
 	}{
 		"many names": {named(maxNames), true}, "too many names": {named(maxNames + 1), false},
-		"deep": {nested(maxDepth), true}, "too deep": {nested(maxDepth + 1), false}, "without end": {nested(1 << 20), false},
+		"deep": {nested(model.MaxDepth), true}, "too deep": {nested(model.MaxDepth + 1), false}, "without end": {nested(1 << 20), false},
 	} {
 		if _, ok := parse(c.body, "shop", 1); ok != c.want {
 			t.Errorf("%s: taken apart is %t", name, ok)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -92,7 +93,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 			c.differ(step.ahead)
 			for name, write := range writes {
 				// Every mutation reads first, and the commands look at the table.
-				if _, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{"c0"}); err != nil {
+				if _, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"}); err != nil {
 					t.Fatalf("%s ahead: a read: %v", step.ahead, err)
 				}
 				err := write()
@@ -123,7 +124,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 		c, store, _ := newClocks(t, db)
 		for name, request := range map[string]func() error{
 			"beside the SDK": func() error {
-				_, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{"c0"})
+				_, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"})
 				return err
 			},
 			"through the SDK": func() error { _, err := store.DescribeTable(ctx); return err },

@@ -29,6 +29,8 @@ import (
 	"github.com/aws/smithy-go/tracing"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // answering returns a store whose requests are answered by do.
@@ -43,7 +45,7 @@ func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Table
 
 // tableOf is a table that is read through a client.
 func tableOf(db *dynamodb.Client) *Table {
-	return openTable(db, "shop", Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
+	return openTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 }
 
 // fast is the store as it is.
@@ -122,18 +124,18 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 				}
 				priced := rapid.Bool().Draw(t, "priced")
 				text := rapid.StringMatching(`[A-Z]{1,9}#[a-z0-9"\\<&é\x00-\x1f\x{10FFFF}]{0,20}`)
-				k := keys{PK: text.Draw(t, "pk"), SK: text.Draw(t, "sk")}
-				pattern := rapid.SampledFrom(AccessPatterns()).Draw(t, "pattern")
-				b := bounds{from: rapid.SampledFrom([]string{"", "b"}).Draw(t, "from"), to: rapid.SampledFrom([]string{"", "d"}).Draw(t, "to")}
+				k := model.Keys{PK: text.Draw(t, "pk"), SK: text.Draw(t, "sk")}
+				pattern := rapid.SampledFrom(model.AccessPatterns()).Draw(t, "pattern")
+				b := model.Range{From: rapid.SampledFrom([]string{"", "b"}).Draw(t, "from"), To: rapid.SampledFrom([]string{"", "d"}).Draw(t, "to")}
 				q := querying{
-					pattern: &pattern, where: keyCondition(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
+					pattern: &pattern, where: model.KeyRangeOf(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
 					limit: rapid.IntRange(1, 500).Draw(t, "limit"), forward: rapid.Bool().Draw(t, "forward"),
 				}
 				actions := rapid.SliceOfN(anyAction(), 1, 5).Draw(t, "actions")
 				for operation, read := range map[string]func(s *Table) (answer, error){
 					"GetItem": func(s *Table) (answer, error) { return s.getItem(context.Background(), k, priced) },
 					"BatchGetItem": func(s *Table) (answer, error) {
-						return s.batchGetItem(context.Background(), []keys{k, {PK: "a", SK: "b"}}, priced)
+						return s.batchGetItem(context.Background(), []model.Keys{k, {PK: "a", SK: "b"}}, priced)
 					},
 					"Query":            func(s *Table) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
 					"TransactGetItems": func(s *Table) (answer, error) { return s.transactGet(context.Background(), k) },
@@ -268,7 +270,7 @@ type end struct {
 	requests int
 	// quota is what became of the quota of attempts.
 	quota   []string
-	record  record
+	record  model.Record
 	err     string
 	reasons []types.CancellationReason
 }
@@ -319,7 +321,7 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 			e.reasons = cancelled.CancellationReasons
 		}
 	} else if len(a.records) > 0 {
-		e.record = a.records[0].attributes()
+		e.record = a.records[0].Attributes()
 	}
 	return e
 }
@@ -381,7 +383,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 		want  int
 	}{{time.Hour, 2}, {time.Hour, 1}, {0, 2}, {0, 1}} {
 		ahead, requests = step.ahead, 0
-		if _, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
+		if _, err := s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
 		if requests != step.want {
@@ -394,10 +396,10 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	if _, err := s.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := slowly(s).wireless(s).getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
+	if _, err := slowly(s).wireless(s).getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.getItem(context.Background(), keys{PK: "a", SK: "b"}, false); err != nil {
+	if _, err := s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
 		t.Errorf("after the SDK has corrected its clock: %v", err)
 	}
 }
@@ -474,7 +476,7 @@ func same(a, b answer) bool {
 		return false
 	}
 	for i := range a.records {
-		if !reflect.DeepEqual(a.records[i].attributes(), b.records[i].attributes()) || a.records[i].size() != b.records[i].size() {
+		if !reflect.DeepEqual(a.records[i].Attributes(), b.records[i].Attributes()) || a.records[i].Size() != b.records[i].Size() {
 			return false
 		}
 	}
@@ -512,12 +514,14 @@ func FuzzAnswers(f *testing.F) {
 		}
 		// What an operation's answer does not have is for the others.
 		reads := map[string]func(*Table) (answer, error){
-			"GetItem": func(s *Table) (answer, error) { return s.getItem(context.Background(), keys{PK: "a", SK: "b"}, true) },
+			"GetItem": func(s *Table) (answer, error) {
+				return s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, true)
+			},
 			"BatchGetItem": func(s *Table) (answer, error) {
-				return s.batchGetItem(context.Background(), []keys{{PK: "a", SK: "b"}}, true)
+				return s.batchGetItem(context.Background(), []model.Keys{{PK: "a", SK: "b"}}, true)
 			},
 			"Query": func(s *Table) (answer, error) {
-				return s.queryOnce(context.Background(), querying{pattern: &CustomerOrders.AccessPattern, where: keyCondition(&CustomerOrders.AccessPattern, "a", "b", bounds{}), limit: 3}, true)
+				return s.queryOnce(context.Background(), querying{pattern: &model.CustomerOrders.AccessPattern, where: model.KeyRangeOf(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
 			},
 			"TransactGetItems": func(s *Table) (answer, error) { return s.transactGet(context.Background(), someKeys) },
 			// Only that it was made is read of its answer.

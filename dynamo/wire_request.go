@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // The operations as requests name them, in header values that all requests share.
@@ -176,10 +178,10 @@ func writeMap[V any](w *writer, m map[string]V, value func(V)) {
 }
 
 // key adds a primary key.
-func (w *writer) key(k keys) {
-	w.raw(`{"` + attrPK + `":`)
+func (w *writer) key(k model.Keys) {
+	w.raw(`{"` + model.AttrPK + `":`)
 	w.text(k.PK)
-	w.raw(`,"` + attrSK + `":`)
+	w.raw(`,"` + model.AttrSK + `":`)
 	w.text(k.SK)
 	w.raw(`}`)
 }
@@ -197,7 +199,7 @@ func (w *writer) end(a asking) ([]byte, bool) {
 const frame = 256
 
 // getItemBody is a GetItem.
-func getItemBody(a asking, k keys) ([]byte, bool) {
+func getItemBody(a asking, k model.Keys) ([]byte, bool) {
 	w := newWriter(frame + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
 	w.string(a.table)
@@ -210,7 +212,7 @@ func getItemBody(a asking, k keys) ([]byte, bool) {
 }
 
 // batchBody is a BatchGetItem.
-func batchBody(a asking, ks []keys) ([]byte, bool) {
+func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
 	w := newWriter(frame + 80*len(ks))
 	w.raw(`{"RequestItems":{`)
 	w.string(a.table)
@@ -231,7 +233,7 @@ func batchBody(a asking, ks []keys) ([]byte, bool) {
 
 // queryBody is a Query.
 func queryBody(a asking, q querying) ([]byte, bool) {
-	w := newWriter(frame + len(q.where.text) + len(q.where.partition) + len(q.where.from) + len(q.where.to))
+	w := newWriter(frame + len(q.where.Text) + len(q.where.Partition) + len(q.where.From) + len(q.where.To))
 	w.raw(`{"TableName":`)
 	w.string(a.table)
 	if q.pattern.Index != "" {
@@ -239,16 +241,16 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 		w.string(q.pattern.Index)
 	}
 	w.raw(`,"KeyConditionExpression":`)
-	w.string(q.where.text)
+	w.string(q.where.Text)
 	w.raw(`,"ExpressionAttributeValues":{":pk":`)
-	w.text(q.where.partition)
-	if q.where.from != "" {
+	w.text(q.where.Partition)
+	if q.where.From != "" {
 		w.raw(`,":from":`)
-		w.text(q.where.from)
+		w.text(q.where.From)
 	}
-	if q.where.to != "" {
+	if q.where.To != "" {
 		w.raw(`,":to":`)
-		w.text(q.where.to)
+		w.text(q.where.To)
 	}
 	w.raw(`},"ScanIndexForward":`)
 	w.body = strconv.AppendBool(w.body, q.forward)
@@ -261,7 +263,7 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 }
 
 // transactGetBody is a TransactGetItems of one record.
-func transactGetBody(table string, k keys) ([]byte, bool) {
+func transactGetBody(table string, k model.Keys) ([]byte, bool) {
 	w := newWriter(frame + len(k.PK) + len(k.SK))
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
 	w.string(table)

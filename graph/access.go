@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -252,7 +253,7 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
-		_, err = loaders.Records(of(ctx), dynamo.CustomerByID).Load(ctx, id)
+		_, err = loaders.Records(of(ctx), model.CustomerByID).Load(ctx, id)
 	}
 	return orUnknown(err, "there is no such customer")
 }

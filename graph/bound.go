@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Bound is the most that an operation can ask of DynamoDB, whatever its variables and the table
@@ -80,8 +81,8 @@ func (b *bounding) each(root *selectionSet) Bound {
 type bounding struct {
 	schema   *ast.Schema
 	bounds   dynamo.Bounds
-	patterns []dynamo.AccessPattern
-	writes   []dynamo.WritePattern
+	patterns []model.AccessPattern
+	writes   []model.WritePattern
 	// routes are the ways in which fields are read, by Type.field.
 	routes map[string][]route
 	// consistent tells that reads are consistent where they can be.
@@ -99,9 +100,9 @@ type boundKey struct {
 }
 
 func newBounding(schema *ast.Schema, operation ast.Operation, table dynamo.Bounds) *bounding {
-	patterns := dynamo.AccessPatterns()
+	patterns := model.AccessPatterns()
 	return &bounding{
-		schema: schema, bounds: table, patterns: patterns, writes: dynamo.WritePatterns(),
+		schema: schema, bounds: table, patterns: patterns, writes: model.WritePatterns(),
 		routes: schemaRoutes(schema, patterns), consistent: operation != ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[boundKey]cost{},
 	}
@@ -281,7 +282,7 @@ func (b *bounding) mutation(c *cost, f *selectedField) {
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
 			items := demand{each: 100 * float64(bound.Items.Requests), units: bound.Items.ReadUnits}
-			c.read(slices.IndexFunc(b.patterns, func(p dynamo.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)
+			c.read(slices.IndexFunc(b.patterns, func(p model.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)
 			c.read(len(b.patterns)+i, demand{each: 100*float64(bound.Requests) - items.each, units: bound.ReadUnits - items.units})
 		}
 	}

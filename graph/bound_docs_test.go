@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // docs/bounds.md shows the bounds of the queries whose budgets are documented, and of the
@@ -28,7 +28,7 @@ func TestDocsShowTheBounds(t *testing.T) {
 		one, four := bounded(t, line[1], 1), bounded(t, line[1], 4)
 		fmt.Fprintf(&table, "| `%s` | %s | %d | %d | %v | %s |\n", line[1], line[2], one.Requests, one.RoundTrips, one.ReadUnits, sharded(one, four))
 	}
-	for _, p := range dynamo.WritePatterns() {
+	for _, p := range model.WritePatterns() {
 		input := strings.ToUpper(p.Mutation[:1]) + p.Mutation[1:] + "Input!"
 		most := bounded(t, fmt.Sprintf("mutation($i: %s) { %s(input: $i) { userErrors { message } } }", input, p.Mutation), 1)
 		fmt.Fprintf(&table, "| `%s` |  | %d | %d | %v |  |\n", p.Mutation, most.Requests, most.RoundTrips, most.ReadUnits)

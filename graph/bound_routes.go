@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // route is one way in which a field is read: an @reads of the schema.
@@ -34,11 +34,11 @@ func (r route) text(field string) string {
 }
 
 // routesOf returns the routes of a field, in the patterns' order.
-func routesOf(f *ast.FieldDefinition, patterns []dynamo.AccessPattern) []route {
+func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	var routes []route
 	for _, d := range f.Directives.ForNames(readsDirective) {
 		id := d.Arguments.ForName("pattern").Value.Raw
-		r := route{pattern: slices.IndexFunc(patterns, func(p dynamo.AccessPattern) bool { return p.ID == id })}
+		r := route{pattern: slices.IndexFunc(patterns, func(p model.AccessPattern) bool { return p.ID == id })}
 		if with := d.Arguments.ForName("with"); with != nil {
 			for _, name := range with.Value.Children {
 				r.arguments = append(r.arguments, name.Value.Raw)
@@ -63,7 +63,7 @@ func readsByHand(f *ast.FieldDefinition) bool {
 }
 
 // schemaRoutes are the routes of all fields of a schema that need requests, by Type.field.
-func schemaRoutes(schema *ast.Schema, patterns []dynamo.AccessPattern) map[string][]route {
+func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]route {
 	routes := map[string][]route{}
 	for _, t := range schema.Types {
 		for _, f := range t.Fields {
@@ -81,7 +81,7 @@ func schemaRoutes(schema *ast.Schema, patterns []dynamo.AccessPattern) map[strin
 
 // PatternsMarkdown is the table of the access patterns for the docs, with the fields that each serves.
 func PatternsMarkdown() string {
-	schema, patterns := newSchema(), dynamo.AccessPatterns()
+	schema, patterns := newSchema(), model.AccessPatterns()
 	fields := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		for _, f := range schema.Types[name].Fields {
@@ -91,7 +91,7 @@ func PatternsMarkdown() string {
 			}
 		}
 	}
-	return dynamo.PatternsMarkdown(fields)
+	return model.PatternsMarkdown(fields)
 }
 
 // ways are the alternatives by which a field may be read, each the patterns that it takes.
@@ -156,13 +156,13 @@ func (b *bounding) byKey(typ *ast.Definition, f *selectedField, ways [][]int) bo
 }
 
 // kindOf is the kind of record that a type is.
-func kindOf(typ *ast.Definition) (dynamo.Entity, bool) {
-	for _, e := range dynamo.Entities() {
+func kindOf(typ *ast.Definition) (model.Entity, bool) {
+	for _, e := range model.Entities() {
 		if e.Name == entityName(typ) {
 			return e, true
 		}
 	}
-	return dynamo.Entity{}, false
+	return model.Entity{}, false
 }
 
 // entityName is the name of a type's records in the table, and of the field of Query that gives one
@@ -186,7 +186,7 @@ func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
 
 // statuses are the statuses that a list of orders may merge: those that the field names, or all.
 // Other lists have none.
-func (b *bounding) statuses(p dynamo.AccessPattern, f *selectedField) []commerce.Status {
+func (b *bounding) statuses(p model.AccessPattern, f *selectedField) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
 	switch {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -503,7 +504,7 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 		e := w.executor(t, db)
 		for _, n := range []int{0, 3, 7} {
 			id := hardOrder(n)
-			found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, dynamo.OrderByID, []commerce.OrderID{id})
+			found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, model.OrderByID, []commerce.OrderID{id})
 			if err != nil || found[0].Err != nil {
 				t.Fatal(err, found[0].Err)
 			}

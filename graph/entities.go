@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Entity is a record that other subgraphs can refer to: a customer, an order, a product, an
@@ -35,7 +35,7 @@ type entityType struct {
 // newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
 // that takes a record.
 func newEntityType[ID comparable, T any](
-	name, key string, parse func(string) (ID, error), pattern *dynamo.Lookup[ID, *T], list func(to *refs, selections []*selectionSet) *wanted[ID],
+	name, key string, parse func(string) (ID, error), pattern *model.Lookup[ID, *T], list func(to *refs, selections []*selectionSet) *wanted[ID],
 ) entityType {
 	return entityType{
 		name: name,
@@ -58,13 +58,13 @@ func newEntityType[ID comparable, T any](
 func entityTypes() []entityType {
 	return []entityType{
 		newEntityType("Customer", "id", commerce.ParseID[commerce.CustomerID],
-			dynamo.CustomerByID, func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
+			model.CustomerByID, func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
 		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
-			dynamo.EmployeeByID, func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
-		newEntityType("Order", "id", commerce.ParseOrderID, dynamo.OrderByID, (*refs).order),
-		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], dynamo.ProductBySKU, (*refs).product),
+			model.EmployeeByID, func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
+		newEntityType("Order", "id", commerce.ParseOrderID, model.OrderByID, (*refs).order),
+		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], model.ProductBySKU, (*refs).product),
 		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
-			dynamo.WarehouseByID, func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
+			model.WarehouseByID, func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -181,7 +182,7 @@ func (q *listRequest) page(p paging) {
 }
 
 // connection loads a page of a list.
-func connection[T any](ctx context.Context, from *dynamo.List[T], q *listRequest) (*Connection[T], error) {
+func connection[T any](ctx context.Context, from *model.List[T], q *listRequest) (*Connection[T], error) {
 	if q.err != nil {
 		return nil, q.err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 func TestDocsShowTheModel(t *testing.T) {
@@ -15,7 +15,7 @@ func TestDocsShowTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(text)
-	for marker, table := range map[string]string{"keys": dynamo.KeysMarkdown(), "patterns": PatternsMarkdown()} {
+	for marker, table := range map[string]string{"keys": model.KeysMarkdown(), "patterns": PatternsMarkdown()} {
 		begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
 		from := strings.Index(doc, begin)
 		to := strings.Index(doc, end)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -261,7 +262,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		}
 		return stream != nil, before - e.rates.available(commerce.Anonymous().ID)
 	}
-	timeline, err := dynamo.ReadPage(t.Context(), store, dynamo.Timeline, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
+	timeline, err := dynamo.ReadPage(t.Context(), store, model.Timeline, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

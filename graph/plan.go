@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -218,14 +219,14 @@ func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], with 
 }
 
 // startRecords is start for the records that an access pattern reads by their keys.
-func startRecords[K comparable, V any](ctx context.Context, p plan, w *wanted[K], pattern *dynamo.Lookup[K, V], then func(plan, context.Context, []target[V])) {
+func startRecords[K comparable, V any](ctx context.Context, p plan, w *wanted[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) > 0 {
 		start(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
 	}
 }
 
 // startList is start for pages of lists.
-func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest], pattern *dynamo.List[T], then func(plan, context.Context, []target[T])) {
+func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest], pattern *model.List[T], then func(plan, context.Context, []target[T])) {
 	if len(w.keys) == 0 {
 		return
 	}
@@ -274,7 +275,7 @@ type refs struct {
 	wholeOrders     wanted[commerce.OrderID]
 	products        wanted[commerce.SKU]
 	wholeProducts   wanted[commerce.SKU]
-	inventoryLevels wanted[dynamo.InventoryLevelKey]
+	inventoryLevels wanted[model.InventoryLevelKey]
 	employees       wanted[commerce.EmployeeID]
 	warehouses      wanted[commerce.WarehouseID]
 }
@@ -318,7 +319,7 @@ func (p plan) query(ctx context.Context, root *selectionSet) {
 	var (
 		named  refs
 		emails wanted[string]
-		items  wanted[dynamo.OrderItemKey]
+		items  wanted[model.OrderItemKey]
 	)
 	for _, f := range root.reads {
 		switch {
@@ -344,16 +345,16 @@ func (p plan) query(ctx context.Context, root *selectionSet) {
 
 // itemsByID plans items of orders, and what they refer to: at once, but for those who see the own
 // orders only, as it is not known yet whose the orders are.
-func (p plan) itemsByID(ctx context.Context, w *wanted[dynamo.OrderItemKey], named *refs) {
+func (p plan) itemsByID(ctx context.Context, w *wanted[model.OrderItemKey], named *refs) {
 	if !p.loaders.OwnOrders() {
-		startRecords(ctx, p, w, dynamo.OrderItem, nil)
+		startRecords(ctx, p, w, model.OrderItem, nil)
 		itemRefs(w.targets(), named)
 		return
 	}
-	p.loaders.PlanOwnItems(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, there []dynamo.OrderItemKey) {
+	p.loaders.PlanOwnItems(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, there []model.OrderItemKey) {
 		var to refs
 		for _, key := range there {
-			itemRefs([]target[dynamo.OrderItemKey]{{key, w.of.selections(key)}}, &to)
+			itemRefs([]target[model.OrderItemKey]{{key, w.of.selections(key)}}, &to)
 		}
 		plan{p.planning, next}.refs(ctx, &to)
 	})
@@ -364,7 +365,7 @@ func (p plan) emails(ctx context.Context, w *wanted[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	loaders.Records(p.loaders, dynamo.EmailClaim).Plan(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
+	loaders.Records(p.loaders, model.EmailClaim).Plan(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
 		var ids wanted[commerce.CustomerID]
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.of.selections(f.Key))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -97,17 +98,17 @@ func foreseenQueries() []foreseen {
 				Variables: map[string]any{"id": string(busyCustomer), "first": json.Number("10")}},
 			66,
 			func(ctx context.Context, s *dynamo.Store) error {
-				if _, err := dynamo.ReadRecords(ctx, s, dynamo.CustomerByID, []commerce.CustomerID{busyCustomer}); err != nil {
+				if _, err := dynamo.ReadRecords(ctx, s, model.CustomerByID, []commerce.CustomerID{busyCustomer}); err != nil {
 					return err
 				}
-				_, err := dynamo.ReadPage(ctx, s, dynamo.CustomerOrders, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
+				_, err := dynamo.ReadPage(ctx, s, model.CustomerOrders, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				if _, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, busyCustomer); err != nil {
+				if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, busyCustomer); err != nil {
 					return err
 				}
-				_, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
+				_, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
 				return err
 			},
 		},
@@ -116,10 +117,10 @@ func foreseenQueries() []foreseen {
 			Request{Query: `query ($id: ID!) { order(id: $id) { ` + fields + ` customer { id name email } } }`, Variables: map[string]any{"id": string(busyOrder(0))}},
 			47,
 			func(ctx context.Context, s *dynamo.Store) error {
-				if _, err := dynamo.ReadRecords(ctx, s, dynamo.OrderByID, []commerce.OrderID{busyOrder(0)}); err != nil {
+				if _, err := dynamo.ReadRecords(ctx, s, model.OrderByID, []commerce.OrderID{busyOrder(0)}); err != nil {
 					return err
 				}
-				_, err := dynamo.ReadRecords(ctx, s, dynamo.CustomerByID, []commerce.CustomerID{busyCustomer})
+				_, err := dynamo.ReadRecords(ctx, s, model.CustomerByID, []commerce.CustomerID{busyCustomer})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
@@ -130,7 +131,7 @@ func foreseenQueries() []foreseen {
 				if err := itemsOf(ctx, l, o); err != nil {
 					return err
 				}
-				_, err = loaders.Records(l, dynamo.CustomerByID).Load(ctx, o.CustomerID)
+				_, err = loaders.Records(l, model.CustomerByID).Load(ctx, o.CustomerID)
 				return err
 			},
 		},
@@ -140,20 +141,20 @@ func foreseenQueries() []foreseen {
 				Variables: map[string]any{"status": "PENDING", "first": json.Number("50")}},
 			50,
 			func(ctx context.Context, s *dynamo.Store) error {
-				page, err := dynamo.ReadPage(ctx, s, dynamo.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				page, err := dynamo.ReadPage(ctx, s, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
 				if err != nil {
 					return err
 				}
-				_, err = dynamo.ReadRecords(ctx, s, dynamo.CustomerByID, customersOf(page.Items))
+				_, err = dynamo.ReadRecords(ctx, s, model.CustomerByID, customersOf(page.Items))
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				page, err := loaders.Pages(l, dynamo.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				page, err := loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
 				if err != nil {
 					return err
 				}
 				for _, o := range page.Items {
-					if _, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, o.CustomerID); err != nil {
+					if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, o.CustomerID); err != nil {
 						return err
 					}
 				}

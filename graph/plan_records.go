@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -16,14 +17,14 @@ import (
 
 // refs plans records that others refer to by ID, and what can be read by their IDs alone.
 func (p plan) refs(ctx context.Context, r *refs) {
-	startRecords(ctx, p, &r.inventoryLevels, dynamo.InventoryLevel, nil)
+	startRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	levelRefs(r.inventoryLevels.targets(), r)
 	p.orderRefs(ctx, &r.orders)
 	p.productRefs(ctx, &r.products)
 	p.customerRefs(ctx, &r.customers)
-	startRecords(ctx, p, &r.employees, dynamo.EmployeeByID, plan.employeeRecords)
+	startRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeRecords)
 	p.employeeLists(ctx, r.employees.targets())
-	startRecords(ctx, p, &r.warehouses, dynamo.WarehouseByID, nil)
+	startRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
@@ -36,7 +37,7 @@ func (p plan) wholeRefs(ctx context.Context, r *refs) {
 }
 
 func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) {
-	startRecords(ctx, p, w, dynamo.CustomerByID, plan.customerRecords)
+	startRecords(ctx, p, w, model.CustomerByID, plan.customerRecords)
 	p.customerIDs(ctx, w.targets())
 }
 
@@ -44,12 +45,12 @@ func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) 
 func (p plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
 	whole, alone := w.split(p.loaders.WholeOrderPlanned)
 	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeOrders)
-	startOrders(ctx, p, &alone, dynamo.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
+	startOrders(ctx, p, &alone, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
 // startOrders plans orders and what belongs to them: by their ids at once, but for those who see
 // the own orders only, as it is not known yet whose they are.
-func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], pattern *dynamo.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
+func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], pattern *model.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OwnOrders() {
 		startRecords(ctx, p, w, pattern, plan.orders)
 		return
@@ -62,7 +63,7 @@ func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], patter
 func (p plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
 	whole, alone := w.split(p.loaders.WholeProductPlanned)
 	start(ctx, p, &whole, p.loaders.PlanWholeProducts, plan.inventoryOf)
-	startRecords(ctx, p, &alone, dynamo.ProductBySKU, nil)
+	startRecords(ctx, p, &alone, model.ProductBySKU, nil)
 	p.inventoryBySKU(ctx, alone.targets())
 	p.productLists(ctx, w.targets())
 }
@@ -89,7 +90,7 @@ func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Cus
 	for customer, f := range fields(targets) {
 		// A REP edge lacks the count, so it cannot stand for the customer's record.
 		if f.Name == "orders" && customer.OrderCount != nil && selects(f.records, "customer") {
-			loaders.Records(p.loaders, dynamo.CustomerByID).Prime(ctx, customer.ID, customer)
+			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
 }
@@ -97,15 +98,15 @@ func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Cus
 // customerIDs plans what can be read of customers by their ids.
 func (p plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
 	p.customerLists(ctx, targets)
-	var orders wanted[dynamo.CustomerOrderKey]
+	var orders wanted[model.CustomerOrderKey]
 	for customer, f := range fields(targets) {
 		if f.Name == "order" {
 			if id, err := parseID[commerce.OrderID]("id", argumentsOf[customerOrderArguments](p, f).id); err == nil {
-				orders.add(dynamo.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records)
+				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records)
 			}
 		}
 	}
-	startOrders(ctx, p, &orders, dynamo.CustomerOrder, func(k dynamo.CustomerOrderKey) commerce.OrderID { return k.Order })
+	startOrders(ctx, p, &orders, model.CustomerOrder, func(k model.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
 // customerRecords plans what can only be read of customers when their records are there.
@@ -150,7 +151,7 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 			}
 		}
 	}
-	startList(ctx, p, &timelines, dynamo.Timeline, nil)
+	startList(ctx, p, &timelines, model.Timeline, nil)
 	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.largeTimelines)
 }
 
@@ -175,7 +176,7 @@ func (p plan) largeTimelines(ctx context.Context, targets []target[*commerce.Ord
 			p.addTimeline(&timelines, f, order.ID)
 		}
 	}
-	startList(ctx, p, &timelines, dynamo.Timeline, nil)
+	startList(ctx, p, &timelines, model.Timeline, nil)
 }
 
 // orderRecords plans what can only be read of orders when their records are there.
@@ -183,7 +184,7 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 	var (
 		to     refs
 		pages  wanted[dynamo.ListRequest]
-		single wanted[dynamo.OrderItemKey]
+		single wanted[model.OrderItemKey]
 		atHand []target[*commerce.LineItem]
 	)
 	to.customers.room = len(targets)
@@ -197,7 +198,7 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 				continue
 			}
 			if item, ok := p.loaders.ItemAtHand(order, sku); !ok {
-				single.add(dynamo.OrderItemKey{Order: order.ID, SKU: sku}, f.path, f.records)
+				single.add(model.OrderItemKey{Order: order.ID, SKU: sku}, f.path, f.records)
 			} else if item != nil {
 				atHand = append(atHand, target[*commerce.LineItem]{item, f.records})
 			}
@@ -210,8 +211,8 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 		}
 	}
 	p.primeOrders(ctx, targets)
-	startList(ctx, p, &pages, dynamo.OrderItems, plan.lineItems)
-	startRecords(ctx, p, &single, dynamo.OrderItem, nil)
+	startList(ctx, p, &pages, model.OrderItems, plan.lineItems)
+	startRecords(ctx, p, &single, model.OrderItem, nil)
 	itemRefs(single.targets(), &to)
 	itemRefs(itemKeys(atHand), &to)
 	p.refs(ctx, &to)
@@ -270,14 +271,14 @@ func (p plan) lineItems(ctx context.Context, targets []target[*commerce.LineItem
 	p.refs(ctx, &to)
 }
 
-func itemKeys(targets []target[*commerce.LineItem]) []target[dynamo.OrderItemKey] {
-	return ids(targets, func(i *commerce.LineItem) dynamo.OrderItemKey {
-		return dynamo.OrderItemKey{Order: i.OrderID, SKU: i.SKU}
+func itemKeys(targets []target[*commerce.LineItem]) []target[model.OrderItemKey] {
+	return ids(targets, func(i *commerce.LineItem) model.OrderItemKey {
+		return model.OrderItemKey{Order: i.OrderID, SKU: i.SKU}
 	})
 }
 
 // itemRefs adds what items refer to: their orders and products.
-func itemRefs(targets []target[dynamo.OrderItemKey], to *refs) {
+func itemRefs(targets []target[model.OrderItemKey], to *refs) {
 	for key, f := range fields(targets) {
 		orderItemReference(key, f, to)
 	}
@@ -311,7 +312,7 @@ func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Produc
 		}
 	}
 	p.inventoryLevels(ctx, levels)
-	startList(ctx, p, &late, dynamo.ProductInventory, plan.inventoryLevels)
+	startList(ctx, p, &late, model.ProductInventory, plan.inventoryLevels)
 }
 
 // inventoryBySKU plans pages of the inventory of products.
@@ -323,20 +324,20 @@ func (p plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]
 			addList(p, &pages, f, &q)
 		}
 	}
-	startList(ctx, p, &pages, dynamo.ProductInventory, plan.inventoryLevels)
+	startList(ctx, p, &pages, model.ProductInventory, plan.inventoryLevels)
 }
 
 // inventoryLevels plans what follows from inventory levels.
 func (p plan) inventoryLevels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
 	var to refs
-	levelRefs(ids(targets, func(l *commerce.InventoryLevel) dynamo.InventoryLevelKey {
-		return dynamo.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
+	levelRefs(ids(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
+		return model.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
 	}), &to)
 	p.refs(ctx, &to)
 }
 
 // levelRefs adds what inventory levels refer to: their products and warehouses.
-func levelRefs(targets []target[dynamo.InventoryLevelKey], to *refs) {
+func levelRefs(targets []target[model.InventoryLevelKey], to *refs) {
 	for key, f := range fields(targets) {
 		inventoryLevelReference(key, f, to)
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -38,12 +38,12 @@ func parseID[ID ~string](argument, text string) (ID, error) {
 }
 
 // record returns the record that a field reads by its arguments.
-func record[K comparable, T any](ctx context.Context, p *dynamo.Lookup[K, *T], key K) (*T, error) {
+func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], key K) (*T, error) {
 	return orNull(loaders.Records(of(ctx), p).Load(ctx, key))
 }
 
 // reference returns what a record refers to. An empty ID refers to nothing.
-func reference[ID ~string, T any](ctx context.Context, p *dynamo.Lookup[ID, *T], id ID) (*T, error) {
+func reference[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], id ID) (*T, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -55,11 +55,11 @@ func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce
 	if err != nil {
 		return nil, commerce.For("email", err)
 	}
-	id, err := loaders.Records(of(ctx), dynamo.EmailClaim).Load(ctx, address)
+	id, err := loaders.Records(of(ctx), model.EmailClaim).Load(ctx, address)
 	if err != nil {
 		return orNull[commerce.Customer](nil, err)
 	}
-	return record(ctx, dynamo.CustomerByID, id)
+	return record(ctx, model.CustomerByID, id)
 }
 
 func (r *Resolver) customerOrder(ctx context.Context, customer commerce.CustomerID, id string) (*commerce.Order, error) {
@@ -67,7 +67,7 @@ func (r *Resolver) customerOrder(ctx context.Context, customer commerce.Customer
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.CustomerOrder, dynamo.CustomerOrderKey{Customer: customer, Order: order})
+	return record(ctx, model.CustomerOrder, model.CustomerOrderKey{Customer: customer, Order: order})
 }
 
 func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*commerce.LineItem, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
@@ -13,19 +14,19 @@ func (a *customerOrdersArguments) list(q *listRequest, beyond beyond) {
 	placed := q.timeRange("placed", a.placed)
 	switch {
 	case placed:
-		q.key.Pattern = &dynamo.CustomerOrdersPlaced.AccessPattern
+		q.key.Pattern = &model.CustomerOrdersPlaced.AccessPattern
 	}
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error) {
-	return reference(ctx, dynamo.EmployeeByID, obj.AccountRepID)
+	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
 }
 
 func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Customer.orders", string(obj.ID))
 	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.CustomerOrders, &q)
+	return connection(ctx, model.CustomerOrders, &q)
 }
 
 // customerLists plans the lists that belong to records of type Customer.
@@ -39,7 +40,7 @@ func (p plan) customerLists(ctx context.Context, targets []target[commerce.Custo
 			addList(p, &orders, f, &q)
 		}
 	}
-	startList(ctx, p, &orders, dynamo.CustomerOrders, plan.orders)
+	startList(ctx, p, &orders, model.CustomerOrders, plan.orders)
 }
 
 // customerReference adds the record that a field refers to.
@@ -61,19 +62,19 @@ func (a *employeeOrdersArguments) list(q *listRequest, beyond beyond) {
 }
 
 func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error) {
-	return reference(ctx, dynamo.WarehouseByID, obj.WarehouseID)
+	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
 func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
 	q := r.list("Employee.customers", string(obj.ID))
 	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.EmployeeCustomers, &q)
+	return connection(ctx, model.EmployeeCustomers, &q)
 }
 
 func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Employee.orders", string(obj.ID))
 	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.EmployeeOrders, &q)
+	return connection(ctx, model.EmployeeOrders, &q)
 }
 
 // employeeLists plans the lists that belong to records of type Employee.
@@ -91,8 +92,8 @@ func (p plan) employeeLists(ctx context.Context, targets []target[commerce.Emplo
 			addList(p, &orders, f, &q)
 		}
 	}
-	startList(ctx, p, &customers, dynamo.EmployeeCustomers, plan.customers)
-	startList(ctx, p, &orders, dynamo.EmployeeOrders, plan.orders)
+	startList(ctx, p, &customers, model.EmployeeCustomers, plan.customers)
+	startList(ctx, p, &orders, model.EmployeeOrders, plan.orders)
 }
 
 // employeeReference adds the record that a field refers to.
@@ -104,15 +105,15 @@ func employeeReference(record *commerce.Employee, f *selectedField, to *refs) {
 }
 
 func (r *inventoryLevelResolver) Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error) {
-	return reference(ctx, dynamo.ProductBySKU, obj.SKU)
+	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
 
 func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Warehouse, error) {
-	return reference(ctx, dynamo.WarehouseByID, obj.WarehouseID)
+	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
 // inventoryLevelReference adds the record that a field refers to.
-func inventoryLevelReference(key dynamo.InventoryLevelKey, f *selectedField, to *refs) {
+func inventoryLevelReference(key model.InventoryLevelKey, f *selectedField, to *refs) {
 	switch f.number {
 	case 2: // product
 		addRef(&to.products, f, key.SKU)
@@ -204,11 +205,11 @@ func (a *orderTimelineArguments) list(q *listRequest, beyond beyond) {
 }
 
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
-	return reference(ctx, dynamo.CustomerByID, obj.CustomerID)
+	return reference(ctx, model.CustomerByID, obj.CustomerID)
 }
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
-	return reference(ctx, dynamo.EmployeeByID, obj.AccountRepID)
+	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
 }
 
 // orderReference adds the record that a field refers to.
@@ -222,15 +223,15 @@ func orderReference(record *commerce.Order, f *selectedField, to *refs) {
 }
 
 func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error) {
-	return reference(ctx, dynamo.ProductBySKU, obj.SKU)
+	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
 
 func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error) {
-	return reference(ctx, dynamo.OrderByID, obj.OrderID)
+	return reference(ctx, model.OrderByID, obj.OrderID)
 }
 
 // orderItemReference adds the record that a field refers to.
-func orderItemReference(key dynamo.OrderItemKey, f *selectedField, to *refs) {
+func orderItemReference(key model.OrderItemKey, f *selectedField, to *refs) {
 	switch f.number {
 	case 7: // product
 		addRef(&to.products, f, key.SKU)
@@ -252,7 +253,7 @@ func (a *productOrderItemsArguments) list(q *listRequest, beyond beyond) {
 func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
 	q := r.list("Product.orderItems", string(obj.SKU))
 	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.ProductOrderItems, &q)
+	return connection(ctx, model.ProductOrderItems, &q)
 }
 
 // productLists plans the lists that belong to records of type Product.
@@ -266,7 +267,7 @@ func (p plan) productLists(ctx context.Context, targets []target[commerce.SKU]) 
 			addList(p, &orderItems, f, &q)
 		}
 	}
-	startList(ctx, p, &orderItems, dynamo.ProductOrderItems, plan.lineItems)
+	startList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
 }
 
 // key reads the arguments as the key of a record.
@@ -285,7 +286,7 @@ func (a *queryOrderArguments) key() (key commerce.OrderID, err error) {
 }
 
 // key reads the arguments as the key of a record.
-func (a *queryOrderItemArguments) key() (key dynamo.OrderItemKey, err error) {
+func (a *queryOrderItemArguments) key() (key model.OrderItemKey, err error) {
 	if key.Order, err = parseID[commerce.OrderID]("orderId", a.orderID); err != nil {
 		return key, err
 	}
@@ -301,9 +302,9 @@ func (a *queryOrdersArguments) list(q *listRequest, beyond beyond) {
 	placed := q.timeRange("placed", a.placed)
 	switch {
 	case statuses:
-		q.key.Pattern = &dynamo.OrdersInStatuses.AccessPattern
+		q.key.Pattern = &model.OrdersInStatuses.AccessPattern
 	case placed:
-		q.key.Pattern = &dynamo.OrdersPlaced.AccessPattern
+		q.key.Pattern = &model.OrdersPlaced.AccessPattern
 	}
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
@@ -314,7 +315,7 @@ func (a *queryOrdersByStatusArguments) list(q *listRequest, beyond beyond) {
 	placed := q.timeRange("placed", a.placed)
 	switch {
 	case placed:
-		q.key.Pattern = &dynamo.OrdersPlaced.AccessPattern
+		q.key.Pattern = &model.OrdersPlaced.AccessPattern
 	}
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
@@ -331,7 +332,7 @@ func (a *queryProductsArguments) list(q *listRequest, beyond beyond) {
 }
 
 // key reads the arguments as the key of a record.
-func (a *queryInventoryLevelArguments) key() (key dynamo.InventoryLevelKey, err error) {
+func (a *queryInventoryLevelArguments) key() (key model.InventoryLevelKey, err error) {
 	if key.SKU, err = parseID[commerce.SKU]("sku", a.sku); err != nil {
 		return key, err
 	}
@@ -379,13 +380,13 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.CustomerByID, key)
+	return record(ctx, model.CustomerByID, key)
 }
 
 func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
 	q := r.list("Query.customers")
 	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.Customers, &q)
+	return connection(ctx, model.Customers, &q)
 }
 
 func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, error) {
@@ -393,19 +394,19 @@ func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, 
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.OrderByID, key)
+	return record(ctx, model.OrderByID, key)
 }
 
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Query.orders")
 	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.Orders, &q)
+	return connection(ctx, model.Orders, &q)
 }
 
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Query.ordersByStatus")
 	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.OrdersByStatus, &q)
+	return connection(ctx, model.OrdersByStatus, &q)
 }
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
@@ -413,13 +414,13 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.ProductBySKU, key)
+	return record(ctx, model.ProductBySKU, key)
 }
 
 func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Product], error) {
 	q := r.list("Query.products")
 	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.Products, &q)
+	return connection(ctx, model.Products, &q)
 }
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
@@ -427,7 +428,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.InventoryLevel, key)
+	return record(ctx, model.InventoryLevel, key)
 }
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
@@ -435,25 +436,25 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.EmployeeByID, key)
+	return record(ctx, model.EmployeeByID, key)
 }
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Query.employees")
 	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.Employees, &q)
+	return connection(ctx, model.Employees, &q)
 }
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByName")
 	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.EmployeesByName, &q)
+	return connection(ctx, model.EmployeesByName, &q)
 }
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByJobTitle")
 	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.EmployeesByJobTitle, &q)
+	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
@@ -461,13 +462,13 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, dynamo.WarehouseByID, key)
+	return record(ctx, model.WarehouseByID, key)
 }
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error) {
 	q := r.list("Query.warehouses")
 	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.Warehouses, &q)
+	return connection(ctx, model.Warehouses, &q)
 }
 
 // rootLists plans the lists of Query.
@@ -509,14 +510,14 @@ func (p plan) rootLists(ctx context.Context, root *selectionSet) {
 			addList(p, &warehouses, f, &q)
 		}
 	}
-	startList(ctx, p, &customers, dynamo.Customers, plan.customers)
-	startList(ctx, p, &orders, dynamo.Orders, plan.orders)
-	startList(ctx, p, &ordersByStatus, dynamo.OrdersByStatus, plan.orders)
-	startList(ctx, p, &products, dynamo.Products, plan.products)
-	startList(ctx, p, &employees, dynamo.Employees, plan.employees)
-	startList(ctx, p, &employeesByName, dynamo.EmployeesByName, plan.employees)
-	startList(ctx, p, &employeesByJobTitle, dynamo.EmployeesByJobTitle, plan.employees)
-	startList(ctx, p, &warehouses, dynamo.Warehouses, plan.warehouses)
+	startList(ctx, p, &customers, model.Customers, plan.customers)
+	startList(ctx, p, &orders, model.Orders, plan.orders)
+	startList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
+	startList(ctx, p, &products, model.Products, plan.products)
+	startList(ctx, p, &employees, model.Employees, plan.employees)
+	startList(ctx, p, &employeesByName, model.EmployeesByName, plan.employees)
+	startList(ctx, p, &employeesByJobTitle, model.EmployeesByJobTitle, plan.employees)
+	startList(ctx, p, &warehouses, model.Warehouses, plan.warehouses)
 }
 
 // rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.
@@ -565,13 +566,13 @@ func (a *warehouseInventoryArguments) list(q *listRequest, beyond beyond) {
 func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Warehouse.employees", string(obj.ID))
 	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.WarehouseEmployees, &q)
+	return connection(ctx, model.WarehouseEmployees, &q)
 }
 
 func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error) {
 	q := r.list("Warehouse.inventory", string(obj.ID))
 	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
-	return connection(ctx, dynamo.WarehouseInventory, &q)
+	return connection(ctx, model.WarehouseInventory, &q)
 }
 
 // warehouseLists plans the lists that belong to records of type Warehouse.
@@ -589,8 +590,8 @@ func (p plan) warehouseLists(ctx context.Context, targets []target[commerce.Ware
 			addList(p, &inventory, f, &q)
 		}
 	}
-	startList(ctx, p, &employees, dynamo.WarehouseEmployees, plan.employees)
-	startList(ctx, p, &inventory, dynamo.WarehouseInventory, plan.inventoryLevels)
+	startList(ctx, p, &employees, model.WarehouseEmployees, plan.employees)
+	startList(ctx, p, &inventory, model.WarehouseInventory, plan.inventoryLevels)
 }
 
 // Address returns the resolvers of Address.

@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 var update = flag.Bool("update", false, "write the published schema of the subgraph, and the tables of the docs, instead of comparing them")
@@ -116,7 +116,7 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 // Every access pattern serves a field. What @reads says of a field exists, and its description names
 // no other pattern.
 func TestFieldsNameAccessPatterns(t *testing.T) {
-	patterns := dynamo.AccessPatterns()
+	patterns := model.AccessPatterns()
 	used := map[string]bool{}
 	mentioned := regexp.MustCompile(`AP\d+`)
 	for _, d := range own(t) {
@@ -154,7 +154,7 @@ func TestFieldsNameAccessPatterns(t *testing.T) {
 
 // Every mutation has a write pattern, and its description names it.
 func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
-	patterns := dynamo.WritePatterns()
+	patterns := model.WritePatterns()
 	mutations := parsedSchema.Mutation.Fields
 	if len(mutations) != len(patterns) {
 		t.Errorf("%d mutations, %d write patterns", len(mutations), len(patterns))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -72,7 +73,7 @@ func anyOrder(t *testing.T, e *Executor) *commerce.Order {
 		t.Fatal(err, got.Errors)
 	}
 	id := commerce.OrderID(data.Orders.Nodes[0].ID)
-	found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, dynamo.OrderByID, []commerce.OrderID{id})
+	found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, model.OrderByID, []commerce.OrderID{id})
 	if err != nil || found[0].Err != nil {
 		t.Fatal(err)
 	}

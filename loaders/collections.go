@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // collected are the records of item collections that were planned.
@@ -36,7 +37,7 @@ func without[K comparable, V any](keys []K, s source[K, V]) []K {
 //
 // Errors: commerce.ErrNotFound, and those of dynamo.ReadRecords.
 func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
-	return Records(l, dynamo.OrderByID).Load(ctx, id)
+	return Records(l, model.OrderByID).Load(ctx, id)
 }
 
 // PrimeOrders makes orders that came with a list known by their IDs.
@@ -48,7 +49,7 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	for i, o := range all {
 		keys[i], values[i].Value = o.ID, o
 	}
-	Records(l, dynamo.OrderByID).prime(ctx, keys, values)
+	Records(l, model.OrderByID).prime(ctx, keys, values)
 }
 
 // PlanWholeOrders plans orders with their items and timelines, one Query each. Order, OrderItems,
@@ -57,7 +58,7 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 // is there, so nothing can come with it.
 func (l *Loaders) PlanWholeOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
 	if l.OwnOrders() {
-		Records(l, dynamo.OrderByID).Plan(ctx, at, ids, then)
+		Records(l, model.OrderByID).Plan(ctx, at, ids, then)
 		return
 	}
 	planWhole(ctx, &l.wholeOrder, at, ids, func(whole *dynamo.WholeOrder) *commerce.Order { return whole.Order }, then)
@@ -146,7 +147,7 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	if slice, ok := l.ItemsAtHand(o, page); ok {
 		return slice, nil
 	}
-	pages := Pages(l, dynamo.OrderItems)
+	pages := Pages(l, model.OrderItems)
 	if all := AllItems(o.ID); pages.knows(all) {
 		// They are read for the sake of their count.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
@@ -167,7 +168,7 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 		}
 		return item, nil
 	}
-	return Records(l, dynamo.OrderItem).Load(ctx, dynamo.OrderItemKey{Order: o.ID, SKU: sku})
+	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
 // ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where
@@ -200,7 +201,7 @@ func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo
 	if whole := l.whole(id); whole != nil {
 		return dynamo.PageOf(whole.Events, byEvent, page), nil
 	}
-	return Pages(l, dynamo.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
+	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
 }
 
 // TimelineAtHand tells whether the order's timeline came with it.
@@ -213,7 +214,7 @@ func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page d
 	if slice, ok := l.InventoryAtHand(sku, page); ok {
 		return slice, nil
 	}
-	return Pages(l, dynamo.ProductInventory).Load(ctx, dynamo.ListRequest{Of: string(sku), Page: page})
+	return Pages(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{Of: string(sku), Page: page})
 }
 
 // InventoryAtHand returns a page of a product's stock where it came with the product.
@@ -234,7 +235,7 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 		return *c.OrderCount, nil
 	}
 	// A REP edge has no count; the customer's record may have.
-	if own, err := Records(l, dynamo.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
+	if own, err := Records(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.CountedOrders.Load(ctx, c.ID)
@@ -249,7 +250,7 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, at *Level, of []*commerce
 			unknown = append(unknown, c.ID)
 		}
 	}
-	Records(l, dynamo.CustomerByID).Plan(ctx, at, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
+	Records(l, model.CustomerByID).Plan(ctx, at, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
 		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -156,7 +157,7 @@ func TestItemOfAnOrder(t *testing.T) {
 				// As a query's plan does, so that both share a request where there has to be one.
 				if _, atHand := l.ItemAtHand(o, "sku_007"); !atHand {
 					l.Plan(func(first *loaders.Level) {
-						loaders.Records(l, dynamo.OrderItem).Plan(ctx, first, []dynamo.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
+						loaders.Records(l, model.OrderItem).Plan(ctx, first, []model.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
 					})
 				}
 			}
@@ -241,9 +242,9 @@ func TestPagesOfProductInventory(t *testing.T) {
 					l.PlanWholeProducts(ctx, first, []commerce.SKU{"sku_000"}, func(context.Context, *loaders.Level, []loaders.Found[commerce.SKU, *commerce.Product]) {})
 				})
 				l.Plan(func(first *loaders.Level) {
-					loaders.Records(l, dynamo.ProductBySKU).Plan(ctx, first, []commerce.SKU{"sku_000"}, nil)
+					loaders.Records(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"sku_000"}, nil)
 				}) // it comes along
-				if p, err := loaders.Records(l, dynamo.ProductBySKU).Load(ctx, "sku_000"); err != nil || p.SKU != "sku_000" {
+				if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, "sku_000"); err != nil || p.SKU != "sku_000" {
 					t.Fatalf("product %v, %v", p, err)
 				}
 				got, err := l.ProductInventory(ctx, "sku_000", page)
@@ -259,7 +260,7 @@ func TestWholeProductThatIsNotThere(t *testing.T) {
 	l.Plan(func(first *loaders.Level) {
 		l.PlanWholeProducts(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.Found[commerce.SKU, *commerce.Product]) {})
 	})
-	if p, err := loaders.Records(l, dynamo.ProductBySKU).Load(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
+	if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
 		t.Errorf("product %v, %v, want ErrNotFound", p, err)
 	}
 	checkRequests(t, trace, "AP13 Query")
@@ -269,9 +270,9 @@ func TestWholeProductThatIsNotThere(t *testing.T) {
 func TestPlannedProducts(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	skus := []commerce.SKU{"prod_100", "prod_101", "prod_abc"}
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, dynamo.ProductBySKU).Plan(ctx, first, skus, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.ProductBySKU).Plan(ctx, first, skus, nil) })
 	for _, sku := range skus {
-		if p, err := loaders.Records(l, dynamo.ProductBySKU).Load(ctx, sku); err != nil || p.SKU != sku {
+		if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, sku); err != nil || p.SKU != sku {
 			t.Errorf("product %s: %v, %v", sku, p, err)
 		}
 	}
@@ -281,7 +282,7 @@ func TestPlannedProducts(t *testing.T) {
 // Orders and customers that came with a list are not read again by id.
 func TestPrimedRecords(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
-	page, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: "cust_01", Page: dynamo.Page{Limit: 10}})
+	page, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: "cust_01", Page: dynamo.Page{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +294,7 @@ func TestPrimedRecords(t *testing.T) {
 	}
 	checkRequests(t, trace, "AP2 Query")
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, dynamo.OrderByID).Plan(ctx, first, []commerce.OrderID{"01KE70EHG00000000000000003", "01KE1VN3G00000000000000005"}, nil)
+		loaders.Records(l, model.OrderByID).Plan(ctx, first, []commerce.OrderID{"01KE70EHG00000000000000003", "01KE1VN3G00000000000000005"}, nil)
 	})
 	if o, err := l.Order(ctx, "01KE70EHG00000000000000003"); err != nil || o.CustomerID != "cust_002" {
 		t.Errorf("order %v, %v", o, err)
@@ -324,7 +325,7 @@ func TestOrderCount(t *testing.T) {
 			s := open(t, sample(t), nil)
 			foreignCustomer(s, 7)
 			ctx, l, trace := s.begin()
-			customer, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, c.id)
+			customer, err := loaders.Records(l, model.CustomerByID).Load(ctx, c.id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +346,7 @@ func TestPlannedOrderCounts(t *testing.T) {
 	foreignCustomer(s, 3)
 	s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "REP", "gsi1pk": "REP#rep_001", "gsi1sk": "CUSTOMER#foreign", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
 	ctx, l, trace := s.begin()
-	page, err := loaders.Pages(l, dynamo.EmployeeCustomers).Load(ctx, dynamo.ListRequest{Of: "rep_001", Page: dynamo.Page{Limit: 10}})
+	page, err := loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{Of: "rep_001", Page: dynamo.Page{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // longestWait ends a batch of unplanned loads that no caller ends by waiting for a value.
@@ -61,8 +62,8 @@ type (
 type (
 	single[K comparable, V any]  func(*Loaders, context.Context, K) (V, error)
 	batched[K comparable, V any] func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
-	lookup[K comparable, V any]  struct{ pattern *dynamo.Lookup[K, V] }
-	list[V any]                  struct{ pattern *dynamo.List[V] }
+	lookup[K comparable, V any]  struct{ pattern *model.Lookup[K, V] }
+	list[V any]                  struct{ pattern *model.List[V] }
 )
 
 func (f single[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) { return f(l, ctx, key) }
@@ -77,7 +78,7 @@ func (r lookup[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.
 
 // read reads a page. The orders of customers whom the viewer does not see are not there.
 func (r list[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Slice[V], error) {
-	if r.pattern.PK == dynamo.CustomerOrders.PK && !l.viewer.ordersOf(commerce.CustomerID(key.Of)) {
+	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.ordersOf(commerce.CustomerID(key.Of)) {
 		return dynamo.Slice[V]{}, nil
 	}
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // maxQueries is how many Queries one batch makes at once.
@@ -30,7 +31,7 @@ type Loaders struct {
 	mu sync.Mutex
 	// patterns are the loaders of access patterns, by the pattern's number. Each is made when it is
 	// first used.
-	patterns [dynamo.PatternCount + 1]any
+	patterns [model.PatternCount + 1]any
 
 	// ctx ends the loaders' requests. The context of the first caller does not: a caller that goes
 	// away does not fail the others.
@@ -62,7 +63,7 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 }
 
 // Records returns the loader of the records that an access pattern reads by their keys.
-func Records[K comparable, V any](l *Loaders, p *dynamo.Lookup[K, V]) *Loader[K, V] {
+func Records[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, V] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	made, ok := l.patterns[p.Number()].(*Loader[K, V])
@@ -75,7 +76,7 @@ func Records[K comparable, V any](l *Loaders, p *dynamo.Lookup[K, V]) *Loader[K,
 }
 
 // Pages returns the loader of the pages that an access pattern reads of lists.
-func Pages[V any](l *Loaders, p *dynamo.List[V]) *Loader[dynamo.ListRequest, dynamo.Slice[V]] {
+func Pages[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dynamo.Slice[V]] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	made, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Slice[V]])
@@ -94,14 +95,14 @@ func special(l *Loaders, made any) {
 	case *Loader[commerce.OrderID, *commerce.Order]:
 		made.many = batched[commerce.OrderID, *commerce.Order]((*Loaders).ordersByID)
 		made.collections = collected[commerce.OrderID, *dynamo.WholeOrder, *commerce.Order]{&l.wholeOrder, func(w *dynamo.WholeOrder) *commerce.Order { return w.Order }}
-	case *Loader[dynamo.CustomerOrderKey, *commerce.Order]:
-		made.many = batched[dynamo.CustomerOrderKey, *commerce.Order]((*Loaders).customerOrders)
+	case *Loader[model.CustomerOrderKey, *commerce.Order]:
+		made.many = batched[model.CustomerOrderKey, *commerce.Order]((*Loaders).customerOrders)
 	case *Loader[commerce.SKU, *commerce.Product]:
 		made.collections = collected[commerce.SKU, *dynamo.WholeProduct, *commerce.Product]{&l.wholeProduct, func(w *dynamo.WholeProduct) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
 		// An e-mail address comes from the client: one that can be in no key is the client's error.
 		made.many, made.one = nil, single[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
-			return dynamo.ReadRecord(ctx, l.store, dynamo.EmailClaim, email)
+			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})
 	}
 }

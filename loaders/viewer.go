@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Viewer is whom the records are read for. What they may not see does not exist for them: it is not
@@ -37,7 +38,7 @@ func (v Viewer) everyCustomer() bool {
 // ofCustomers makes a look-up find nothing, and read nothing, for keys of other customers than
 // those that are seen.
 func ofCustomers[K comparable, V any](
-	ctx context.Context, l *Loaders, p *dynamo.Lookup[K, V], keys []K, all bool, seen func(K) bool,
+	ctx context.Context, l *Loaders, p *model.Lookup[K, V], keys []K, all bool, seen func(K) bool,
 ) ([]dynamo.Result[V], error) {
 	if all {
 		return dynamo.ReadRecords(ctx, l.store, p, keys)
@@ -67,24 +68,24 @@ func ofCustomers[K comparable, V any](
 
 // customersByID looks up customers (AP6).
 func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
-	return ofCustomers(ctx, l, dynamo.CustomerByID, keys, l.viewer.everyCustomer(), l.viewer.customer)
+	return ofCustomers(ctx, l, model.CustomerByID, keys, l.viewer.everyCustomer(), l.viewer.customer)
 }
 
 // customerOrders looks up customers' copies of orders (AP29).
-func (l *Loaders) customerOrders(ctx context.Context, keys []dynamo.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
-	seen := func(k dynamo.CustomerOrderKey) bool { return l.viewer.ordersOf(k.Customer) }
-	return ofCustomers(ctx, l, dynamo.CustomerOrder, keys, !l.OwnOrders(), seen)
+func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
+	seen := func(k model.CustomerOrderKey) bool { return l.viewer.ordersOf(k.Customer) }
+	return ofCustomers(ctx, l, model.CustomerOrder, keys, !l.OwnOrders(), seen)
 }
 
 // ordersByID looks up orders by id: for those who see the own ones only, as the customer's copies,
 // whose keys hold the customer's id, so that another customer's order is not there.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 	if !l.OwnOrders() {
-		return dynamo.ReadRecords(ctx, l.store, dynamo.OrderByID, ids)
+		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
 	}
-	keys := make([]dynamo.CustomerOrderKey, len(ids))
+	keys := make([]model.CustomerOrderKey, len(ids))
 	for i, id := range ids {
-		keys[i] = dynamo.CustomerOrderKey{Customer: l.viewer.Principal.Customer, Order: id}
+		keys[i] = model.CustomerOrderKey{Customer: l.viewer.Principal.Customer, Order: id}
 	}
 	return l.customerOrders(ctx, keys)
 }
@@ -97,9 +98,9 @@ func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
 //
 // Errors: commerce.ErrNotFound, and those of dynamo.ReadRecords; for those who see the own
 // orders only also Order's.
-func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*commerce.LineItem, error) {
+func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OwnOrders() {
-		return Records(l, dynamo.OrderItem).Load(ctx, key)
+		return Records(l, model.OrderItem).Load(ctx, key)
 	}
 	order, err := l.Order(ctx, key.Order)
 	if err != nil {
@@ -111,18 +112,18 @@ func (l *Loaders) ItemByID(ctx context.Context, key dynamo.OrderItemKey) (*comme
 // PlanOwnItems plans items by their orders' ids for those who see the own orders only: first the
 // orders, and then items of those that are found and do not carry them. then runs as in
 // Loader.Plan, with the keys whose orders were found.
-func (l *Loaders) PlanOwnItems(ctx context.Context, at *Level, keys []dynamo.OrderItemKey, then func(context.Context, *Level, []dynamo.OrderItemKey)) {
+func (l *Loaders) PlanOwnItems(ctx context.Context, at *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.Order
 	}
-	Records(l, dynamo.OrderByID).Plan(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *commerce.Order]) {
+	Records(l, model.OrderByID).Plan(ctx, at, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *commerce.Order]) {
 		own := make(map[commerce.OrderID]*commerce.Order, len(found))
 		for _, f := range found {
 			own[f.Key] = f.Value
 		}
-		there := slices.DeleteFunc(slices.Clone(keys), func(key dynamo.OrderItemKey) bool { return own[key.Order] == nil })
-		Records(l, dynamo.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(there), func(key dynamo.OrderItemKey) bool {
+		there := slices.DeleteFunc(slices.Clone(keys), func(key model.OrderItemKey) bool { return own[key.Order] == nil })
+		Records(l, model.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(there), func(key model.OrderItemKey) bool {
 			_, ok := l.ItemAtHand(own[key.Order], key.SKU)
 			return ok
 		}), nil)

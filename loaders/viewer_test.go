@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/loaders"
 )
@@ -45,10 +46,10 @@ func TestWhatACustomerFinds(t *testing.T) {
 		reads []string
 	}{
 		{"the own record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, dynamo.CustomerByID).Load(ctx, me))
+			return found(loaders.Records(l, model.CustomerByID).Load(ctx, me))
 		}, true, []string{"AP6 GetItem"}},
 		{"another's record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, dynamo.CustomerByID).Load(ctx, other))
+			return found(loaders.Records(l, model.CustomerByID).Load(ctx, other))
 		}, false, nil},
 		{"an own order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, mine)) }, true, []string{ownPlace}},
 		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownPlace}},
@@ -58,33 +59,33 @@ func TestWhatACustomerFinds(t *testing.T) {
 			return found(l.Order(ctx, theirs))
 		}, false, []string{ownPlace}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, dynamo.CustomerOrder).Load(ctx, dynamo.CustomerOrderKey{Customer: me, Order: mine}))
+			return found(loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: me, Order: mine}))
 		}, true, []string{ownPlace}},
 		{"another's order of that customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, dynamo.CustomerOrder).Load(ctx, dynamo.CustomerOrderKey{Customer: other, Order: theirs}))
+			return found(loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: other, Order: theirs}))
 		}, false, nil},
 		{"an own item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: mine, SKU: ofMine}))
+			return found(l.ItemByID(ctx, model.OrderItemKey{Order: mine, SKU: ofMine}))
 		}, true, []string{ownPlace}},
 		{"another's item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
+			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownPlace}},
 		{"another's planned item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			l.Plan(func(first *loaders.Level) {
-				l.PlanOwnItems(ctx, first, []dynamo.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, _ *loaders.Level, there []dynamo.OrderItemKey) {
+				l.PlanOwnItems(ctx, first, []model.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, _ *loaders.Level, there []model.OrderItemKey) {
 					if len(there) > 0 {
 						t.Errorf("%v is there", there)
 					}
 				})
 			})
-			return found(l.ItemByID(ctx, dynamo.OrderItemKey{Order: theirs, SKU: ofTheirs}))
+			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownPlace}},
 		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(me), Page: page})
+			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(me), Page: page})
 			return len(slice.Items) > 0, err
 		}, true, []string{"AP2 Query"}},
 		{"another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := loaders.Pages(l, dynamo.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(other), Page: page})
+			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(other), Page: page})
 			return len(slice.Items) > 0, err
 		}, false, nil},
 		{"the count of the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
@@ -128,9 +129,9 @@ func TestABatchOfOwnAndOthers(t *testing.T) {
 	book, ids := customers(3)
 	s := open(t, book, nil)
 	ctx, l, trace := s.as(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, dynamo.CustomerByID).Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
-		c, err := loaders.Records(l, dynamo.CustomerByID).Load(ctx, id)
+		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
 		if i == 1 {
 			checkCustomer(t, c, err, id)
 		} else if !errors.Is(err, commerce.ErrNotFound) {

@@ -377,7 +377,7 @@ func same[T comparable](tb *table, what string, got, want []T) {
 	}
 }
 
-// sameSet is same regardless of order, for where DynamoDB promises none.
+// SameSet is same regardless of order, for where DynamoDB promises none.
 func sameSet(tb *table, what string, got, want []string) {
 	tb.Helper()
 	same(tb, what, slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/replay"
@@ -36,20 +37,20 @@ func tableReads() []tableRead {
 	}
 	return []tableRead{
 		{name: "GetItem", want: 1, requests: 1, allocations: 94, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			found, err := dynamo.ReadRecords(ctx, store, dynamo.OrderByID, []commerce.OrderID{orderID(0)})
+			found, err := dynamo.ReadRecords(ctx, store, model.OrderByID, []commerce.OrderID{orderID(0)})
 			return len(found), err
 		}},
 		{name: "QueryOf50", want: 50, requests: 1, allocations: 220, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			page, err := dynamo.ReadPage(ctx, store, dynamo.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+			page, err := dynamo.ReadPage(ctx, store, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
 			return len(page.Items), err
 		}},
 		{name: "BatchOf50", want: 50, requests: 1, allocations: 454, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, batch)
+			found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, batch)
 			return len(found), err
 		}},
 		// Five statuses, which are equally full, are merged into one list.
 		{name: "MergeOf50", want: 50, requests: 5, allocations: 613, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			page, err := dynamo.ReadPage(ctx, store, dynamo.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 50}})
+			page, err := dynamo.ReadPage(ctx, store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 50}})
 			return len(page.Items), err
 		}},
 	}

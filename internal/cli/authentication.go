@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -50,7 +51,7 @@ func authenticate(ctx context.Context, cfg config.Config, opts *server.Options) 
 
 // customerExists tells whether there is a record of a customer (AP6), also one that cannot be read.
 func customerExists(ctx context.Context, store *dynamo.Store, id commerce.CustomerID) (bool, error) {
-	found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{id})
+	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
 	if err != nil {
 		return false, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -505,10 +506,10 @@ func patterns(args []string, env Environment) error {
 		return nil
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	for _, p := range dynamo.AccessPatterns() {
+	for _, p := range model.AccessPatterns() {
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.What, p.Request(), p.Keys())
 	}
-	for _, p := range dynamo.WritePatterns() {
+	for _, p := range model.WritePatterns() {
 		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, p.Records())
 	}
 	return tab.Flush()

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
@@ -118,7 +118,7 @@ func TestPatterns(t *testing.T) {
 	for line, mark := range map[string]string{"patterns": "%s ", "patterns -markdown": "| %s |", "patterns --markdown=true": "| %s |"} {
 		c := run(t, line)
 		c.checkDone(t)
-		for _, p := range dynamo.AccessPatterns() {
+		for _, p := range model.AccessPatterns() {
 			if n := strings.Count("\n"+c.stdout.String(), "\n"+fmt.Sprintf(mark, p.ID)); n != 1 {
 				t.Errorf("%s: %s stands on %d lines, want 1", line, p.ID, n)
 			}

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/manifest"
@@ -107,8 +107,8 @@ func documents(args []string, env Environment) error {
 		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "")
 		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "")
 		set.Func("shards", "", func(text string) (err error) {
-			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > dynamo.MaxShards {
-				return fmt.Errorf("give 1 to %d", dynamo.MaxShards)
+			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > model.MaxShards {
+				return fmt.Errorf("give 1 to %d", model.MaxShards)
 			}
 			return nil
 		})

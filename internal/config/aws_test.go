@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
@@ -73,7 +74,7 @@ func TestOpenedClientsReadTheShortWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := dynamo.ReadRecords(context.Background(), store, dynamo.CustomerByID, []commerce.CustomerID{"a", "b"}); err != nil {
+			if _, err := dynamo.ReadRecords(context.Background(), store, model.CustomerByID, []commerce.CustomerID{"a", "b"}); err != nil {
 				t.Fatal(err)
 			}
 			if long := numbered.Load() > 0; requests.Load() != 1 || long != (c.why != "") {

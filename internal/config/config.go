@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -107,7 +108,7 @@ func (r *reader) sections() []setting.Section {
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.Matching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and point", tableName.MatchString), Meaning: "name of the table"},
-			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, dynamo.MaxShards), Meaning: "number of partition keys that each busy list is spread over; a property of the table, the same for all its servers and commands"},
+			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of partition keys that each busy list is spread over; a property of the table, the same for all its servers and commands"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records that name none"},
 		}},
 		{Title: "Authentication", Settings: append([]setting.Setting{

@@ -283,9 +283,9 @@ func (d *derived) bind(cfg *config.Config) error {
 	return os.WriteFile(aliasesFile, source, 0o644)
 }
 
-// loadStore returns the type-checked package of the access patterns and the Store.
-func loadStore() (*types.Package, error) {
-	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, storePackage)
+// load returns a type-checked package.
+func load(path string) (*types.Package, error) {
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,11 @@ func run() error {
 	if err := writePatterns(patterns); err != nil {
 		return err
 	}
-	store, err := loadStore()
+	store, err := load(storePackage)
+	if err != nil {
+		return err
+	}
+	model, err := load(modelPackage)
 	if err != nil {
 		return err
 	}
@@ -56,14 +60,14 @@ func run() error {
 	if err := derived.bind(cfg); err != nil {
 		return err
 	}
-	return api.Generate(cfg, api.AddPlugin(plugin{patterns, store, derived}))
+	return api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived}))
 }
 
 // plugin generates the project's own code from what gqlgen knows of the schema and its bindings, so
 // that both call the same resolvers and read the same struct fields.
 type plugin struct {
 	patterns []pattern
-	store    *types.Package
+	model    *types.Package
 	derived  *derived
 }
 

@@ -9,8 +9,11 @@ import (
 	"github.com/99designs/gqlgen/codegen"
 )
 
-// storePackage declares the access patterns.
-const storePackage = "github.com/ordergraph/ordergraph/dynamo"
+// The packages of the Store, and of the access patterns.
+const (
+	storePackage = "github.com/ordergraph/ordergraph/dynamo"
+	modelPackage = "github.com/ordergraph/ordergraph/dynamo/model"
+)
 
 // reading is an access pattern with its Go types.
 type reading struct {
@@ -26,11 +29,11 @@ type reading struct {
 func (r reading) follows() string { return lcFirst(named(r.value).Obj().Name()) + "s" }
 
 // readings returns the access patterns, by ID.
-func readings(store *types.Package, patterns []pattern) (map[string]reading, error) {
+func readings(model *types.Package, patterns []pattern) (map[string]reading, error) {
 	found := map[string]reading{}
 	for _, p := range patterns {
 		r := reading{pattern: p}
-		variable := store.Scope().Lookup(p.name)
+		variable := model.Scope().Lookup(p.name)
 		if variable == nil {
 			return nil, fmt.Errorf("%s: %s has no type", patternsFile, p.name)
 		}
@@ -146,11 +149,11 @@ func (g *generator) listArguments(f *codegen.Field) error {
 		g.p("switch {")
 		for _, r := range all {
 			if len(r.with) > 0 {
-				g.p("case %s:\nq.key.Pattern = &dynamo.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
+				g.p("case %s:\nq.key.Pattern = &model.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
 			}
 		}
 		g.p("}")
-		g.imported(storePackage, "dynamo")
+		g.imported(modelPackage, "model")
 	}
 	g.p("q.page(paging{a.first, a.after, a.last, a.before, beyond})\n}")
 	return nil
@@ -293,10 +296,11 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	}
 	g.p("}\n}")
 	for _, f := range lists {
-		g.p("startList(ctx, p, &%s, dynamo.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].follows())
+		g.p("startList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].follows())
 	}
 	g.p("}")
 	g.imported(storePackage, "dynamo")
+	g.imported(modelPackage, "model")
 	g.imported("context", "context")
 }
 
@@ -335,7 +339,7 @@ func (g *generator) resolver(f planned) error {
 	}
 	r := f.reads[0]
 	g.imported("context", "context")
-	g.imported(storePackage, "dynamo")
+	g.imported(modelPackage, "model")
 	g.p("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.name(f.TypeReference.GO))
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
@@ -352,15 +356,15 @@ func (g *generator) resolver(f planned) error {
 			}
 			of = ", string(obj." + name + ")"
 		}
-		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).beyond)\nreturn connection(ctx, dynamo.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
+		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
 	case f.Object.Root:
-		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, dynamo.%s, key)\n}", arguments, r.name)
+		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
 		name, err := member(f.Object.Reference(), r.key, r.by)
 		if err != nil {
 			return err
 		}
-		g.p("return reference(ctx, dynamo.%s, obj.%s)\n}", r.name, name)
+		g.p("return reference(ctx, model.%s, obj.%s)\n}", r.name, name)
 	}
 	return nil
 }
@@ -386,7 +390,7 @@ func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 	g := newGenerator(data)
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
 	var err error
-	if g.readings, err = readings(p.store, p.patterns); err != nil {
+	if g.readings, err = readings(p.model, p.patterns); err != nil {
 		return nil, err
 	}
 	var resolvers []string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
@@ -51,7 +52,7 @@ func book(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 
 func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.Customer {
 	t.Helper()
-	found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{"cust_01"})
+	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"cust_01"})
 	if err != nil || found[0].Err != nil {
 		t.Errorf("no customer: %v, %+v", err, found)
 		return commerce.Customer{}
@@ -121,7 +122,7 @@ func TestTransactionsAreReplayed(t *testing.T) {
 		t.Errorf("the customer has %d orders, and had %d", *after.OrderCount, *before.OrderCount)
 	}
 	// An operation that was not read before shows what the engine has.
-	page, err := dynamo.ReadPage(ctx, store, dynamo.CustomerOrders, dynamo.ListRequest{Of: string(before.ID), Page: dynamo.Page{Limit: 100}})
+	page, err := dynamo.ReadPage(ctx, store, model.CustomerOrders, dynamo.ListRequest{Of: string(before.ID), Page: dynamo.Page{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -58,7 +59,7 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ..
 	against := auth.Options{
 		JWKS: issuer.URL, Issuer: authtest.Issuer, Audience: authtest.Audience, Leeway: time.Minute, RoleClaim: "role", CustomerClaim: "customer_id",
 		CustomerExists: func(ctx context.Context, id commerce.CustomerID) (bool, error) {
-			found, err := dynamo.ReadRecords(ctx, store, dynamo.CustomerByID, []commerce.CustomerID{id})
+			found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
 			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
 		},
 		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, After: g.clock.After,

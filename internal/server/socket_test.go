@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -84,7 +85,7 @@ func (l *live) set(id commerce.OrderID, quantity int) {
 // cannot be seen from here.
 func (l *live) last(id commerce.OrderID) commerce.EventID {
 	l.t.Helper()
-	page, err := dynamo.ReadPage(context.Background(), l.store.Consistent(), dynamo.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
+	page, err := dynamo.ReadPage(context.Background(), l.store.Consistent(), model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
 	if err != nil || len(page.Items) == 0 {
 		l.t.Fatal(err)
 	}
@@ -331,7 +332,7 @@ func TestSocketsResume(t *testing.T) {
 func TestSubscriptionsThatAreRefused(t *testing.T) {
 	l := newLive(t, server.Limits{})
 	mine, other := l.place(), l.place()
-	page, err := dynamo.ReadPage(context.Background(), l.store, dynamo.Timeline, dynamo.ListRequest{Of: string(other), Page: dynamo.Page{Limit: 1}})
+	page, err := dynamo.ReadPage(context.Background(), l.store, model.Timeline, dynamo.ListRequest{Of: string(other), Page: dynamo.Page{Limit: 1}})
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(err)
 	}

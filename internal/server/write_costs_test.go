@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -166,13 +167,13 @@ func TestWriteCosts(t *testing.T) {
 // The table of write patterns in docs/write-costs.md is the model's.
 func TestWritePatternsAreDocumented(t *testing.T) {
 	rows := [][]string{{"id", "mutation", "records", "for each line", "only some requests"}}
-	for _, p := range dynamo.WritePatterns() {
+	for _, p := range model.WritePatterns() {
 		rows = append(rows, []string{p.ID, "`" + p.Mutation + "`", entities(p.Writes), entities(p.Each), entities(p.Maybe)})
 	}
 	compareTable(t, "patterns", markdownTable(rows))
 }
 
-func entities(es []dynamo.Entity) string {
+func entities(es []model.Entity) string {
 	names := make([]string, len(es))
 	for i, e := range es {
 		names[i] = "`" + e.Name + "`"
@@ -180,20 +181,20 @@ func entities(es []dynamo.Entity) string {
 	return strings.Join(names, " ")
 }
 
-func patternOf(t testing.TB, mutation string) dynamo.WritePattern {
-	for _, p := range dynamo.WritePatterns() {
+func patternOf(t testing.TB, mutation string) model.WritePattern {
+	for _, p := range model.WritePatterns() {
 		if p.Mutation == mutation {
 			return p
 		}
 	}
 	t.Fatalf("no write pattern serves %s", mutation)
-	return dynamo.WritePattern{}
+	return model.WritePattern{}
 }
 
 // checkPattern holds the actions of a transaction against the pattern that it belongs to: each
 // record that the pattern writes once or for each line, and others only where it says maybe, once
 // at most but for claims of e-mail addresses, which move.
-func checkPattern(t testing.TB, p dynamo.WritePattern, transaction transaction, lines int) {
+func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, lines int) {
 	t.Helper()
 	found := map[string]int{}
 	for _, a := range transaction.actions {
@@ -226,7 +227,7 @@ func checkPattern(t testing.TB, p dynamo.WritePattern, transaction transaction, 
 func entityOf(t testing.TB, a action) string {
 	t.Helper()
 	var names []string
-	for _, e := range dynamo.Entities() {
+	for _, e := range model.Entities() {
 		_, pk := e.PK.Values(a.pk)
 		_, sk := e.SK.Values(a.sk)
 		if pk && sk {

@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import (
 	"math"
@@ -12,35 +12,35 @@ import (
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 
-// readUnitSize is how many bytes a read unit covers; an eventually consistent read costs half a
+// ReadUnitSize is how many bytes a read unit covers; an eventually consistent read costs half a
 // unit for each.
-const readUnitSize = 4096
+const ReadUnitSize = 4096
 
-// readUnits is what an eventually consistent read of so many bytes at once costs. Reading nothing
+// ReadUnits is what an eventually consistent read of so many bytes at once costs. Reading nothing
 // costs as much as reading a little.
-func readUnits(bytes int) float64 {
-	return math.Max(1, math.Ceil(float64(bytes)/readUnitSize)) / 2
+func ReadUnits(bytes int) float64 {
+	return math.Max(1, math.Ceil(float64(bytes)/ReadUnitSize)) / 2
 }
 
-// queryUnits is what a Query costs that read these records: the sum of their sizes is rounded, not
+// QueryUnits is what a Query costs that read these records: the sum of their sizes is rounded, not
 // each.
-func queryUnits(records []reader) float64 { return readUnits(sizeOfAll(records)) }
+func QueryUnits(records []Reader) float64 { return ReadUnits(SizeOfAll(records)) }
 
-// batchUnits is what a BatchGetItem costs that found these records of so many keys: each is rounded
+// BatchUnits is what a BatchGetItem costs that found these records of so many keys: each is rounded
 // by itself.
-func batchUnits(records []reader, keys int) float64 {
-	units := readUnits(0) * float64(keys-len(records))
+func BatchUnits(records []Reader, keys int) float64 {
+	units := ReadUnits(0) * float64(keys-len(records))
 	for _, r := range records {
-		units += readUnits(r.size())
+		units += ReadUnits(r.Size())
 	}
 	return units
 }
 
-// sizeOfAll is the size of several records in bytes.
-func sizeOfAll(records []reader) int {
+// SizeOfAll is the size of several records in bytes.
+func SizeOfAll(records []Reader) int {
 	bytes := 0
 	for _, r := range records {
-		bytes += r.size()
+		bytes += r.Size()
 	}
 	return bytes
 }
@@ -54,19 +54,19 @@ func kilobytes(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeUnitSize))
 }
 
-// writeUnits is what it costs, in a transaction, to make after of before, either of which may be
+// WriteUnits is what it costs, in a transaction, to make after of before, either of which may be
 // nil: the larger of the two counts. An index entry costs one write where it comes, goes or
 // changes, and two where its key changes. Source, beside those above:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
-func writeUnits(before, after record) float64 {
-	was, is := sizeOf(before), sizeOf(after)
+func WriteUnits(before, after Record) float64 {
+	was, is := SizeOf(before), SizeOf(after)
 	units := 2 * kilobytes(max(was, is))
-	_, wasListed := before[attrIndexPK]
-	_, isListed := after[attrIndexPK]
+	_, wasListed := before[AttrIndexPK]
+	_, isListed := after[AttrIndexPK]
 	switch {
-	case wasListed && isListed && sameValue(before[attrIndexPK], after[attrIndexPK]) && sameValue(before[attrIndexSK], after[attrIndexSK]):
+	case wasListed && isListed && SameValue(before[AttrIndexPK], after[AttrIndexPK]) && SameValue(before[AttrIndexSK], after[AttrIndexSK]):
 		units += kilobytes(max(was, is))
 	case wasListed && isListed:
 		units += kilobytes(was) + kilobytes(is)
@@ -78,16 +78,16 @@ func writeUnits(before, after record) float64 {
 	return units
 }
 
-// adjustUnits is what it costs, in a transaction, to change a number of a record that is in the
+// AdjustUnits is what it costs, in a transaction, to change a number of a record that is in the
 // index; nil is a small one.
-func adjustUnits(r record) float64 { return 3 * kilobytes(sizeOf(r)) }
+func AdjustUnits(r Record) float64 { return 3 * kilobytes(SizeOf(r)) }
 
-// checkUnits is what it costs, in a transaction, to check a condition on a record; nil is a small
+// CheckUnits is what it costs, in a transaction, to check a condition on a record; nil is a small
 // one.
-func checkUnits(r record) float64 { return 2 * kilobytes(sizeOf(r)) }
+func CheckUnits(r Record) float64 { return 2 * kilobytes(SizeOf(r)) }
 
-// sizeOf is a record's size in bytes: names and values.
-func sizeOf(r record) int {
+// SizeOf is a record's size in bytes: names and values.
+func SizeOf(r Record) int {
 	bytes := 0
 	for name, v := range r {
 		bytes += len(name) + sizeOfValue(v)

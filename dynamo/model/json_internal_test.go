@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyValue draws a value of any type, nested up to so deep.
-func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
+// AnyValue draws a value of any type, nested up to so deep.
+func AnyValue(depth int) *rapid.Generator[types.AttributeValue] {
 	text := rapid.String()
 	digits := rapid.StringMatching(`-?[1-9][0-9]{0,20}(\.[0-9]{1,17})?`)
 	data := rapid.SliceOf(rapid.Byte())
@@ -28,7 +28,7 @@ func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 		rapid.Map(rapid.SliceOfNDistinct(data, 1, 5, asText), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
 	}
 	if depth > 0 {
-		inner := anyValue(depth - 1)
+		inner := AnyValue(depth - 1)
 		kinds = append(kinds,
 			rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []types.AttributeValue) types.AttributeValue { return &types.AttributeValueMemberL{Value: l} }),
 			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {
@@ -42,22 +42,22 @@ func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 // line.
 func TestRecordsSurviveJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := record(rapid.MapOfN(rapid.StringN(1, -1, -1), anyValue(3), 0, 6).Draw(t, "record"))
-		line, err := recordToJSON(want)
+		want := Record(rapid.MapOfN(rapid.StringN(1, -1, -1), AnyValue(3), 0, 6).Draw(t, "record"))
+		line, err := ToJSON(want)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Count(line, []byte("\n")) != 1 || line[len(line)-1] != '\n' {
 			t.Fatalf("not one line: %q", line)
 		}
-		got, err := recordFromJSON(line)
+		got, err := FromJSON(line)
 		if err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if !sameRecord(got, want) || !sameRecord(want, got) {
+		if !SameRecord(got, want) || !SameRecord(want, got) {
 			t.Fatalf("%s came back as another record", line)
 		}
-		again, err := recordToJSON(got)
+		again, err := ToJSON(got)
 		if err != nil || !bytes.Equal(again, line) {
 			t.Fatalf("the line became another: %v\n%s%s", err, line, again)
 		}
@@ -68,26 +68,26 @@ func TestRecordsSurviveJSON(t *testing.T) {
 // spelling of numbers.
 func TestSameIsWhatLinesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := record{"a": anyValue(2).Draw(t, "a")}
-		b := record{"a": anyValue(2).Draw(t, "b")}
-		lineA, errA := recordToJSON(a)
-		lineB, errB := recordToJSON(b)
+		a := Record{"a": AnyValue(2).Draw(t, "a")}
+		b := Record{"a": AnyValue(2).Draw(t, "b")}
+		lineA, errA := ToJSON(a)
+		lineB, errB := ToJSON(b)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if bytes.Equal(lineA, lineB) && !sameRecord(a, b) {
+		if bytes.Equal(lineA, lineB) && !SameRecord(a, b) {
 			t.Fatalf("equal lines, different records: %s", lineA)
 		}
-		if sameRecord(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
+		if SameRecord(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
 			t.Fatalf("the same, and different lines:\n%s%s", lineA, lineB)
 		}
 	})
 }
 
 func TestSame(t *testing.T) {
-	value := func(text string) record {
+	value := func(text string) Record {
 		t.Helper()
-		r, err := recordFromJSON([]byte(`{"Item":{"v":` + text + `}}`))
+		r, err := FromJSON([]byte(`{"Item":{"v":` + text + `}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,14 +98,14 @@ func TestSame(t *testing.T) {
 		{`{"SS":["a","b"]}`, `{"SS":["b","a"]}`}, {`{"NS":["1","2"]}`, `{"NS":["2.0","1"]}`}, {`{"BS":["YQ==","Yg=="]}`, `{"BS":["Yg==","YQ=="]}`},
 		{`{"M":{"a":{"N":"1"},"b":{"S":""}}}`, `{"M":{"b":{"S":""},"a":{"N":"1.00"}}}`},
 	} {
-		if a, b := value(pair[0]), value(pair[1]); !sameRecord(a, b) || !sameRecord(b, a) {
+		if a, b := value(pair[0]), value(pair[1]); !SameRecord(a, b) || !SameRecord(b, a) {
 			t.Errorf("%s and %s are not the same", pair[0], pair[1])
 		}
 		if strings.Contains(pair[0], "N") {
 			continue // numbers keep their spelling
 		}
-		a, errA := recordToJSON(value(pair[0]))
-		b, errB := recordToJSON(value(pair[1]))
+		a, errA := ToJSON(value(pair[0]))
+		b, errB := ToJSON(value(pair[1]))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s and %s are different lines: %s%s", pair[0], pair[1], a, b)
 		}
@@ -119,20 +119,20 @@ func TestSame(t *testing.T) {
 	}
 	for i, a := range different {
 		for j, b := range different {
-			if is := sameRecord(value(a), value(b)); is != (i == j) {
+			if is := SameRecord(value(a), value(b)); is != (i == j) {
 				t.Errorf("%s and %s: same is %t", a, b, is)
 			}
 		}
 	}
-	if sameRecord(record{}, value(`{"S":""}`)) || sameRecord(value(`{"S":""}`), record{}) {
+	if SameRecord(Record{}, value(`{"S":""}`)) || SameRecord(value(`{"S":""}`), Record{}) {
 		t.Error("an empty attribute is the same as none")
 	}
 }
 
 // Lines of other software: another order of names, spaces, escapes, numbers in their own spelling.
 func TestRecordFromForeignJSON(t *testing.T) {
-	got, err := recordFromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
-	want := record{"sk": str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": str("\ufffd")}
+	got, err := FromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
+	want := Record{"sk": Str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": Str("\ufffd")}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -174,7 +174,7 @@ func badLines() map[string]string {
 		`{"Item":{"a":{"S":"b"},"a":{"S":"c"}}}`:      `"a" twice`,
 		`{"Item":{"a":{"S":"b"},"\u0061":{"S":"c"}}}`: `"a" twice`,
 	}
-	deep := strings.Repeat(`{"L":[`, maxDepth+1) + strings.Repeat(`]}`, maxDepth+1)
+	deep := strings.Repeat(`{"L":[`, MaxDepth+1) + strings.Repeat(`]}`, MaxDepth+1)
 	for value, says := range map[string]string{
 		`null`: "null", `1`: "a number", `"a"`: "a string", `true`: "true", `[]`: "an array", `{}`: "no type",
 		`{"X":"a"}`: `"X"`, `{"s":"a"}`: `"s"`, `{"":"a"}`: `""`, `{"SN":["1"]}`: `"SN"`,
@@ -204,20 +204,20 @@ func TestBadLines(t *testing.T) {
 		t.Errorf("only %d", len(lines))
 	}
 	for line, says := range lines {
-		if r, err := recordFromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
+		if r, err := FromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.100s is read as %v, %v; want an error that says %q", line, r, err, says)
 		}
 	}
 	// One level less is DynamoDB's limit.
-	if _, err := recordFromJSON([]byte(`{"Item":{"a":` + strings.Repeat(`{"L":[`, maxDepth) + strings.Repeat(`]}`, maxDepth) + `}}`)); err != nil {
+	if _, err := FromJSON([]byte(`{"Item":{"a":` + strings.Repeat(`{"L":[`, MaxDepth) + strings.Repeat(`]}`, MaxDepth) + `}}`)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestUnknownTypesAreNotExported(t *testing.T) {
 	for _, v := range []types.AttributeValue{nil, &types.UnknownUnionMember{Tag: "Z"}} {
-		for _, r := range []record{{"a": v}, {"a": list(v)}, {"a": &types.AttributeValueMemberM{Value: record{"b": v}}}} {
-			if line, err := recordToJSON(r); err == nil {
+		for _, r := range []Record{{"a": v}, {"a": ListValue(v)}, {"a": &types.AttributeValueMemberM{Value: Record{"b": v}}}} {
+			if line, err := ToJSON(r); err == nil {
 				t.Errorf("%v became %s", r, line)
 			}
 		}
@@ -231,16 +231,16 @@ func FuzzRecordFromJSON(f *testing.F) {
 	}
 	f.Add([]byte(`{"Item":{"pk":{"S":"a"},"n":{"N":"1.50"},"s":{"NS":["2","1"]},"m":{"M":{"l":{"L":[{"NULL":true},{"BOOL":false},{"B":"YQ=="}]}}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := recordFromJSON(text)
+		r, err := FromJSON(text)
 		if err != nil {
 			return
 		}
-		line, err := recordToJSON(r)
+		line, err := ToJSON(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := recordFromJSON(line)
-		if err != nil || !sameRecord(r, again) || !utf8.Valid(line) {
+		again, err := FromJSON(line)
+		if err != nil || !SameRecord(r, again) || !utf8.Valid(line) {
 			t.Fatalf("%q became %q, %v", text, line, err)
 		}
 	})

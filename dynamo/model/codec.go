@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
@@ -10,5 +10,5 @@ type Codec struct {
 	Shards int
 }
 
-// keyBuilder returns a builder of keys of the table.
-func (codec *Codec) keyBuilder() *keyBuilder { return &keyBuilder{shards: codec.Shards} }
+// KeyBuilder returns a builder of keys of the table.
+func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }

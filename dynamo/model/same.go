@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import (
 	"bytes"
@@ -8,18 +8,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// sameRecord tells whether two records hold the same, as DynamoDB sees it: a set has no order, and
+// SameRecord tells whether two records hold the same, as DynamoDB sees it: a set has no order, and
 // a number is what it is worth, not how it is spelled.
-func sameRecord(a, b record) bool { return maps.EqualFunc(a, b, sameValue) }
+func SameRecord(a, b Record) bool { return maps.EqualFunc(a, b, SameValue) }
 
-func sameValue(a, b types.AttributeValue) bool {
+func SameValue(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
 		b, ok := b.(*types.AttributeValueMemberS)
 		return ok && a.Value == b.Value
 	case *types.AttributeValueMemberN:
 		b, ok := b.(*types.AttributeValueMemberN)
-		return ok && sameNumber(a.Value, b.Value)
+		return ok && SameNumber(a.Value, b.Value)
 	case *types.AttributeValueMemberB:
 		b, ok := b.(*types.AttributeValueMemberB)
 		return ok && bytes.Equal(a.Value, b.Value)
@@ -31,24 +31,24 @@ func sameValue(a, b types.AttributeValue) bool {
 		return ok
 	case *types.AttributeValueMemberL:
 		b, ok := b.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(a.Value, b.Value, sameValue)
+		return ok && slices.EqualFunc(a.Value, b.Value, SameValue)
 	case *types.AttributeValueMemberM:
 		b, ok := b.(*types.AttributeValueMemberM)
-		return ok && sameRecord(a.Value, b.Value)
+		return ok && SameRecord(a.Value, b.Value)
 	case *types.AttributeValueMemberSS:
 		b, ok := b.(*types.AttributeValueMemberSS)
-		return ok && sameSet(a.Value, b.Value, asIs)
+		return ok && SameSet(a.Value, b.Value, asIs)
 	case *types.AttributeValueMemberNS:
 		b, ok := b.(*types.AttributeValueMemberNS)
-		return ok && sameSet(a.Value, b.Value, worth)
+		return ok && SameSet(a.Value, b.Value, worth)
 	case *types.AttributeValueMemberBS:
 		b, ok := b.(*types.AttributeValueMemberBS)
-		return ok && sameSet(a.Value, b.Value, asText)
+		return ok && SameSet(a.Value, b.Value, asText)
 	}
 	return false
 }
 
-func sameNumber(a, b string) bool { return a == b || worth(a) == worth(b) }
+func SameNumber(a, b string) bool { return a == b || worth(a) == worth(b) }
 
 // What the elements of sets are compared by.
 func asIs(s string) string { return s }
@@ -62,7 +62,7 @@ func worth(n string) number {
 	return parsed
 }
 
-func sameSet[E any, K comparable](a, b []E, key func(E) K) bool {
+func SameSet[E any, K comparable](a, b []E, key func(E) K) bool {
 	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
 }
 

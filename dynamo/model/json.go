@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import (
 	"bytes"
@@ -22,21 +22,21 @@ import (
 // jsonItem is the name under which a line has its record.
 const jsonItem = "Item"
 
-// maxDepth is how deep lists and maps may be nested in DynamoDB.
-const maxDepth = 32
+// MaxDepth is how deep lists and maps may be nested in DynamoDB.
+const MaxDepth = 32
 
 // maxNameBytes is how long the name of an attribute can be in DynamoDB.
 const maxNameBytes = 1<<16 - 1
 
-// recordToJSON returns a record as a line. Attributes and the elements of sets, which have no
+// ToJSON returns a record as a line. Attributes and the elements of sets, which have no
 // order, are sorted, so equal records are equal lines.
 //
 // Errors: ErrCorrupt for a value of a type that DynamoDB did not have when this was written.
-func recordToJSON(r record) ([]byte, error) {
+func ToJSON(r Record) ([]byte, error) {
 	enc := smithyjson.NewEncoder()
 	line := enc.Object()
 	if err := writeAttributes(line.Key(jsonItem), r); err != nil {
-		return nil, fmt.Errorf("%w: record %s: %w", ErrCorrupt, r.primaryKey(), err)
+		return nil, fmt.Errorf("%w: record %s: %w", ErrCorrupt, r.KeyText(), err)
 	}
 	line.Close()
 	return append(enc.Bytes(), '\n'), nil
@@ -101,12 +101,12 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// recordFromJSON is the inverse of recordToJSON. It also reads lines written by other software, in
+// FromJSON is the inverse of ToJSON. It also reads lines written by other software, in
 // any order and spelling. It refuses a line that could be read in two ways, or would be stored as
 // something else.
 //
 // Errors: one that says what is wrong with the line.
-func recordFromJSON(line []byte) (record, error) {
+func FromJSON(line []byte) (Record, error) {
 	in := jsonReader{jsontext.NewDecoder(bytes.NewBuffer(line))}
 	r, err := in.record()
 	if err == nil {
@@ -127,7 +127,7 @@ func recordFromJSON(line []byte) (record, error) {
 // halves of surrogate pairs.
 type jsonReader struct{ *jsontext.Decoder }
 
-func (j jsonReader) record() (r record, err error) {
+func (j jsonReader) record() (r Record, err error) {
 	err = j.object(func(name string) (err error) {
 		if name != jsonItem {
 			return fmt.Errorf("is no record: it has %q, where {%q: {...}} is wanted", name, jsonItem)
@@ -260,8 +260,8 @@ func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 }
 
 func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error) {
-	if depth == maxDepth && (kind == "L" || kind == "M") {
-		return nil, fmt.Errorf("is nested deeper than %d", maxDepth)
+	if depth == MaxDepth && (kind == "L" || kind == "M") {
+		return nil, fmt.Errorf("is nested deeper than %d", MaxDepth)
 	}
 	switch kind {
 	case "S":

@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import (
 	"fmt"
@@ -7,18 +7,18 @@ import (
 
 // KeysMarkdown is the table of the entities' keys for the docs.
 func KeysMarkdown() string {
-	rows := [][]string{{"record", "entity", attrPK, attrSK, attrIndexPK, attrIndexSK}}
+	rows := [][]string{{"record", "entity", AttrPK, AttrSK, AttrIndexPK, AttrIndexSK}}
 	for _, e := range Entities() {
-		gsi := cell(string(e.IndexPK))
+		gsi := MarkdownCell(string(e.IndexPK))
 		if e.Sharded {
 			gsi += " (shard)"
 		}
 		if e.Optional {
 			gsi += " (some)"
 		}
-		rows = append(rows, []string{e.What, cell(e.Name), cell(string(e.PK)), cell(string(e.SK)), gsi, cell(string(e.IndexSK))})
+		rows = append(rows, []string{e.What, MarkdownCell(e.Name), MarkdownCell(string(e.PK)), MarkdownCell(string(e.SK)), gsi, MarkdownCell(string(e.IndexSK))})
 	}
-	return markdown(rows)
+	return MarkdownTable(rows)
 }
 
 // PatternsMarkdown is the table of the access patterns for the docs. fields are the fields of the
@@ -28,11 +28,11 @@ func PatternsMarkdown(fields map[string][]string) string {
 	for _, p := range AccessPatterns() {
 		cells := make([]string, len(fields[p.ID]))
 		for i, f := range fields[p.ID] {
-			cells[i] = cell(f)
+			cells[i] = MarkdownCell(f)
 		}
-		rows = append(rows, []string{p.ID, p.What, strings.Join(cells, " "), p.Request(), cell(p.Keys())})
+		rows = append(rows, []string{p.ID, p.What, strings.Join(cells, " "), p.Request(), MarkdownCell(p.Keys())})
 	}
-	return markdown(rows)
+	return MarkdownTable(rows)
 }
 
 // Records are the records that a write pattern writes or checks, in one line, by the entities'
@@ -65,7 +65,7 @@ func (p AccessPattern) Request() string {
 // Keys are the keys that are read, in one line: what is behind the = of each key attribute, and the
 // direction.
 func (p AccessPattern) Keys() string {
-	pk, sk := p.keyAttributes()
+	pk, sk := p.KeyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)
 	switch {
 	case p.Direction == "":
@@ -79,14 +79,14 @@ func (p AccessPattern) Keys() string {
 	return keys
 }
 
-func cell(s string) string {
+func MarkdownCell(s string) string {
 	if s == "" {
 		return ""
 	}
 	return "`" + s + "`"
 }
 
-func markdown(rows [][]string) string {
+func MarkdownTable(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")

@@ -1,4 +1,4 @@
-package dynamo
+package model
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func sampleKey(t *testing.T, template Template) string {
 func TestEntityOf(t *testing.T) {
 	for _, e := range Entities() {
 		pk, sk := sampleKey(t, e.PK), sampleKey(t, e.SK)
-		if got := entityOf(keys{PK: pk, SK: sk}); got == nil || got.Name != e.Name {
+		if got := EntityOf(Keys{PK: pk, SK: sk}); got == nil || got.Name != e.Name {
 			t.Errorf("%s %s is of entity %q, want %q", pk, sk, got.Name, e.Name)
 		}
 		for _, other := range Entities() {
@@ -39,8 +39,8 @@ func TestEntityOf(t *testing.T) {
 				t.Errorf("%s %s fits %s and %s", pk, sk, e.Name, other.Name)
 			}
 		}
-		for _, foreign := range [][2]string{{pk + "x" + shardSuffix(1, 2), sk}, {pk, sk + shardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
-			if got := entityOf(keys{PK: foreign[0], SK: foreign[1]}); got != nil {
+		for _, foreign := range [][2]string{{pk + "x" + ShardSuffix(1, 2), sk}, {pk, sk + ShardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
+			if got := EntityOf(Keys{PK: foreign[0], SK: foreign[1]}); got != nil {
 				t.Errorf("%q is of entity %s", foreign, got.Name)
 			}
 		}
@@ -68,17 +68,17 @@ func wholeBook() commerce.Book {
 
 // recordsOf are all records that Load writes into a table of so many shards, and the customer's
 // last event, which changes write.
-func recordsOf(t *testing.T, book commerce.Book, shards int) []record {
+func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 	t.Helper()
-	b := &keyBuilder{shards: shards}
-	var all []record
-	all = append(all, employeeRecords(b, book.Employees[0])...)
-	all = append(all, warehouseRecord(b, book.Warehouses[0]), productRecord(b, book.Products[0]), inventoryLevelRecord(b, book.Levels[0]))
-	all = append(all, customerRecords(b, book.Customers[0])...)
-	all = append(all, orderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
-	all = append(all, lastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]))
-	if b.err != nil {
-		t.Fatal(b.err)
+	b := &KeyBuilder{Shards: shards}
+	var all []Record
+	all = append(all, EmployeeRecords(b, book.Employees[0])...)
+	all = append(all, WarehouseRecord(b, book.Warehouses[0]), ProductRecord(b, book.Products[0]), InventoryLevelRecord(b, book.Levels[0]))
+	all = append(all, CustomerRecords(b, book.Customers[0])...)
+	all = append(all, OrderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
+	all = append(all, LastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]))
+	if b.Err != nil {
+		t.Fatal(b.Err)
 	}
 	return all
 }
@@ -87,26 +87,26 @@ func codecOf(shards int) *Codec { return &Codec{Shards: shards, Currency: "USD"}
 
 // A record of one table gets the index keys of another, and only those change.
 func TestReindexed(t *testing.T) {
-	met := map[string]bool{entityIdempotency.Name: true}
+	met := map[string]bool{EntityIdempotency.Name: true}
 	for _, shards := range []int{1, 8} {
 		sources, targets := recordsOf(t, wholeBook(), shards), recordsOf(t, wholeBook(), 9-shards)
 		for i, source := range sources {
-			at := reader{record: source}
-			met[at.text("entity")] = true
-			source["unknown"] = str("kept")
-			targets[i]["unknown"] = str("kept")
-			got, err := codecOf(9 - shards).reindexed(maps.Clone(source))
-			if err != nil || !sameRecord(got, targets[i]) {
+			at := Reader{Record: source}
+			met[at.Text("entity")] = true
+			source["unknown"] = Str("kept")
+			targets[i]["unknown"] = Str("kept")
+			got, err := codecOf(9 - shards).Reindexed(maps.Clone(source))
+			if err != nil || !SameRecord(got, targets[i]) {
 				t.Errorf("from %d shards to %d: %v became %v, %v", shards, 9-shards, source, got, err)
 			}
 			// Wrong index keys, too few and too many are mended.
-			for _, change := range []func(record){
-				func(r record) { delete(r, attrIndexPK); delete(r, attrIndexSK) },
-				func(r record) { r[attrIndexPK], r[attrIndexSK] = str("else"), num(1) },
+			for _, change := range []func(Record){
+				func(r Record) { delete(r, AttrIndexPK); delete(r, AttrIndexSK) },
+				func(r Record) { r[AttrIndexPK], r[AttrIndexSK] = Str("else"), Num(1) },
 			} {
 				broken := maps.Clone(source)
 				change(broken)
-				if got, err := codecOf(9 - shards).reindexed(broken); err != nil || !sameRecord(got, targets[i]) {
+				if got, err := codecOf(9 - shards).Reindexed(broken); err != nil || !SameRecord(got, targets[i]) {
 					t.Errorf("%v became %v, %v", broken, got, err)
 				}
 			}
@@ -122,26 +122,26 @@ func TestReindexed(t *testing.T) {
 // A record whose attributes say another key is a mistake of whoever made the file.
 func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 	for _, r := range recordsOf(t, wholeBook(), 1) {
-		at := reader{record: r}
-		e := entityOf(keys{PK: at.text(attrPK), SK: at.text(attrSK)})
-		if e.Name == entityEmailClaim.Name {
+		at := Reader{Record: r}
+		e := EntityOf(Keys{PK: at.Text(AttrPK), SK: at.Text(AttrSK)})
+		if e.Name == EntityEmailClaim.Name {
 			continue // its address stands in the key alone
 		}
-		for name, template := range map[string]Template{attrPK: e.PK, attrSK: e.SK} {
+		for name, template := range map[string]Template{AttrPK: e.PK, AttrSK: e.SK} {
 			if !strings.Contains(string(template), "{") {
 				continue
 			}
 			wrong := maps.Clone(r)
-			wrong[name] = str(sampleKey(t, template))
-			if e.Name == entityOrderItem.Name && name == attrPK {
+			wrong[name] = Str(sampleKey(t, template))
+			if e.Name == EntityOrderItem.Name && name == AttrPK {
 				delete(wrong, "customerId")
 			}
-			if got, err := codecOf(1).reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
+			if got, err := codecOf(1).Reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
 				t.Errorf("%s: another %s is taken: %v, %v", e.Name, name, got, err)
 			}
 		}
-		unreadable := record{attrPK: r[attrPK], attrSK: r[attrSK]}
-		if got, err := codecOf(1).reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
+		unreadable := Record{AttrPK: r[AttrPK], AttrSK: r[AttrSK]}
+		if got, err := codecOf(1).Reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
 			t.Errorf("%s without attributes is taken: %v, %v", e.Name, got, err)
 		}
 	}
@@ -151,30 +151,30 @@ func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 	for _, shards := range []int{1, 8} {
 		for _, r := range recordsOf(t, wholeBook(), shards) {
-			at := reader{record: r}
+			at := Reader{Record: r}
 			want := maps.Clone(r)
-			switch entity := at.text("entity"); entity {
-			case entityProduct.Name:
-				r["category"], want["category"] = str("a#1"), str("a#1")
-				delete(want, attrIndexPK)
-				delete(want, attrIndexSK)
-			case entityEmployee.Name:
-				r["name"], want["name"] = str("a"+shardSuffix(1, 2)), str("a"+shardSuffix(1, 2))
-			case entityEmployeeName.Name:
-				r["name"], want["name"] = str("a"+shardSuffix(1, 2)), str("a"+shardSuffix(1, 2))
-				delete(want, attrIndexPK)
-				delete(want, attrIndexSK)
-			case entityCustomer.Name, entityCustomerRep.Name:
-				r["email"], want["email"] = str("no address"), str("no address")
-			case entityCustomerOrder.Name:
+			switch entity := at.Text("entity"); entity {
+			case EntityProduct.Name:
+				r["category"], want["category"] = Str("a#1"), Str("a#1")
+				delete(want, AttrIndexPK)
+				delete(want, AttrIndexSK)
+			case EntityEmployee.Name:
+				r["name"], want["name"] = Str("a"+ShardSuffix(1, 2)), Str("a"+ShardSuffix(1, 2))
+			case EntityEmployeeName.Name:
+				r["name"], want["name"] = Str("a"+ShardSuffix(1, 2)), Str("a"+ShardSuffix(1, 2))
+				delete(want, AttrIndexPK)
+				delete(want, AttrIndexSK)
+			case EntityCustomer.Name, EntityCustomerRep.Name:
+				r["email"], want["email"] = Str("no address"), Str("no address")
+			case EntityCustomerOrder.Name:
 				delete(r, "accountRepId")
 				delete(want, "accountRepId")
-				delete(want, attrIndexPK)
-				delete(want, attrIndexSK)
+				delete(want, AttrIndexPK)
+				delete(want, AttrIndexSK)
 			default:
 				continue
 			}
-			if got, err := codecOf(shards).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, want) {
+			if got, err := codecOf(shards).Reindexed(maps.Clone(r)); err != nil || !SameRecord(got, want) {
 				t.Errorf("%v became %v, %v", r, got, err)
 			}
 		}
@@ -183,27 +183,27 @@ func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 
 // Other software may have its records in the table, not in our lists.
 func TestReindexedForeignRecords(t *testing.T) {
-	foreign := func(indexPK, indexSK string) record {
-		return record{attrPK: str("THEIRS"), attrSK: str("1"), attrIndexPK: str(indexPK), attrIndexSK: str(indexSK)}
+	foreign := func(indexPK, indexSK string) Record {
+		return Record{AttrPK: Str("THEIRS"), AttrSK: Str("1"), AttrIndexPK: Str(indexPK), AttrIndexSK: Str(indexSK)}
 	}
 	for _, e := range Entities() {
 		if e.IndexPK == "" {
 			continue
 		}
 		pk, sk := sampleKey(t, e.IndexPK), sampleKey(t, e.IndexSK)
-		if got, err := codecOf(1).reindexed(foreign(pk, sk)); err == nil {
+		if got, err := codecOf(1).Reindexed(foreign(pk, sk)); err == nil {
 			t.Errorf("a foreign record gets into the list of %s: %v", e.Name, got)
 		}
-		if got, err := codecOf(1).reindexed(foreign(pk+shardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
+		if got, err := codecOf(1).Reindexed(foreign(pk+ShardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
 			t.Errorf("shards of %s: %v, %v", e.Name, got, err)
 		}
 		r := foreign("THEIRS"+pk, sk)
-		if got, err := codecOf(8).reindexed(maps.Clone(r)); err != nil || !sameRecord(got, r) {
+		if got, err := codecOf(8).Reindexed(maps.Clone(r)); err != nil || !SameRecord(got, r) {
 			t.Errorf("%v became %v, %v", r, got, err)
 		}
 	}
-	bare := record{attrPK: str("THEIRS"), attrSK: str("1")}
-	if got, err := codecOf(8).reindexed(maps.Clone(bare)); err != nil || !sameRecord(got, bare) {
+	bare := Record{AttrPK: Str("THEIRS"), AttrSK: Str("1")}
+	if got, err := codecOf(8).Reindexed(maps.Clone(bare)); err != nil || !SameRecord(got, bare) {
 		t.Errorf("%v became %v, %v", bare, got, err)
 	}
 }

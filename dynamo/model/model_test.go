@@ -1,4 +1,4 @@
-package dynamo_test
+package model_test
 
 import (
 	"fmt"
@@ -7,15 +7,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Every pattern reads by a key that some entity writes: its partition key is that entity's, and its
 // sort key, or what a Query's sort keys begin with, is the beginning of that entity's.
 func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
-	for _, p := range dynamo.AccessPatterns() {
+	for _, p := range model.AccessPatterns() {
 		t.Run(p.ID, func(t *testing.T) {
-			for _, e := range dynamo.Entities() {
+			for _, e := range model.Entities() {
 				pk, sk := e.PK, e.SK
 				if p.Index != "" {
 					pk, sk = e.IndexPK, e.IndexSK
@@ -32,7 +32,7 @@ func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
 }
 
 func TestPatternsAreNamedInOrderAndDescribed(t *testing.T) {
-	for i, p := range dynamo.AccessPatterns() {
+	for i, p := range model.AccessPatterns() {
 		if want := fmt.Sprintf("AP%d", i+1); p.ID != want {
 			t.Errorf("pattern %d is called %s, want %s", i+1, p.ID, want)
 		}
@@ -44,12 +44,12 @@ func TestPatternsAreNamedInOrderAndDescribed(t *testing.T) {
 
 // Lists that share a partition of the index must not see one another's records.
 func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T) {
-	for _, p := range dynamo.AccessPatterns() {
+	for _, p := range model.AccessPatterns() {
 		if p.Direction == "" || p.SK == "" {
 			continue
 		}
 		matching := 0
-		for _, e := range dynamo.Entities() {
+		for _, e := range model.Entities() {
 			pk, sk := e.PK, e.SK
 			if p.Index != "" {
 				pk, sk = e.IndexPK, e.IndexSK
@@ -65,7 +65,7 @@ func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T
 }
 
 func TestKeysRefuseWhatCouldForgeThem(t *testing.T) {
-	template := dynamo.Template("CUSTOMER#{customerId}")
+	template := model.Template("CUSTOMER#{customerId}")
 	for _, value := range []string{"", "#", "a#b", "#METADATA", "a#"} {
 		if key, err := template.Key(value); err == nil {
 			t.Errorf("Key(%q) = %q, want an error", value, key)
@@ -82,8 +82,8 @@ func TestKeysRefuseWhatCouldForgeThem(t *testing.T) {
 // A key and the values in it are two forms of one thing, for every template of the model.
 func TestKeysGiveTheirValuesBack(t *testing.T) {
 	value := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return !strings.Contains(s, "#") })
-	for _, e := range dynamo.Entities() {
-		for _, template := range []dynamo.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
+	for _, e := range model.Entities() {
+		for _, template := range []model.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 			rapid.Check(t, func(t *rapid.T) {
 				values := rapid.SliceOfN(value, strings.Count(string(template), "{"), strings.Count(string(template), "{")).Draw(t, "values")
 				key, err := template.Key(values...)
@@ -105,8 +105,8 @@ func FuzzTemplateValues(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		for _, e := range dynamo.Entities() {
-			for _, template := range []dynamo.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
+		for _, e := range model.Entities() {
+			for _, template := range []model.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 				values, ok := template.Values(key)
 				if !ok {
 					continue

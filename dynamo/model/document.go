@@ -1,0 +1,191 @@
+package model
+
+import (
+	"bytes"
+	"unsafe"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Document is an answer of DynamoDB's, taken apart without copies: its bytes, and where in them
+// each value stands. Nodes have offsets instead of strings, so that the garbage collector has
+// nothing to look for in them.
+type Document struct {
+	// Body is the answer. Behind it stand the texts that had to be unescaped or decoded; once the
+	// answer is taken apart, no byte of it is written again.
+	Body  []byte
+	Nodes []Node
+}
+
+// Node is a value. The elements of a list, a set or a map are the nodes behind it, up to end.
+type Node struct {
+	Name, NameEnd uint32
+	Text, TextEnd uint32
+	End           uint32
+	Kind          Kind
+}
+
+// Kind is the type of a value.
+type Kind byte
+
+// The types that DynamoDB has; kindNone is that of what is not there.
+const (
+	kindNone Kind = iota
+	KindS
+	KindN
+	KindB
+	KindBOOL
+	KindNULL
+	KindSS
+	KindNS
+	KindBS
+	KindL
+	KindM
+)
+
+// Item is a record, or a map in one, in an answer: the nodes from first to end.
+type Item struct {
+	Doc        *Document
+	First, End uint32
+}
+
+// Span is the text between two offsets. It shares the document's bytes: who keeps it for longer
+// than a request keeps them all.
+func (d *Document) Span(from, to uint32) string {
+	if from == to {
+		return ""
+	}
+	// The bytes are not written any more, so the text does not change.
+	return unsafe.String(&d.Body[from], int(to-from))
+}
+
+// kind is the type of a node; that of number 0 where there is none is nobody's.
+func (i Item) kind(at uint32) Kind {
+	if int(at) >= len(i.Doc.Nodes) {
+		return kindNone
+	}
+	return i.Doc.Nodes[at].Kind
+}
+
+// Find gives the number of a name's node.
+func (i Item) Find(name string) (uint32, bool) {
+	for at := i.First; at < i.End; {
+		n := &i.Doc.Nodes[at]
+		if n.NameEnd-n.Name == uint32(len(name)) && i.Doc.Span(n.Name, n.NameEnd) == name {
+			return at, true
+		}
+		at = n.End
+	}
+	return 0, false
+}
+
+// inside are the elements of a list, a set or a map.
+func (i Item) inside(at uint32) Item {
+	return Item{Doc: i.Doc, First: at + 1, End: i.Doc.Nodes[at].End}
+}
+
+// len is how many values there are.
+func (i Item) len() int {
+	n := 0
+	for at := i.First; at < i.End; at = i.Doc.Nodes[at].End {
+		n++
+	}
+	return n
+}
+
+// each gives all values with their nodes' numbers until take has enough.
+func (i Item) each(take func(at uint32, n *Node) bool) {
+	for at := i.First; at < i.End; {
+		n := &i.Doc.Nodes[at]
+		if !take(at, n) {
+			return
+		}
+		at = n.End
+	}
+}
+
+// attributes makes of it what the SDK would have made of it. Nothing in it shares the answer's
+// bytes.
+func (i Item) attributes() Record {
+	r := make(Record, i.len())
+	i.each(func(at uint32, n *Node) bool {
+		r[string(i.Doc.Body[n.Name:n.NameEnd])] = i.Doc.attribute(at)
+		return true
+	})
+	return r
+}
+
+// attribute is the value of a node as the SDK's.
+func (d *Document) attribute(at uint32) types.AttributeValue {
+	n := &d.Nodes[at]
+	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }
+	inside := Item{Doc: d, First: at + 1, End: n.End}
+	switch n.Kind {
+	case KindS:
+		return &types.AttributeValueMemberS{Value: text(n)}
+	case KindN:
+		return &types.AttributeValueMemberN{Value: text(n)}
+	case KindB:
+		return &types.AttributeValueMemberB{Value: bytes.Clone(d.Body[n.Text:n.TextEnd])}
+	case KindBOOL:
+		return &types.AttributeValueMemberBOOL{Value: text(n) == JSONTrue}
+	case KindNULL:
+		return &types.AttributeValueMemberNULL{Value: text(n) == JSONTrue}
+	case KindSS, KindNS:
+		set := []string{}
+		inside.each(func(_ uint32, n *Node) bool { set = append(set, text(n)); return true })
+		if n.Kind == KindSS {
+			return &types.AttributeValueMemberSS{Value: set}
+		}
+		return &types.AttributeValueMemberNS{Value: set}
+	case KindBS:
+		set := [][]byte{}
+		inside.each(func(_ uint32, n *Node) bool { set = append(set, bytes.Clone(d.Body[n.Text:n.TextEnd])); return true })
+		return &types.AttributeValueMemberBS{Value: set}
+	case KindL:
+		list := []types.AttributeValue{}
+		inside.each(func(at uint32, _ *Node) bool { list = append(list, d.attribute(at)); return true })
+		return &types.AttributeValueMemberL{Value: list}
+	case KindM:
+		return &types.AttributeValueMemberM{Value: inside.attributes()}
+	}
+	return nil
+}
+
+// size is the record's size in bytes, as SizeOf counts it.
+func (i Item) size() int {
+	total := 0
+	i.each(func(at uint32, n *Node) bool {
+		total += int(n.NameEnd-n.Name) + i.Doc.sizeOf(at)
+		return true
+	})
+	return total
+}
+
+func (d *Document) sizeOf(at uint32) int {
+	n := &d.Nodes[at]
+	inside := Item{Doc: d, First: at + 1, End: n.End}
+	total := 0
+	switch n.Kind {
+	case KindS, KindB:
+		return int(n.TextEnd - n.Text)
+	case KindN:
+		return sizeOfNumber(d.Span(n.Text, n.TextEnd))
+	case KindBOOL, KindNULL:
+		return 1
+	case KindL, KindM:
+		total = 3
+		inside.each(func(at uint32, n *Node) bool {
+			total += 1 + int(n.NameEnd-n.Name) + d.sizeOf(at)
+			return true
+		})
+	default:
+		inside.each(func(at uint32, _ *Node) bool { total += d.sizeOf(at); return true })
+	}
+	return total
+}
+
+const (
+	JSONTrue  = "true"
+	JSONFalse = "false"
+)

@@ -1,0 +1,163 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Expression collects the names and values of the expressions of one write. Every name goes by a
+// placeholder: name, status and total are words of DynamoDB's own.
+type Expression struct {
+	Names  map[string]string
+	Values Record
+}
+
+func (e *Expression) name(attribute string) string {
+	if e.Names == nil {
+		e.Names = map[string]string{}
+	}
+	e.Names["#"+attribute] = attribute
+	return "#" + attribute
+}
+
+func (e *Expression) Value(v types.AttributeValue) string {
+	if e.Values == nil {
+		e.Values = Record{}
+	}
+	placeholder := ":v" + strconv.Itoa(len(e.Values))
+	e.Values[placeholder] = v
+	return placeholder
+}
+
+// Condition writes a condition into an expression.
+type Condition func(e *Expression) string
+
+// AllOf is the condition that all of them hold.
+func AllOf(conditions ...Condition) Condition {
+	return func(e *Expression) string {
+		texts := make([]string, len(conditions))
+		for i, c := range conditions {
+			texts[i] = c(e)
+		}
+		return strings.Join(texts, " AND ")
+	}
+}
+
+// Either is the condition that one of two holds.
+func Either(a, b Condition) Condition {
+	return func(e *Expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
+}
+
+// Has is the condition that the record has an attribute, lacks that it does not.
+func Has(attribute string) Condition {
+	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
+}
+
+func Lacks(attribute string) Condition {
+	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
+}
+
+// Present is the condition that there is a record, absent that there is none.
+func Present(e *Expression) string { return Has(AttrPK)(e) }
+
+func Absent(e *Expression) string { return Lacks(AttrPK)(e) }
+
+// Is compares an attribute with a value: relation is =, >= or the like.
+func Is(attribute, relation string, v types.AttributeValue) Condition {
+	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
+}
+
+// Counted is the condition that the record has a number there.
+func Counted(attribute string) Condition {
+	return func(e *Expression) string {
+		return "attribute_type(" + e.name(attribute) + ", " + e.Value(Str("N")) + ")"
+	}
+}
+
+// IsCounted tells whether the record has a number there.
+func IsCounted(r Record, attribute string) bool {
+	_, ok := r[attribute].(*types.AttributeValueMemberN)
+	return ok
+}
+
+// Still is the condition that the record still has the attributes that it had, each with its value
+// or not at all.
+func Still(before Record, attributes ...string) Condition {
+	return func(e *Expression) string {
+		texts := []string{Present(e)}
+		for _, a := range attributes {
+			if v, ok := before[a]; ok {
+				texts = append(texts, Is(a, "=", v)(e))
+			} else {
+				texts = append(texts, Lacks(a)(e))
+			}
+		}
+		return strings.Join(texts, " AND ")
+	}
+}
+
+// Setting is the update expression that makes after of before: attributes that differ are set,
+// those that after lacks are removed. Keys are not touched. It is empty where nothing differs.
+func (e *Expression) Setting(before, after Record) string {
+	var sets, removes []string
+	for _, a := range AttributeNames(after) {
+		if a != AttrPK && a != AttrSK && !SameValue(before[a], after[a]) {
+			sets = append(sets, e.name(a)+" = "+e.Value(after[a]))
+		}
+	}
+	for _, a := range AttributeNames(before) {
+		if _, kept := after[a]; !kept && a != AttrPK && a != AttrSK {
+			removes = append(removes, e.name(a))
+		}
+	}
+	return Clauses(sets, removes)
+}
+
+// Adding is the update expression that adds to numbers. Versions and stock revisions start at 0
+// where they are absent; the other numbers have to be there.
+func (e *Expression) Adding(deltas map[string]int) string {
+	var sets []string
+	for _, a := range slices.Sorted(maps.Keys(deltas)) {
+		name := e.name(a)
+		switch {
+		case a == AttrVersion, a == AttrStockRevision:
+			sets = append(sets, fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(Num(0)), e.Value(Num(deltas[a]))))
+		case deltas[a] < 0:
+			sets = append(sets, fmt.Sprintf("%s = %s - %s", name, name, e.Value(Num(-deltas[a]))))
+		default:
+			sets = append(sets, fmt.Sprintf("%s = %s + %s", name, name, e.Value(Num(deltas[a]))))
+		}
+	}
+	return Clauses(sets, nil)
+}
+
+// AttributeNames are a record's, in order, so that equal writes have equal expressions.
+func AttributeNames(r Record) []string { return slices.Sorted(maps.Keys(r)) }
+
+func Clauses(sets, removes []string) string {
+	var parts []string
+	if len(sets) > 0 {
+		parts = append(parts, "SET "+strings.Join(sets, ", "))
+	}
+	if len(removes) > 0 {
+		parts = append(parts, "REMOVE "+strings.Join(removes, ", "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Foreign is the placeholder of an attribute that may be of other software, and be called anything.
+func (e *Expression) Foreign(attribute string) string {
+	for short, long := range e.Names {
+		if long == attribute {
+			return short
+		}
+	}
+	short := e.name("a" + strconv.Itoa(len(e.Names)))
+	e.Names[short] = attribute
+	return short
+}

@@ -1,0 +1,348 @@
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// The key attributes and the index. Their names are those of the tables that other software already
+// wrote.
+const (
+	AttrPK      = "pk"
+	AttrSK      = "sk"
+	AttrIndexPK = "gsi1pk"
+	AttrIndexSK = "gsi1sk"
+	IndexName   = "GSI1"
+)
+
+// Template is how a key is built: literal text, and values in braces. CUSTOMER#{customerId} with
+// the value c1 makes CUSTOMER#c1.
+type Template string
+
+// Key puts values in the places of the braces, from left to right.
+//
+// Errors: commerce.InvalidError where a value is empty or holds '#', so that no value can forge
+// another key; another error where there are not as many values as braces.
+func (t Template) Key(values ...string) (string, error) {
+	var b strings.Builder
+	b.Grow(len(t) + 32)
+	rest := string(t)
+	for {
+		open := strings.IndexByte(rest, '{')
+		if open < 0 {
+			break
+		}
+		end := open + strings.IndexByte(rest[open:], '}')
+		if len(values) == 0 {
+			return "", fmt.Errorf("build key %s: no value for %s", t, rest[open:end+1])
+		}
+		if err := checkKeyValue(values[0]); err != nil {
+			return "", commerce.For(rest[open+1:end], err)
+		}
+		b.WriteString(rest[:open])
+		b.WriteString(values[0])
+		rest, values = rest[end+1:], values[1:]
+	}
+	if len(values) > 0 {
+		return "", fmt.Errorf("build key %s: %d values too many", t, len(values))
+	}
+	b.WriteString(rest)
+	return b.String(), nil
+}
+
+// Values is Key's inverse: the values from which key was built, false where it was not built from
+// t.
+func (t Template) Values(key string) ([]string, bool) {
+	var values []string
+	rest := string(t)
+	for {
+		literal, more, found := strings.Cut(rest, "{")
+		if !strings.HasPrefix(key, literal) {
+			return nil, false
+		}
+		key = key[len(literal):]
+		if !found {
+			return values, key == ""
+		}
+		_, rest, _ = strings.Cut(more, "}")
+		end := strings.IndexByte(key, '#')
+		if end < 0 || rest == "" {
+			end = len(key)
+		}
+		if checkKeyValue(key[:end]) != nil {
+			return nil, false
+		}
+		values, key = append(values, key[:end]), key[end:]
+	}
+}
+
+// Names are what stands in the braces, from left to right.
+func (t Template) Names() []string {
+	var names []string
+	for _, part := range strings.Split(string(t), "{")[1:] {
+		name, _, _ := strings.Cut(part, "}")
+		names = append(names, name)
+	}
+	return names
+}
+
+// Literal is the template up to its first value.
+func (t Template) Literal() string {
+	literal, _, _ := strings.Cut(string(t), "{")
+	return literal
+}
+
+func checkKeyValue(v string) error {
+	if v == "" {
+		return commerce.Invalid("is empty")
+	}
+	if strings.Contains(v, "#") {
+		return commerce.Invalid("holds '#', which separates the parts of a key")
+	}
+	return nil
+}
+
+// Entity is a kind of record and its keys. A record without GSI keys is not in the index.
+type Entity struct {
+	// Name stands in the record's "entity" attribute.
+	Name string
+	// What tells what it is.
+	What             string
+	PK, SK           Template
+	IndexPK, IndexSK Template
+	// Sharded tells that IndexPK gets #k behind it where the table has more than one shard.
+	Sharded bool
+	// Optional tells that only some of the records have the GSI keys.
+	Optional bool
+}
+
+// The entities. An edge is named for the record and what it is listed by.
+var (
+	EntityCustomer = Entity{Name: "customer", What: "customer",
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
+	EntityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
+		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}"}
+	EntityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
+		PK: "EMAIL#{email}", SK: "#METADATA"}
+	EntityOrder = Entity{Name: "order", What: "order",
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true}
+	EntityCustomerOrder = Entity{Name: "customerOrder", What: "order, the customer's copy",
+		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true}
+	EntityOrderItem = Entity{Name: "orderItem", What: "order item",
+		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}"}
+	EntityOrderEvent = Entity{Name: "orderEvent", What: "order event",
+		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
+	EntityLastEvent = Entity{Name: "lastEvent", What: "a customer's last order event",
+		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
+	EntityProduct = Entity{Name: "product", What: "product",
+		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
+	EntityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
+		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
+	EntityWarehouse = Entity{Name: "warehouse", What: "warehouse",
+		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}"}
+	EntityEmployee = Entity{Name: "employee", What: "employee",
+		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true}
+	EntityEmployeeName = Entity{Name: "employeeName", What: "employee's name (edge)",
+		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}"}
+	EntityEmployeeTitle = Entity{Name: "employeeTitle", What: "employee's job title (edge)",
+		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}"}
+	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
+		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}"}
+	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key, with the first answer",
+		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
+)
+
+// Entities returns every kind of record of the table.
+func Entities() []Entity {
+	return []Entity{
+		EntityCustomer, EntityCustomerRep, EntityEmailClaim, EntityOrder, EntityCustomerOrder, EntityOrderItem,
+		EntityOrderEvent, EntityLastEvent, EntityProduct, EntityInventoryLevel, EntityWarehouse, EntityEmployee, EntityEmployeeName,
+		EntityEmployeeTitle, EntityEmployeeWarehouse, EntityIdempotency,
+	}
+}
+
+// WritePattern is one way in which the table is changed: one TransactWriteItems for each mutation.
+type WritePattern struct {
+	// ID names it everywhere: WP1.
+	ID string
+	// Mutation is the GraphQL field that it serves.
+	Mutation string
+	// Writes are the records that it writes or checks; Each those it has one of for every line of
+	// the order, and Maybe those that only some requests need.
+	Writes, Each, Maybe []Entity
+	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one
+	// of for every line of the order.
+	Reads, ReadsEach []Entity
+	// Items tells that it needs the items of the order, which are read by themselves where the
+	// order does not carry them.
+	Items bool
+	// Late are the records that it reads to tell why it cannot be done.
+	Late []Entity
+}
+
+// The write patterns.
+var (
+	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
+		Writes: of(EntityCustomer, EntityEmailClaim), Maybe: of(EntityIdempotency, EntityCustomerRep, EntityEmployee)}
+	WriteUpdateCustomer = WritePattern{ID: "WP2", Mutation: "updateCustomer",
+		Writes: of(EntityCustomer), Maybe: of(EntityEmailClaim, EntityCustomerRep), Reads: of(EntityCustomer)}
+	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
+		Writes: of(EntityCustomer, EntityCustomerRep), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}
+	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
+	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
+	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}
+	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
+	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
+	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderItem, EntityProduct), Reads: of(EntityOrder, EntityProduct), Items: true}
+	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderItem, EntityProduct), Reads: of(EntityOrder, EntityProduct), Items: true}
+	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
+	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
+		Writes: of(EntityProduct), Maybe: of(EntityIdempotency)}
+	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
+		Writes: of(EntityProduct), Reads: of(EntityProduct)}
+	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
+		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}
+	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
+		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
+	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
+		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
+	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
+		Writes: of(EntityEmployee, EntityEmployeeName, EntityEmployeeTitle), Maybe: of(EntityEmployeeWarehouse, EntityWarehouse, EntityIdempotency)}
+	WriteUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
+		Writes: of(EntityEmployee, EntityEmployeeName, EntityEmployeeTitle), Maybe: of(EntityEmployeeWarehouse, EntityWarehouse), Reads: of(EntityEmployee)}
+)
+
+func of(entities ...Entity) []Entity { return entities }
+
+// WritePatterns returns every write pattern, by id.
+func WritePatterns() []WritePattern {
+	return []WritePattern{
+		WriteCreateCustomer, WriteUpdateCustomer, WriteAssignAccountRep, WritePlaceOrder, WriteConfirmOrder, WriteShipOrder,
+		WriteDeliverOrder, WriteCancelOrder, WriteSetOrderItem, WriteRemoveOrderItem, WriteUpdateShippingAddress,
+		WriteCreateProduct, WriteUpdateProduct, WriteCreateWarehouse, WriteSetInventoryLevel, WriteAdjustInventory,
+		WriteHireEmployee, WriteUpdateEmployee,
+	}
+}
+
+// MaxShards is how many shards a table can have.
+const MaxShards = 64
+
+// ShardSuffix is what stands behind the partition key of a sharded list: nothing for a table of one
+// shard, which is the form that other software writes.
+func ShardSuffix(shard, shards int) string {
+	if shards <= 1 {
+		return ""
+	}
+	return "#" + strconv.Itoa(shard)
+}
+
+// ShardOf spreads ids over shards. The function never changes, or records would be looked for where
+// they are not.
+func ShardOf(id string, shards int) int {
+	if shards <= 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum32() % uint32(shards))
+}
+
+// Keys are a record's key attributes; IndexPK and IndexSK are empty for one that is not in the
+// index.
+type Keys struct{ PK, SK, IndexPK, IndexSK string }
+
+// KeyBuilder makes a record's keys and keeps the first error.
+type KeyBuilder struct {
+	Shards int
+	Err    error
+}
+
+func (b *KeyBuilder) Key(t Template, values ...string) string {
+	key, err := t.Key(values...)
+	if b.Err == nil {
+		b.Err = err
+	}
+	return key
+}
+
+// sharded is key with the shard of id behind it.
+func (b *KeyBuilder) sharded(t Template, id string, values ...string) string {
+	return b.Key(t, values...) + ShardSuffix(ShardOf(id, b.Shards), b.Shards)
+}
+
+// Attributes returns the keys as attributes.
+func (k Keys) Attributes() Record {
+	r := Record{AttrPK: Str(k.PK), AttrSK: Str(k.SK)}
+	if k.IndexPK != "" {
+		r[AttrIndexPK], r[AttrIndexSK] = Str(k.IndexPK), Str(k.IndexSK)
+	}
+	return r
+}
+
+// TableKeySchema and IndexKeySchema are the key attributes by which the table and its index are
+// built and checked.
+func TableKeySchema() []types.KeySchemaElement { return keySchema(AttrPK, AttrSK) }
+
+func IndexKeySchema() []types.KeySchemaElement { return keySchema(AttrIndexPK, AttrIndexSK) }
+
+func keySchema(pk, sk string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: aws.String(pk), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String(sk), KeyType: types.KeyTypeRange},
+	}
+}
+
+// KeyAttributes are the names of the key attributes that a Query of this pattern reads by.
+func (p *AccessPattern) KeyAttributes() (pk, sk string) {
+	if p.Index == IndexName {
+		return AttrIndexPK, AttrIndexSK
+	}
+	return AttrPK, AttrSK
+}
+
+// KeyValue is the n-th value in a key that was built from t.
+func KeyValue(t Template, key string) string {
+	values, _ := t.Values(key)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// Consistently is by how much consistent reads cost more; the index has none.
+func (p AccessPattern) Consistently(consistent bool) float64 {
+	if consistent && p.Index == "" {
+		return 2
+	}
+	return 1
+}
+
+// Records are the entities of which a pattern reads records.
+func (p AccessPattern) Records() []Entity {
+	var entities []Entity
+	for _, e := range Entities() {
+		pk, sk := e.PK, e.SK
+		if p.Index != "" {
+			pk, sk = e.IndexPK, e.IndexSK
+		}
+		if p.PK == pk && (p.SK == sk || p.Direction != "" && string(p.SK) == sk.Literal()) {
+			entities = append(entities, e)
+		}
+	}
+	return entities
+}

@@ -1,0 +1,157 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Order of a Query's answer.
+const (
+	Ascending  = "ascending"
+	Descending = "descending"
+)
+
+// PerShard is the operation of a list that is spread over shards.
+const PerShard = "Query per shard"
+
+// AccessPattern is one way in which the table is read. Which fields of the API it serves stands in
+// the schema (@reads).
+type AccessPattern struct {
+	// ID names the pattern everywhere: AP1.
+	ID string
+	// What describes what it reads.
+	What string
+	// Operation is DynamoDB's, GetItem or Query, and how many where it is not one. A GetItem of
+	// several keys at once is sent as BatchGetItem.
+	Operation string
+	// Index is the index that a Query reads, empty for the table.
+	Index string
+	// PK and SK are the keys that it reads. A Query's SK is the beginning of the sort keys, empty
+	// for all of them.
+	PK, SK Template
+	// Direction is Ascending or Descending for a Query that lists.
+	Direction string
+	// With is the pattern whose request brings this one's answer, where it needs none of its own.
+	With string
+	// Fallback reports that the parent record may carry the answer. Then the pattern is read only
+	// after it, and only where it does not.
+	Fallback bool
+	// Most is the maximum length of the list; 0 where there is none.
+	Most int
+
+	number int
+}
+
+// Number is the number in the ID, from 1.
+func (p *AccessPattern) Number() int { return p.number }
+
+// Lookup is an access pattern that reads records of Go type V by keys of type K.
+type Lookup[K comparable, V any] struct {
+	AccessPattern
+	Key    func(*KeyBuilder, K) Keys
+	Decode func(*Codec, Reader) (V, error)
+}
+
+// List is an access pattern that reads pages of records of Go type V.
+type List[V any] struct {
+	AccessPattern
+	Decode func(*Codec, Reader) (V, error)
+}
+
+// pattern completes a pattern that reads a record by the keys of an entity.
+func pattern(number int, what string, e Entity) AccessPattern {
+	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), What: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
+}
+
+// lookup declares a pattern that reads records of an entity by their keys.
+func lookup[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *Lookup[K, V] {
+	return &Lookup[K, V]{pattern(number, what, e), key, decode}
+}
+
+// collection declares a pattern that lists the records of an entity in one item collection.
+func collection[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
+	p := pattern(number, what, e)
+	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Literal()), direction
+	return &List[V]{p, decode}
+}
+
+// index declares a pattern that lists records of an entity by their GSI keys.
+func index[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
+	p := pattern(number, what, e)
+	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Literal()), direction
+	if e.Sharded {
+		p.Operation = PerShard
+	}
+	return &List[V]{p, decode}
+}
+
+// whole declares a pattern that reads an item collection: the record of an entity and all others
+// with its partition key.
+func whole(number int, what string, e Entity) *AccessPattern {
+	p := pattern(number, what, e)
+	p.Operation, p.SK, p.Direction = "Query", "", Ascending
+	return &p
+}
+
+// static is the decoder of records that need nothing of the codec.
+func static[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
+	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
+}
+
+// carried declares that the parent record may carry the answer, of at most so many records.
+func (p *List[V]) carried(most int) *List[V] {
+	p.Fallback, p.Most = true, most
+	return p
+}
+
+// carried declares that the parent record may carry the answer.
+func (p *Lookup[K, V]) carried() *Lookup[K, V] {
+	p.Fallback, p.Most = true, 1
+	return p
+}
+
+// with declares a pattern whose answer comes with the records of another one.
+func with(other *AccessPattern, number int, what string) *AccessPattern {
+	p := *other
+	p.number, p.ID, p.What, p.With = number, fmt.Sprintf("AP%d", number), what, other.ID
+	return &p
+}
+
+// The access patterns. Each is declared here and nowhere else; @reads in the schema names the
+// fields that it serves.
+var (
+	OrderByID            = lookup(1, "order by id", EntityOrder, OrderKeys, (*Codec).DecodeOrder)
+	CustomerOrders       = collection(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
+	OrdersByStatus       = index(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
+	OrderItems           = collection(4, "items of an order that does not carry them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).carried(commerce.MaxLines)
+	OrderItem            = lookup(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).carried()
+	CustomerByID         = lookup(6, "customer by id", EntityCustomer, CustomerKeys, (*Codec).DecodeCustomer)
+	Orders               = index(7, "recent orders over all customers", EntityOrder, Descending, (*Codec).DecodeOrder)
+	OrdersPlaced         = index(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
+	Customers            = index(9, "customers in the order they joined", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
+	ProductBySKU         = lookup(10, "product by SKU", EntityProduct, ProductKeys, (*Codec).DecodeProduct)
+	ProductOrderItems    = index(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
+	Products             = index(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
+	ProductInventory     = collection(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
+	InventoryLevel       = lookup(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, static(DecodeInventoryLevel))
+	TotalInventory       = with(&ProductBySKU.AccessPattern, 15, "total stock of a product")
+	EmployeeByID         = lookup(16, "employee by id, with phone numbers", EntityEmployee, EmployeeKeys, static(DecodeEmployee))
+	EmployeesByName      = index(17, "employees by name", EntityEmployeeName, Ascending, static(DecodeEmployee))
+	Employees            = index(18, "employees hired in a date range", EntityEmployee, Ascending, static(DecodeEmployee))
+	WarehouseEmployees   = index(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, static(DecodeEmployee))
+	EmployeesByJobTitle  = index(20, "employees by job title", EntityEmployeeTitle, Ascending, static(DecodeEmployee))
+	EmployeeCustomers    = index(21, "customers of an account rep", EntityCustomerRep, Ascending, (*Codec).DecodeCustomer)
+	EmployeeOrders       = index(22, "orders of an account rep", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
+	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
+	OrdersInStatuses     = index(24, "orders in chosen statuses, such as the open ones, in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
+	OrderCollection      = whole(25, "a whole order: header, items, timeline", EntityOrder)
+	EmailClaim           = lookup(26, "customer by e-mail: the claim, then AP6's record", EntityEmailClaim, EmailClaimKeys, static(decodeEmailClaim))
+	Timeline             = collection(27, "what happened to an order", EntityOrderEvent, Ascending, static(DecodeEvent))
+	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
+	CustomerOrder        = lookup(29, "an order when the customer is known", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
+	WarehouseByID        = lookup(30, "warehouse by id", EntityWarehouse, WarehouseKeys, static(DecodeWarehouse))
+	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, static(DecodeWarehouse))
+	EventsSince          = collection(32, "the events of an order from one to its last one", EntityOrderEvent, Ascending, static(DecodeEvent))
+	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, LastEventKeys, static(DecodeEvent))
+)
