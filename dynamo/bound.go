@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the
@@ -45,7 +46,7 @@ type ChangeBound struct {
 }
 
 // KeysPerRequest is how many keys one look-up can have.
-const KeysPerRequest = batchSize
+const KeysPerRequest = table.BatchSize
 
 // KeyUnits are the read units of one key in a look-up.
 func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
@@ -86,7 +87,7 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 		}
 	}
 	bytes += (collectionLimit - 1) * b.largest(rest)
-	return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(min(bytes, pageBytes))}
+	return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(min(bytes, table.PageBytes))}
 }
 
 // Count bounds counting the records of a list: in one Query where the list has a greatest number,
@@ -95,7 +96,7 @@ func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	if p.Most > 0 {
 		return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(p.Most*b.largest(p.Records()))}
 	}
-	return ReadBound{maxCountedPages, maxCountedPages, maxCountedPages * p.Consistently(consistent) * model.ReadUnits(pageBytes)}
+	return ReadBound{table.MaxCountedPages, table.MaxCountedPages, table.MaxCountedPages * p.Consistently(consistent) * model.ReadUnits(table.PageBytes)}
 }
 
 // Change bounds a mutation without its payload, where nobody else is in the way: what it reads
@@ -115,7 +116,7 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	}
 	if p.Items {
 		// Once for each attempt.
-		items := b.Page(model.OrderItems.AccessPattern, Page{Limit: maxActions, More: true}, nil, true)
+		items := b.Page(model.OrderItems.AccessPattern, Page{Limit: table.MaxActions, More: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
@@ -153,8 +154,8 @@ func (b Bounds) largest(of []model.Entity) int {
 func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
-	if most.longest*size > pageBytes {
-		ends = max(0, ceilDiv(bytes, pageBytes-size)-1)
+	if most.longest*size > table.PageBytes {
+		ends = max(0, ceilDiv(bytes, table.PageBytes-size)-1)
 	}
 	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
 	bound.ReadUnits = model.ReadUnits(bytes)

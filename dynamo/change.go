@@ -13,13 +13,14 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Mutations are the changes of an order book in a table.
-type Mutations struct{ table *Table }
+type Mutations struct{ table *table.Table }
 
 // newMutations returns the mutations of a table.
-func newMutations(t *Table) Mutations { return Mutations{t} }
+func newMutations(t *table.Table) Mutations { return Mutations{t} }
 
 // Caller is who asks for a change.
 type Caller struct {
@@ -53,7 +54,7 @@ const longestPause = 4
 // without a second read.
 type change struct {
 	// table reads consistently.
-	table   *Table
+	table   *table.Table
 	pattern *model.WritePattern
 	caller  Caller
 	// known is what was read: nil for a record that does not exist.
@@ -87,9 +88,9 @@ type form[V any] struct {
 // Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable
 // where others are in the way until the context ends. After ErrUnavailable the change may have been
 // made.
-func mutate[C, V any](ctx context.Context, t *Table, p *model.WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
+func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var none V
-	c := &change{table: t.strong(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
+	c := &change{table: t.Strong(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
 	if err != nil {
 		return none, err
@@ -98,8 +99,8 @@ func mutate[C, V any](ctx context.Context, t *Table, p *model.WritePattern, call
 		// Planning again with what DynamoDB has just told needs no pause. Who loses again and again
 		// waits, and then reads anew: what was told before the pause is no longer so.
 		if attempt > 1 {
-			if err := backOff(ctx, min(attempt-1, longestPause)); err != nil {
-				return none, failed("TransactWriteItems", p.Mutation, err)
+			if err := table.BackOff(ctx, min(attempt-1, longestPause)); err != nil {
+				return none, table.Failed("TransactWriteItems", p.Mutation, err)
 			}
 		}
 		c.KeyBuilder, c.writes, c.attempt = *t.KeyBuilder(), nil, attempt
@@ -143,7 +144,7 @@ func mutate[C, V any](ctx context.Context, t *Table, p *model.WritePattern, call
 			}
 		}
 	}
-	return none, fmt.Errorf("%s: %w: %w", p.Mutation, ErrUnavailable, errStale)
+	return none, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
 // lookAgain reads all that is known anew. Nothing is forgotten: what a plan was told of a record
@@ -179,7 +180,7 @@ func (c *change) read(ctx context.Context, ks ...model.Keys) ([]model.Record, er
 		}
 	}
 	if len(unknown) > 0 {
-		found, err := c.table.getMany(ctx, &model.AccessPattern{ID: c.pattern.ID}, unknown)
+		found, err := c.table.GetMany(ctx, &model.AccessPattern{ID: c.pattern.ID}, unknown)
 		if err != nil {
 			return nil, err
 		}
@@ -360,23 +361,23 @@ func (c *change) commit(ctx context.Context) error {
 	if c.Err != nil {
 		return c.Err
 	}
-	if len(c.writes) > maxActions {
-		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), maxActions)
+	if len(c.writes) > table.MaxActions {
+		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), table.MaxActions)
 	}
 	items := make([]types.TransactWriteItem, len(c.writes))
 	for i, w := range c.writes {
 		items[i] = w.action
 	}
-	t := startTimer(ctx)
-	err := c.table.transactWrite(ctx, items)
-	if t.on() {
+	t := table.StartTimer(ctx)
+	err := c.table.TransactWrite(ctx, items)
+	if t.On() {
 		ks, units := make([]model.Keys, len(c.writes)), 0.0
 		for i, w := range c.writes {
 			ks[i] = w.key
 			units += w.units
 		}
 		// A transaction that is cancelled is charged as well.
-		t.stop(Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: model.Describe(ks), Items: len(ks), WriteUnits: units})
+		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: model.Describe(ks), Items: len(ks), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		stale, learning := c.learn(ctx, cancelled.CancellationReasons)
@@ -388,7 +389,7 @@ func (c *change) commit(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return failed("TransactWriteItems", c.pattern.Mutation, err)
+		return table.Failed("TransactWriteItems", c.pattern.Mutation, err)
 	}
 	return nil
 }
@@ -402,7 +403,7 @@ func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) 
 	var unseen []model.Keys
 	stale := false
 	for i, reason := range reasons {
-		if aws.ToString(reason.Code) != reasonConditionFailed || i >= len(c.writes) {
+		if aws.ToString(reason.Code) != table.ReasonConditionFailed || i >= len(c.writes) {
 			continue
 		}
 		stale = true

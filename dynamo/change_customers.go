@@ -5,9 +5,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func customerForm(t *Table) form[*commerce.Customer] {
+func customerForm(t *table.Table) form[*commerce.Customer] {
 	return form[*commerce.Customer]{
 		encode: func(c *commerce.Customer) model.Record {
 			r := model.CustomerAttributes(model.EntityCustomer, *c)
@@ -21,11 +22,11 @@ func customerForm(t *Table) form[*commerce.Customer] {
 }
 
 // idOr is the id that a caller chose, or a new one.
-func idOr[ID ~string](t *Table, chosen ID, prefix string) (ID, error) {
+func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
 		return chosen, nil
 	}
-	id, err := t.newULID(t.now())
+	id, err := t.NewULID(t.Now())
 	return ID(prefix + id), err
 }
 
@@ -38,7 +39,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WriteCreateCustomer, caller, cmd, customerForm(m.table), func(_ context.Context, c *change) (*commerce.Customer, error) {
-		at := m.table.now()
+		at := m.table.Now()
 		customer := commerce.Customer{ID: id, Name: cmd.Name, Email: cmd.Email, PhoneNumbers: cmd.PhoneNumbers, AccountRepID: cmd.AccountRepID,
 			OrderCount: new(int), CreatedAt: at, UpdatedAt: at, Version: 1}
 		var refusals commerce.Refusals
@@ -97,7 +98,7 @@ func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Cu
 	if model.SameRecord(model.CustomerAttributes(model.EntityCustomer, *before), model.CustomerAttributes(model.EntityCustomer, *after)) {
 		return false
 	}
-	after.Version, after.UpdatedAt = before.Version+1, c.table.after(before.UpdatedAt)
+	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt)
 	c.update(model.CustomerRecord(c.former(), *before), model.CustomerRecord(&c.KeyBuilder, *after), model.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
 }

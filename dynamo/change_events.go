@@ -17,7 +17,7 @@ import (
 // behind another server's or somebody was faster in the same millisecond, is told of the last event
 // and planned again behind it.
 func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) error {
-	id, err := c.table.newULID(at)
+	id, err := c.table.NewULID(at)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 // is none. An event without a position must not block the customer's orders for ever. It is
 // replaced if it is as it was read, and the IDs rise from there.
 func (c *change) behind(last model.Record) model.Condition {
-	if have, ok := c.stands(model.KeyOf(last)); ok && c.table.position(model.LastEventID(have)) == "" {
+	if have, ok := c.stands(model.KeyOf(last)); ok && c.table.Position(model.LastEventID(have)) == "" {
 		return model.Still(have, "eventId")
 	}
 	return model.Either(model.Absent, model.Is("eventId", "<", last["eventId"]))

@@ -7,9 +7,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func orderForm(t *Table) form[*commerce.Order] {
+func orderForm(t *table.Table) form[*commerce.Order] {
 	return form[*commerce.Order]{
 		encode: func(o *commerce.Order) model.Record { return model.OrderAttributes(*o) },
 		decode: t.DecodeOrder,
@@ -55,8 +56,8 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 				}
 			}
 		}
-		at := c.table.after(c.lastEventTime(cmd.CustomerID))
-		id, err := m.table.newULID(at)
+		at := c.table.After(c.lastEventTime(cmd.CustomerID))
+		id, err := m.table.NewULID(at)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +147,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	if err != nil {
 		return nil, err
 	}
-	records, _, err := c.table.queryUpTo(ctx, p, partition, string(p.SK), model.Range{}, maxActions+1, true)
+	records, _, err := c.table.QueryUpTo(ctx, p, partition, string(p.SK), model.Range{}, table.MaxActions+1, true)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +159,8 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 		}
 		items[i] = *item
 	}
-	if len(items) > maxActions {
-		return nil, commerce.FarTooLong(commerce.Path("orderId"), maxActions, commerce.MaxLines)
+	if len(items) > table.MaxActions {
+		return nil, commerce.FarTooLong(commerce.Path("orderId"), table.MaxActions, commerce.MaxLines)
 	}
 	return items, nil
 }
@@ -167,7 +168,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // rewrite adds both records of a changed order, and the event that tells of it. stands is the
 // order's record as it stands in the table.
 func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e commerce.Event) error {
-	after.Version, after.UpdatedAt = before.Version+1, c.table.after(before.UpdatedAt, c.lastEventTime(before.CustomerID))
+	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when model.Condition
 	if rep := stands["accountRepId"]; rep == nil || model.IsText(rep, "") {
 		after.AccountRepID, when = c.repOfCopy(*before)
@@ -254,7 +255,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 			return nil, err
 		}
 		// The idempotency record comes on top.
-		if len(c.writes) >= maxActions {
+		if len(c.writes) >= table.MaxActions {
 			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)
 		}
 		return &after, nil

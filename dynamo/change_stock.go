@@ -6,9 +6,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func productForm(t *Table) form[*commerce.Product] {
+func productForm(t *table.Table) form[*commerce.Product] {
 	return form[*commerce.Product]{
 		encode: func(p *commerce.Product) model.Record { return model.ProductAttributes(*p) },
 		decode: t.DecodeProduct,

@@ -15,13 +15,14 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Checks are the checks of the records of a table.
-type Checks struct{ table *Table }
+type Checks struct{ table *table.Table }
 
 // newChecks returns the checks of a table.
-func newChecks(t *Table) Checks { return Checks{t} }
+func newChecks(t *table.Table) Checks { return Checks{t} }
 
 // CheckOptions say how CheckRecords works.
 type CheckOptions struct {
@@ -153,7 +154,7 @@ type unit interface {
 	// what still is.
 	settled(c *check, v, last *verdict)
 	// key is the key of the record that names the unit.
-	key(t *Table) model.Keys
+	key(t *table.Table) model.Keys
 	// doubt returns why v, which was made of what was read last, is not certain; empty if nothing
 	// speaks against it.
 	doubt(v *verdict) string
@@ -197,7 +198,7 @@ const maxSuspects = 10_000
 // check is one check of a table. Its memory is a page a segment, the suspects, and what the stock
 // takes: some hundred bytes for each product, and for each misleading order.
 type check struct {
-	table  *Table
+	table  *table.Table
 	client *client
 	opts   CheckOptions
 
@@ -251,7 +252,7 @@ type stockSeen struct{ inventory, available int }
 // Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable,
 // ErrAccessDenied, the context's. The summary is that of what was done until then.
 func (checks Checks) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
-	if err := checks.table.clockErr(); err != nil && opts.Repair {
+	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return CheckSummary{}, err
 	}
 	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
@@ -276,7 +277,7 @@ func (checks Checks) CheckRecords(ctx context.Context, opts CheckOptions) (Check
 }
 
 func (c *check) run(ctx context.Context) error {
-	err := Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
+	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
 		g := &gathering{check: c}
 		return c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
 			return g.take(ctx, page, last)
@@ -402,9 +403,9 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 		return nil
 	}
 	ks := slices.SortedFunc(maps.Keys(taken), func(a, b unitKey) int { return strings.Compare(a.id, b.id) })
-	for some := range slices.Chunk(ks, batchSize) {
+	for some := range slices.Chunk(ks, table.BatchSize) {
 		r := newRecount(some, taken)
-		err := Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
+		err := table.Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
 			if err := c.settle(ctx, some[i], taken[some[i]], r); err != nil {
 				return err
 			}

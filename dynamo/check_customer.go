@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail
@@ -51,11 +52,13 @@ func (u *customerUnit) add(e *model.Entity, rec model.Record) {
 		u.updated = u.updated.later(lateOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		u.copiedBytes += model.SizeOf(rec)
 		// It takes a Query for each megabyte or somewhat less. The next reading counts them.
-		u.uncountable = u.copiedBytes > (maxCountedPages-1)*pageBytes
+		u.uncountable = u.copiedBytes > (table.MaxCountedPages-1)*table.PageBytes
 	}
 }
 
-func (u *customerUnit) key(t *Table) model.Keys { return model.CustomerKeys(t.KeyBuilder(), u.id) }
+func (u *customerUnit) key(t *table.Table) model.Keys {
+	return model.CustomerKeys(t.KeyBuilder(), u.id)
+}
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.main, u.edge, u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, nil, nil, 0
@@ -77,7 +80,7 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	if err := u.readLater(ctx, c); err != nil {
 		return err
 	}
-	u.uncountable = pages > maxCountedPages
+	u.uncountable = pages > table.MaxCountedPages
 	if err := u.readClaim(ctx, c); err != nil {
 		return err
 	}
@@ -111,8 +114,8 @@ func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
 }
 
 // standIn is a customer of whom nothing but the ID is known, and perhaps the address.
-func (u *customerUnit) standIn(t *Table) *commerce.Customer {
-	at, email := t.now(), u.address
+func (u *customerUnit) standIn(t *table.Table) *commerce.Customer {
+	at, email := t.Now(), u.address
 	if email == "" {
 		email = string(u.id) + standInEmailDomain
 	}
@@ -120,7 +123,7 @@ func (u *customerUnit) standIn(t *Table) *commerce.Customer {
 }
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
-func (u *customerUnit) claimKey(t *Table) model.Keys {
+func (u *customerUnit) claimKey(t *table.Table) model.Keys {
 	truth, _ := u.truth(&verdict{table: t})
 	if truth == nil {
 		truth = u.standIn(t)
@@ -323,7 +326,9 @@ type claimUnit struct {
 	customer, edge model.Record
 }
 
-func (u *claimUnit) key(t *Table) model.Keys { return model.EmailClaimKeys(t.KeyBuilder(), u.email) }
+func (u *claimUnit) key(t *table.Table) model.Keys {
+	return model.EmailClaimKeys(t.KeyBuilder(), u.email)
+}
 
 func (u *claimUnit) add(_ *model.Entity, rec model.Record) { u.claim = rec }
 
@@ -349,7 +354,7 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 
 // customerKeys are the keys of the record and the edge of the customer whom the claim names; empty
 // where it names none.
-func (u *claimUnit) customerKeys(t *Table) (main, edge model.Keys) {
+func (u *claimUnit) customerKeys(t *table.Table) (main, edge model.Keys) {
 	b := t.KeyBuilder()
 	id := commerce.CustomerID(model.TextOf(u.claim, "customerId"))
 	main = model.CustomerKeys(b, id)

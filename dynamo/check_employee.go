@@ -5,6 +5,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // employeeUnit is an employee's record and edges.
@@ -21,11 +22,13 @@ func employeeEntities() []*model.Entity {
 	return []*model.Entity{&model.EntityEmployee, &model.EntityEmployeeName, &model.EntityEmployeeTitle, &model.EntityEmployeeWarehouse}
 }
 
-func (u *employeeUnit) key(t *Table) model.Keys { return model.EmployeeKeys(t.KeyBuilder(), u.id) }
+func (u *employeeUnit) key(t *table.Table) model.Keys {
+	return model.EmployeeKeys(t.KeyBuilder(), u.id)
+}
 
 func (u *employeeUnit) add(_ *model.Entity, rec model.Record) { u.records[model.KeyOf(rec)] = rec }
 
-func (u *employeeUnit) keys(t *Table) []model.Keys {
+func (u *employeeUnit) keys(t *table.Table) []model.Keys {
 	b := t.KeyBuilder()
 	entities := employeeEntities()
 	ks := make([]model.Keys, len(entities))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // lateOrders are orders of a customer that changed at one moment, later than the last event tells,
@@ -36,8 +37,8 @@ func (o lateOrders) later(other lateOrders) lateOrders {
 
 // lateByCopy is the customer's order that was updated last, where the last event is older than
 // that. Every change that writes an event updates the copy of its order.
-func (u *customerUnit) lateByCopy(t *Table) (lateOrders, bool) {
-	last, ok := t.position(model.LastEventID(u.lastEvent)).Time()
+func (u *customerUnit) lateByCopy(t *table.Table) (lateOrders, bool) {
+	last, ok := t.Position(model.LastEventID(u.lastEvent)).Time()
 	return u.updated, ok && u.updated.at.After(last)
 }
 
@@ -83,7 +84,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 }
 
 // isOutdated reports whether one of the orders that were read has an event after the last one.
-func (u *customerUnit) isOutdated(t *Table) bool {
-	last := t.position(model.LastEventID(u.lastEvent))
+func (u *customerUnit) isOutdated(t *table.Table) bool {
+	last := t.Position(model.LastEventID(u.lastEvent))
 	return u.later != nil && last != "" && u.later.ID > last
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -425,7 +426,7 @@ func TestErrorsOfACheck(t *testing.T) {
 	for _, c := range []struct {
 		code string
 		want error
-	}{{"AccessDeniedException", dynamo.ErrAccessDenied}, {"InternalServerError", dynamo.ErrUnavailable}} {
+	}{{"AccessDeniedException", table.ErrAccessDenied}, {"InternalServerError", table.ErrUnavailable}} {
 		for _, operation := range []string{"Scan", "BatchGetItem"} {
 			refusing := r.among(func(o string, _ int, _ string) *http.Response {
 				if o == operation {
@@ -452,7 +453,7 @@ func TestErrorsOfACheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.CheckRecords(context.Background(), dynamo.CheckOptions{}); !errors.Is(err, dynamo.ErrNoTable) {
+	if _, err := gone.CheckRecords(context.Background(), dynamo.CheckOptions{}); !errors.Is(err, table.ErrNoTable) {
 		t.Errorf("a table that is not there: %v", err)
 	}
 }

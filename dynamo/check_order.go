@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // orderUnit is an order's item collection, and the copies of the order in customers' partitions.
@@ -36,7 +37,7 @@ type orderUnit struct {
 	again bool
 }
 
-func (u *orderUnit) key(t *Table) model.Keys { return model.OrderKeys(t.KeyBuilder(), u.id) }
+func (u *orderUnit) key(t *table.Table) model.Keys { return model.OrderKeys(t.KeyBuilder(), u.id) }
 
 func (u *orderUnit) add(e *model.Entity, rec model.Record) {
 	switch e.Name {
@@ -97,7 +98,7 @@ func (u *orderUnit) named() commerce.CustomerID {
 }
 
 // copyKey is the key of a customer's copy; empty where there can be none.
-func (u *orderUnit) copyKey(t *Table, id commerce.CustomerID) model.Keys {
+func (u *orderUnit) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
 	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: u.id})
 	if b.Err != nil {
@@ -376,7 +377,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 			continue
 		}
 		v.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), driftKeyAttribute)
-		if v.table.position(event.ID) == "" {
+		if v.table.Position(event.ID) == "" {
 			led = led || event.To == o.Status
 			continue
 		}
@@ -437,7 +438,7 @@ type headerRecord struct {
 	rec model.Record
 }
 
-func (u *orderUnit) headerRecords(t *Table, o commerce.Order) []headerRecord {
+func (u *orderUnit) headerRecords(t *table.Table, o commerce.Order) []headerRecord {
 	return []headerRecord{
 		{&model.EntityOrder, model.OrderKeys(t.KeyBuilder(), u.id), u.main},
 		{&model.EntityCustomerOrder, u.copyKey(t, o.CustomerID), u.copies[o.CustomerID]},
@@ -548,7 +549,7 @@ func (u *orderUnit) holds(v *verdict) (held holding, known bool) {
 
 // misleads reports whether a recount, which believes the index and the order's own record, would
 // not come to held. v is what is wrong with the order.
-func (u *orderUnit) misleads(t *Table, held holding, v *verdict) bool {
+func (u *orderUnit) misleads(t *table.Table, held holding, v *verdict) bool {
 	told, listed := listedHolding(t, u.main)
 	if !listed {
 		told = itemsHolding(u.items)

@@ -11,12 +11,13 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // client reads for a check. It tries again for longer than a server could, and counts what the
 // reading costs.
 type client struct {
-	table *Table
+	table *table.Table
 
 	mu       sync.Mutex
 	requests int
@@ -62,16 +63,16 @@ func (r *client) get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 		}
 	}
 	for from, attempt := 0, 0; from < len(wanted); {
-		if err := backOff(ctx, attempt); err != nil {
-			return nil, failed("BatchGetItem", model.Describe(ks), err)
+		if err := table.BackOff(ctx, attempt); err != nil {
+			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
 		}
-		batch := wanted[from:min(from+batchSize, len(wanted))]
-		out, err := r.table.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		batch := wanted[from:min(from+table.BatchSize, len(wanted))]
+		out, err := r.table.Db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems:           map[string]types.KeysAndAttributes{r.table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-		}, r.table.bulk)
+		}, r.table.Bulk)
 		if err != nil {
-			return nil, failed("BatchGetItem", model.Describe(ks), err)
+			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
 		}
 		r.count(out.ConsumedCapacity...)
 		for _, item := range out.Responses[r.table.Name] {
@@ -100,9 +101,9 @@ func (r *client) query(ctx context.Context, p *model.AccessPattern, partition, p
 		in.IndexName = &p.Index
 	}
 	for {
-		out, err := r.table.db.Query(ctx, in, r.table.bulk)
+		out, err := r.table.Db.Query(ctx, in, r.table.Bulk)
 		if err != nil {
-			return failed("Query", partition, err)
+			return table.Failed("Query", partition, err)
 		}
 		if out.ConsumedCapacity != nil {
 			r.count(*out.ConsumedCapacity)
@@ -161,9 +162,9 @@ func (r *client) scan(ctx context.Context, segment, segments int, take func(page
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		out, err := r.table.db.Scan(ctx, in, r.table.bulk)
+		out, err := r.table.Db.Scan(ctx, in, r.table.Bulk)
 		if err != nil {
-			return failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
+			return table.Failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
 		if out.ConsumedCapacity != nil {
 			r.count(*out.ConsumedCapacity)
@@ -195,7 +196,7 @@ func (r *client) lastOwnEvent(ctx context.Context, order commerce.OrderID, custo
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
 			// They come in the order of their IDs.
-			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && r.table.position(event.ID) != "" {
+			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && r.table.Position(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // recount sums what pending and confirmed orders hold of some products, in passes over the open
@@ -176,7 +177,7 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holdi
 		}
 	}
 	misleading := c.misleadingOrders()
-	return Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
+	return table.Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
 		u := misleading[i]
 		if err := u.read(ctx, c); err != nil {
 			return err
@@ -237,7 +238,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		}
 		add(ids[i], held)
 	}
-	return Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
+	return table.Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
 		at := unlisted[i]
 		var items []model.Record
 		err := c.client.query(ctx, &model.OrderItems.AccessPattern, wanted[at].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
@@ -259,7 +260,7 @@ type holding map[commerce.SKU]int
 
 // listedHolding returns what an order holds according to its own record. listed is false if the
 // order holds something and the record does not list it.
-func listedHolding(t *Table, order model.Record) (held holding, listed bool) {
+func listedHolding(t *table.Table, order model.Record) (held holding, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.Reserves() {
 		return nil, true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // productUnit is a product with its inventory levels, and what orders hold of it.
@@ -40,7 +41,7 @@ func (u *productUnit) add(e *model.Entity, rec model.Record) {
 	}
 }
 
-func (u *productUnit) key(t *Table) model.Keys { return model.ProductKeys(t.KeyBuilder(), u.sku) }
+func (u *productUnit) key(t *table.Table) model.Keys { return model.ProductKeys(t.KeyBuilder(), u.sku) }
 
 // read reads the product and its levels after what orders hold was summed. The sum counts only if
 // the product has not changed since before the first of its passes.
@@ -191,7 +192,9 @@ type warehouseUnit struct {
 	needed bool
 }
 
-func (u *warehouseUnit) key(t *Table) model.Keys { return model.WarehouseKeys(t.KeyBuilder(), u.id) }
+func (u *warehouseUnit) key(t *table.Table) model.Keys {
+	return model.WarehouseKeys(t.KeyBuilder(), u.id)
+}
 
 func (u *warehouseUnit) add(_ *model.Entity, rec model.Record) { u.main = rec }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // finding is a drift before it is certain.
@@ -37,7 +38,7 @@ func asFound(f finding) finding { return f }
 
 // verdict is what is wrong with a unit, and the fixes that put it right.
 type verdict struct {
-	table    *Table
+	table    *table.Table
 	findings []finding
 	fixes    []fix
 	// basis is the key of the record that was believed, and believed that record as it was read;

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -58,7 +59,7 @@ func TestOrdersAreCountedToTheLast(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := uncounted(t, db, 7, 0)
 		store := through(t, r.store, countedInPages(db, 2), dynamo.Options{})
-		trace := &dynamo.Trace{}
+		trace := &table.Trace{}
 		n, err := store.OrderCount(trace.Begin(t.Context()), "c1")
 		if err != nil || n != 7 {
 			t.Errorf("%d orders, %v, want 7", n, err)
@@ -80,7 +81,7 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		const orders = 27
 		r := uncounted(t, db, orders, 380_000)
 		r.store = through(t, r.store, countedInPages(db, 2), dynamo.Options{})
-		if n, err := r.store.OrderCount(t.Context(), "c1"); !errors.Is(err, dynamo.ErrTooManyToCount) {
+		if n, err := r.store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyToCount) {
 			t.Errorf("%d orders, %v", n, err)
 		}
 		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})

@@ -11,16 +11,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Transfers are the exports and imports of the records of a table.
-type Transfers struct{ table *Table }
+type Transfers struct{ table *table.Table }
 
 // newTransfers returns the transfers of a table.
-func newTransfers(t *Table) Transfers { return Transfers{t} }
+func newTransfers(t *table.Table) Transfers { return Transfers{t} }
 
 // MaxSegments is in how many parts an export reads a table at once.
-const MaxSegments = maxParallel
+const MaxSegments = table.MaxParallel
 
 // Segment is how far one part of the table has been read. The zero Segment is its beginning.
 type Segment struct {
@@ -73,7 +74,7 @@ func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(Exp
 		}
 		return refused
 	}
-	return Parallel(ctx, len(segments), MaxSegments, func(ctx context.Context, i int) error {
+	return table.Parallel(ctx, len(segments), MaxSegments, func(ctx context.Context, i int) error {
 		for at := segments[i]; !at.Done; {
 			page, err := t.exportPage(ctx, i, len(segments), at)
 			if err != nil {
@@ -98,9 +99,9 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 	if at.After != nil {
 		in.ExclusiveStartKey = model.Keys{PK: at.After.PK, SK: at.After.SK}.Attributes()
 	}
-	out, err := t.table.db.Scan(ctx, in, t.table.bulk)
+	out, err := t.table.Db.Scan(ctx, in, t.table.Bulk)
 	if err != nil {
-		return ExportPage{}, failed("Scan", t.table.Name, err)
+		return ExportPage{}, table.Failed("Scan", t.table.Name, err)
 	}
 	page := ExportPage{Index: segment}
 	if page.Next, err = nextSegment(out.LastEvaluatedKey); err != nil {
@@ -134,7 +135,7 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 	at := model.Reader{Record: last}
 	next := RecordKey{PK: at.MustText(model.AttrPK), SK: at.MustText(model.AttrSK)}
 	if at.Problem != "" {
-		return Segment{}, fmt.Errorf("%w: key: %s", ErrTableMismatch, at.Problem)
+		return Segment{}, fmt.Errorf("%w: key: %s", table.ErrTableMismatch, at.Problem)
 	}
 	return Segment{After: &next}, nil
 }
@@ -144,9 +145,9 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {
-	out, err := t.table.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
+	out, err := t.table.Db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
 	if err != nil {
-		return "", failed("DescribeTable", t.table.Name, err)
+		return "", table.Failed("DescribeTable", t.table.Name, err)
 	}
 	arn, made := aws.ToString(out.Table.TableArn), out.Table.CreationDateTime
 	if arn == "" || made == nil {

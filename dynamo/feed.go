@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // OrderChange is a change of an order, as those who follow it are told. What it points to is shared
@@ -60,10 +61,10 @@ const (
 )
 
 // Feeds open feeds of the changes of a table.
-type Feeds struct{ table *Table }
+type Feeds struct{ table *table.Table }
 
 // newFeeds returns the feeds of a table.
-func newFeeds(t *Table) Feeds { return Feeds{t} }
+func newFeeds(t *table.Table) Feeds { return Feeds{t} }
 
 // FeedOptions say how a feed treats those who follow.
 type FeedOptions struct {
@@ -96,7 +97,7 @@ type FeedOptions struct {
 // A follower who waits has no goroutine here and some 500 bytes. What waits for one who is slow is
 // bounded.
 type Feed struct {
-	table  *Table
+	table  *table.Table
 	source FeedSource
 	log    *slog.Logger
 	buffer int
@@ -134,7 +135,7 @@ const (
 // OpenFeed returns the feed of the store's table. It reads nothing before somebody follows.
 func (feeds Feeds) OpenFeed(source FeedSource, opts FeedOptions) *Feed {
 	f := &Feed{
-		table: feeds.table.strong(), source: source, log: opts.Log, buffer: opts.Buffer,
+		table: feeds.table.Strong(), source: source, log: opts.Log, buffer: opts.Buffer,
 		reading: make(chan struct{}, maxCatchingUp), followers: map[topic][]*Following{},
 	}
 	if f.log == nil {
@@ -197,7 +198,7 @@ func (f *Feed) follow(ctx context.Context, t topic, h history, after commerce.Ev
 	case <-run.begun:
 		err = run.err
 	case <-ctx.Done():
-		err = failed("follow", t.String(), ctx.Err())
+		err = table.Failed("follow", t.String(), ctx.Err())
 	}
 	if err == nil && h != nil {
 		err = w.begin(ctx, after)
@@ -214,7 +215,7 @@ func (f *Feed) attach(w *Following) (*feedRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return nil, fmt.Errorf("follow %s: %w: the feed is closed", w.topic, ErrUnavailable)
+		return nil, fmt.Errorf("follow %s: %w: the feed is closed", w.topic, table.ErrUnavailable)
 	}
 	w.place = len(f.followers[w.topic])
 	f.followers[w.topic] = append(f.followers[w.topic], w)
@@ -252,7 +253,7 @@ func (f *Feed) Close() {
 		f.run.cancel()
 		f.run = nil
 	}
-	f.endAll(fmt.Errorf("%w: the feed is closed", ErrUnavailable), nil)
+	f.endAll(fmt.Errorf("%w: the feed is closed", table.ErrUnavailable), nil)
 	f.mu.Unlock()
 	f.runs.Wait()
 }

@@ -75,7 +75,7 @@ func (c *changes) event(order string, after model.Record) {
 	}
 	if event.To != event.From {
 		if own {
-			change.Position = c.feed.table.position(event.ID)
+			change.Position = c.feed.table.Position(event.ID)
 		}
 		c.feed.tellStatus(event.To, change)
 	}
@@ -88,8 +88,8 @@ func (c *changes) lastEvent(customer string, before, after model.Record) {
 		return
 	}
 	was, is := model.LastEventID(before), model.LastEventID(after)
-	position := c.feed.table.position(is)
-	if is == was || position != "" && position <= c.feed.table.position(was) {
+	position := c.feed.table.Position(is)
+	if is == was || position != "" && position <= c.feed.table.Position(was) {
 		return // an import's, or a repair's
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: after})

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Following is what somebody follows. It is to be closed. One goroutine at a time calls Next.
@@ -294,7 +295,7 @@ func (f *Feed) waitToRead(ctx context.Context) error {
 	case f.reading <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return failed("read", "the timeline", ctx.Err())
+		return table.Failed("read", "the timeline", ctx.Err())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -208,7 +209,7 @@ func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clock := (*dynamo.ClockError)(nil)
+			clock := (*table.ClockError)(nil)
 			if _, err := slow.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
 				t.Errorf("got %v", err)
 			}

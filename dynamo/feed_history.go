@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // history is what happened to an order, or to a customer's orders, as the table has it. It is read
@@ -49,12 +50,12 @@ type orderHistory struct {
 // the last event of the order's customer (AP1, AP33). Further ahead it was written by other
 // software, and the next event does not come after it.
 func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
-	table, now := h.feed.table, h.feed.now()
-	id, err := h.upTo(ctx, idAt(table.now().Add(maxClockSkew)))
+	t, now := h.feed.table, h.feed.now()
+	id, err := h.upTo(ctx, idAt(t.Now().Add(table.MaxClockSkew)))
 	if err != nil || id <= now {
 		return id, err
 	}
-	order, err := table.get(ctx, &model.OrderByID.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityOrder.SK)})
+	order, err := t.Get(ctx, &model.OrderByID.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityOrder.SK)})
 	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
 	}
@@ -74,7 +75,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, b := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
-		records, more, err := h.feed.table.query(ctx, p, h.partition, string(p.SK), b, limit, false)
+		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), b, limit, false)
 		if err != nil {
 			return "", err
 		}
@@ -135,23 +136,23 @@ func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
 
 // told is what the record of the last event tells.
 func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
-	r, err := h.feed.table.get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
+	r, err := h.feed.table.Get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
-	return h.feed.table.position(commerce.EventID(r.Text("eventId"))), err
+	return h.feed.table.Position(commerce.EventID(r.Text("eventId"))), err
 }
 
 // beginning is the first id behind all that has happened to the orders, as they tell: a clock does
 // not, as those of the servers that write next may be behind it.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
-	behind, now := time.UnixMilli(0), h.feed.table.now()
+	behind, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.orders(ctx, func(at model.Reader) error {
 		updated := now
 		if at.Has("updatedAt") {
 			updated = at.MustTime("updatedAt")
 		}
-		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.Err() == nil && next.After(behind) && !updated.After(now.Add(maxClockSkew)) {
+		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.Err() == nil && next.After(behind) && !updated.After(now.Add(table.MaxClockSkew)) {
 			behind = next
 		}
 		return nil
@@ -192,7 +193,7 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 	}
 	var mu sync.Mutex
 	var events []*commerce.Event
-	err = Parallel(ctx, len(orders), maxCatchingUp, func(ctx context.Context, i int) error {
+	err = table.Parallel(ctx, len(orders), maxCatchingUp, func(ctx context.Context, i int) error {
 		for next := from; ; {
 			page, after, err := h.feed.timeline(ctx, orders[i], next, to)
 			if err != nil {
@@ -240,7 +241,7 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 func (h *customerHistory) orders(ctx context.Context, see func(model.Reader) error) error {
 	p := &model.CustomerOrders.AccessPattern
 	for b := (model.Range{}); ; {
-		records, more, err := h.feed.table.query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
+		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
 		if err != nil {
 			return err
 		}
@@ -269,7 +270,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		return nil, "", nil
 	}
 	p := &model.EventsSince.AccessPattern
-	records, more, err := f.table.query(ctx, p, partition, string(p.SK), b, eventPage, true)
+	records, more, err := f.table.Query(ctx, p, partition, string(p.SK), b, eventPage, true)
 	if err != nil {
 		return nil, "", err
 	}
@@ -293,7 +294,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 // now is an ID that no event of before is above, whichever server wrote it: the server's clock may
 // be ahead of DynamoDB's, and this one's behind it. DynamoDB tells its time in whole seconds.
 func (f *Feed) now() commerce.EventID {
-	return idAt(f.table.now().Add(2 * (maxClockDifference + time.Second)))
+	return idAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
 
 // idAt is the lowest ID that an event of a moment can have.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
@@ -25,7 +26,7 @@ type lagging struct {
 	run     *feedRun
 }
 
-func (l *lagging) watch(ctx context.Context, t *Table, to *feedRun) error {
+func (l *lagging) watch(ctx context.Context, t *table.Table, to *feedRun) error {
 	l.run = to
 	l.waiting = nil
 	stop := l.by.Observe(t.Name, func(before, after []map[string]types.AttributeValue) {
@@ -114,7 +115,7 @@ func (h *histories) writer() *Store { return rapid.SampledFrom(h.writers).Draw(h
 
 // happened takes note of an order's last event.
 func (h *histories) happened(id commerce.OrderID) {
-	last, err := h.store.Consistent().get(h.ctx, &model.LastEvent.AccessPattern, model.LastEventKeys(&model.KeyBuilder{Shards: 1}, h.owner[id]))
+	last, err := h.store.Consistent().Get(h.ctx, &model.LastEvent.AccessPattern, model.LastEventKeys(&model.KeyBuilder{Shards: 1}, h.owner[id]))
 	h.must(err)
 	event := commerce.EventID(last.Text("eventId"))
 	for _, t := range []topic{{topicOrder, string(id)}, {topicCustomer, string(h.owner[id])}} {
@@ -198,7 +199,7 @@ func (h *histories) write() {
 	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
 	if ahead != 0 {
 		var err error
-		id, err = h.store.newULID(time.Now().Add(ahead))
+		id, err = h.store.NewULID(time.Now().Add(ahead))
 		h.must(err)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
@@ -341,7 +342,7 @@ func TestAPanicWhileChangesAreTold(t *testing.T) {
 		h.set(h.orders[0])
 		h.source.waiting = nil
 		h.source.run.changed(nil, []map[string]types.AttributeValue{{}}) // has no record as it was before
-		if _, err := statuses.Next(h.ctx); !errors.Is(err, ErrUnavailable) {
+		if _, err := statuses.Next(h.ctx); !errors.Is(err, table.ErrUnavailable) {
 			t.Fatalf("got %v", err)
 		}
 		h.set(h.orders[0])

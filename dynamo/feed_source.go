@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // FeedSource is where a feed learns which records change: Observed or Streamed.
@@ -16,7 +18,7 @@ type FeedSource interface {
 	// gap is.
 	//
 	// Errors: why it could not begin, or had to break off; nil where ctx has ended.
-	watch(ctx context.Context, t *Table, to *feedRun) error
+	watch(ctx context.Context, t *table.Table, to *feedRun) error
 }
 
 // Observable is a table that tells its changes in the process: the embedded store.
@@ -33,7 +35,7 @@ func Observed(by Observable) FeedSource { return observed{by} }
 
 type observed struct{ by Observable }
 
-func (o observed) watch(ctx context.Context, t *Table, to *feedRun) error {
+func (o observed) watch(ctx context.Context, t *table.Table, to *feedRun) error {
 	stop := o.by.Observe(t.Name, to.changed)
 	defer stop()
 	to.ready()
@@ -91,8 +93,8 @@ func (r *feedRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !errors.Is(err, ErrUnavailable) {
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if !errors.Is(err, table.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", table.ErrUnavailable, err)
 	}
 	if f.run == r {
 		if r.done {
@@ -141,7 +143,7 @@ func (r *feedRun) gap(why error) {
 		return
 	}
 	f.log.Warn("changes were missed: followers read them from the timelines, and those of statuses are ended", "error", why, "followers", f.following)
-	f.endAll(fmt.Errorf("%w: changes were missed: %w", ErrUnavailable, why), func(t topic) bool { return t.kind == topicStatus })
+	f.endAll(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, why), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.followers {
 		for _, w := range list {
 			w.missed()

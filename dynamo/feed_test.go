@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -609,10 +610,10 @@ func TestFollowersLeave(t *testing.T) {
 		}
 		w = f.order(id, "")
 		f.feed.Close()
-		if _, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrUnavailable) {
+		if _, err := w.Next(f.ctx); !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, dynamo.ErrUnavailable) {
+		if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
 	})

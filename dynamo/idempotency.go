@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // idempotencyTTL is how long a request is known again.
@@ -44,7 +45,7 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 // remember adds the memory of the change to the transaction that makes it, before all else: where
 // several conditions fail, this is the one that counts. A memory that has expired counts as none.
 func (c *change) remember(i *idempotency, result model.Record) {
-	now := c.table.now()
+	now := c.table.Now()
 	writes := c.writes
 	c.writes = nil
 	c.put(i.key.Attributes().With(model.Record{
@@ -75,7 +76,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 		return first, false, nil
 	}
 	r := model.Reader{Record: memory}
-	if expires := r.MustNumber(model.AttrExpiresAt); int64(expires) <= c.table.now().Unix() {
+	if expires := r.MustNumber(model.AttrExpiresAt); int64(expires) <= c.table.Now().Unix() {
 		return first, false, r.Err()
 	}
 	if r.MustText("requestHash") != i.hash {
@@ -96,21 +97,21 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 //
 // Errors: those of failed.
 func (c *change) recall(ctx context.Context, k model.Keys) (model.Record, error) {
-	t := startTimer(ctx)
-	a, err := c.table.transactGet(ctx, k)
+	t := table.StartTimer(ctx)
+	a, err := c.table.TransactGet(ctx, k)
 	if err != nil {
-		return nil, failed("TransactGetItems", k.Unnamed(), err)
+		return nil, table.Failed("TransactGetItems", k.Unnamed(), err)
 	}
 	var memory model.Record
-	if len(a.records) > 0 && a.records[0].Has(model.AttrPK) {
-		memory = a.records[0].Attributes()
+	if len(a.Records) > 0 && a.Records[0].Has(model.AttrPK) {
+		memory = a.Records[0].Attributes()
 	}
-	if t.on() {
-		r := Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * model.ReadUnits(model.SizeOf(memory))}
+	if t.On() {
+		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * model.ReadUnits(model.SizeOf(memory))}
 		if memory != nil {
 			r.Items = 1
 		}
-		t.stop(r)
+		t.Stop(r)
 	}
 	return memory, nil
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // What an import holds at once.
@@ -25,7 +26,7 @@ const (
 	// an empty string in a list counts as one byte and is written in nine.
 	maxLine = 4 << 20
 	// importBytes is how many bytes of lines are worked on at once, however many records these are;
-	// maxParallel of them at most. A longer line is worked on alone.
+	// MaxParallel of them at most. A longer line is worked on alone.
 	importBytes = 8 << 20
 	// lookahead is how many lines may be done before an earlier one is.
 	lookahead = 1024
@@ -126,7 +127,7 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 // begin, which starts a goroutine to write each, to collect, which waits for what came of them, in
 // their order.
 type importer struct {
-	table *Table
+	table *table.Table
 	opts  ImportOptions
 	texts chan textLine
 	lines chan *importLine
@@ -242,7 +243,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 				err = line.err
 			}
 		}
-		weight := min(max(line.bytes, importBytes/maxParallel), importBytes)
+		weight := min(max(line.bytes, importBytes/table.MaxParallel), importBytes)
 		if err == nil && rec != nil {
 			err = i.slots.Acquire(reading, weight)
 		}
@@ -393,7 +394,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 		}
 		return met, err
 	}
-	return 0, fmt.Errorf("%w: record %s %s comes and goes", ErrUnavailable, key.PK, key.SK)
+	return 0, fmt.Errorf("%w: record %s %s comes and goes", table.ErrUnavailable, key.PK, key.SK)
 }
 
 // meet is the outcome for a record where another is there.
@@ -430,21 +431,21 @@ func (i *importer) replace(ctx context.Context, key model.Keys, rec model.Record
 }
 
 func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.PutItemInput) error {
-	_, err := i.table.db.PutItem(ctx, in, i.table.bulk)
+	_, err := i.table.Db.PutItem(ctx, in, i.table.Bulk)
 	if err == nil {
 		return nil
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
 		return &LineError{Err: fmt.Errorf("record %s %s: DynamoDB does not take it: %s", key.PK, key.SK, api.ErrorMessage())}
 	}
-	return failed("PutItem", key.PK+" "+key.SK, err)
+	return table.Failed("PutItem", key.PK+" "+key.SK, err)
 }
 
 // current is the record at a key as it is now, nil where there is none.
 func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
-	out, err := i.table.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.bulk)
+	out, err := i.table.Db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.Bulk)
 	if err != nil {
-		return nil, failed("GetItem", key.PK+" "+key.SK, err)
+		return nil, table.Failed("GetItem", key.PK+" "+key.SK, err)
 	}
 	return out.Item, nil
 }

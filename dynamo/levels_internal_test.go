@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // movingOrder is an order of a simulated table.
@@ -138,7 +139,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{Table: &Table{Codec: model.Codec{Shards: m.shards}}}).listing(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
+			l, err := (&Store{Table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).listing(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -237,7 +237,7 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	if err != nil {
 		return false, err
 	}
-	records, more, err := s.query(ctx, p, pk, "", model.Range{}, collectionLimit, true)
+	records, more, err := s.Query(ctx, p, pk, "", model.Range{}, collectionLimit, true)
 	if err != nil {
 		return false, err
 	}
@@ -258,5 +258,5 @@ func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, er
 	if err != nil {
 		return 0, err
 	}
-	return s.count(ctx, p, partition, string(p.SK))
+	return s.Count(ctx, p, partition, string(p.SK))
 }

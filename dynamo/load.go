@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // writeBatchSize is how many records one BatchWriteItem can have.
@@ -76,7 +77,7 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 	next, stop := iter.Pull(books)
 	defer stop()
 	l := loading{next: next, waiting: map[int]int{}, progress: progress}
-	err := Parallel(ctx, maxParallel, maxParallel, func(ctx context.Context, _ int) error {
+	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
 			place, book, ok := l.take()
 			if !ok {
@@ -146,7 +147,7 @@ func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	if batches == 0 {
 		return nil
 	}
-	return Parallel(ctx, batches, maxParallel, func(ctx context.Context, i int) error {
+	return table.Parallel(ctx, batches, table.MaxParallel, func(ctx context.Context, i int) error {
 		return t.putBatch(ctx, records[i*writeBatchSize:min((i+1)*writeBatchSize, len(records))])
 	})
 }
@@ -159,12 +160,12 @@ func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 	}
 	for attempt := 0; len(left) > 0; attempt++ {
 		subject := fmt.Sprintf("of %d records", len(left))
-		if err := backOff(ctx, attempt); err != nil {
-			return failed("BatchWriteItem", subject, err)
+		if err := table.BackOff(ctx, attempt); err != nil {
+			return table.Failed("BatchWriteItem", subject, err)
 		}
-		out, err := t.table.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.bulk)
+		out, err := t.table.Db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.Bulk)
 		if err != nil {
-			return failed("BatchWriteItem", subject, err)
+			return table.Failed("BatchWriteItem", subject, err)
 		}
 		left = out.UnprocessedItems[t.table.Name]
 	}

@@ -38,7 +38,7 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 	if len(ks) == 0 {
 		return results, nil
 	}
-	records, err := s.getMany(ctx, &p.AccessPattern, ks)
+	records, err := s.GetMany(ctx, &p.AccessPattern, ks)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Loo
 	if b.Err != nil {
 		return missing, b.Err
 	}
-	r, err := s.get(ctx, &p.AccessPattern, k)
+	r, err := s.Get(ctx, &p.AccessPattern, k)
 	if err != nil {
 		return missing, err
 	}

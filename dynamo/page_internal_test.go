@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // keyText is text as keys may hold it, few characters so that neighbours are common, and the
@@ -151,7 +152,7 @@ func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 // A panic in a call is an error of Parallel, however many calls there are.
 func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
 	for _, n := range []int{1, 2, 50} {
-		err := Parallel(t.Context(), n, 4, func(_ context.Context, i int) error {
+		err := table.Parallel(t.Context(), n, 4, func(_ context.Context, i int) error {
 			if i == n/2 {
 				panic("boom")
 			}
@@ -165,14 +166,14 @@ func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
 
 // What a line of reading waited for does not become less by waiting for something earlier.
 func TestWavesOnlyRise(t *testing.T) {
-	ctx := (&Trace{}).Begin(t.Context())
-	span := SpanOf(ctx)
+	ctx := (&table.Trace{}).Begin(t.Context())
+	span := table.SpanOf(ctx)
 	span.Wait(3)
 	span.Wait(1)
 	if got := span.Wave(); got != 3 {
 		t.Errorf("wave is %d, want 3", got)
 	}
-	if got := SpanOf(span.Fork(ctx)).Wave(); got != 3 {
+	if got := table.SpanOf(span.Fork(ctx)).Wave(); got != 3 {
 		t.Errorf("a fork's wave is %d, want 3", got)
 	}
 }

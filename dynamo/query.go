@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // listing is a list to read.
@@ -186,7 +187,7 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) err
 			wanted = append(wanted, st)
 		}
 	}
-	return Parallel(ctx, len(wanted), maxParallel, func(ctx context.Context, i int) error {
+	return table.Parallel(ctx, len(wanted), table.MaxParallel, func(ctx context.Context, i int) error {
 		return s.readStream(ctx, l, wanted[i])
 	})
 }
@@ -194,7 +195,7 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) err
 // readStream reads the rows that a stream needs.
 func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
 	forward := l.forward()
-	records, more, err := s.queryUpTo(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
+	records, more, err := s.QueryUpTo(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -122,7 +123,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		var got []commerce.OrderID
 		page := dynamo.Page{Limit: limit, FromEnd: fromEnd, More: true}
 		for {
-			trace := &dynamo.Trace{}
+			trace := &table.Trace{}
 			slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
@@ -217,7 +218,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 			storetest.Load(t, store, book)
 			stores[c.shards] = store
 		}
-		trace := &dynamo.Trace{}
+		trace := &table.Trace{}
 		slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {
 			t.Fatalf("%d orders, %v", len(slice.Items), err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // refusedError tells that nothing was written, because a record is not what it was when it was
@@ -45,7 +46,7 @@ func (c *client) repair(ctx context.Context, v *verdict) error {
 	slices.SortStableFunc(fixes, func(a, b fix) int { return cmp.Compare(rank(a), rank(b)) })
 	// One action is the condition on the believed record, and one that on each other record that
 	// was relied on. A unit has no more than one event, which takes two.
-	most := maxActions - 2 - len(v.relied)
+	most := table.MaxActions - 2 - len(v.relied)
 	// With an event: the event and both records of its order, of which one is believed.
 	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
 	if v.atOnce && len(fixes) > most { // lines of a list are small
@@ -106,14 +107,14 @@ func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := c.table.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.table.bulk)
+	_, err := c.table.Db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.table.Bulk)
 	if err == nil {
 		return nil
 	}
 	if refused := refusal(err); refused != nil {
 		return refused
 	}
-	return failed("TransactWriteItems", "to repair "+v.basis.PK, err)
+	return table.Failed("TransactWriteItems", "to repair "+v.basis.PK, err)
 }
 
 // refusal is why a transaction was turned away for good, nil where it was not.
@@ -132,8 +133,8 @@ func refusal(err error) error {
 	changed, busy, other := false, false, ""
 	for _, r := range cancelled.CancellationReasons {
 		switch aws.ToString(r.Code) {
-		case "", reasonNone:
-		case reasonConditionFailed, "TransactionConflict":
+		case "", table.ReasonNone:
+		case table.ReasonConditionFailed, "TransactionConflict":
 			changed = true
 		case "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
 			busy = true
@@ -200,8 +201,8 @@ func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error)
 	e := *w.event
 	own, _ := e.ID.Time()
 	customers, _ := model.LastEventID(last).Time()
-	at := c.table.after(e.At, own, customers)
-	id, err := c.table.newULID(at)
+	at := c.table.After(e.At, own, customers)
+	id, err := c.table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Options say how a table was laid out.
@@ -38,7 +39,7 @@ type Options struct {
 // Store is the order book in a table. It is safe for concurrent use and keeps nothing between
 // calls.
 type Store struct {
-	*Table
+	*table.Table
 	Mutations
 	Checks
 	Feeds
@@ -46,7 +47,7 @@ type Store struct {
 }
 
 // over returns the order book in a table.
-func over(t *Table) *Store {
+func over(t *table.Table) *Store {
 	return &Store{t, newMutations(t), newChecks(t), newFeeds(t), newTransfers(t)}
 }
 
@@ -70,28 +71,28 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		opts.Entropy = rand.Reader
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
-	return over(openTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
+	return over(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
 }
 
 // Consistent returns the same order book, read with strong consistency: what was written a moment
 // ago is seen. Reads of the table cost twice as much, and lists that are read through the index lag
 // behind as ever, as DynamoDB has no consistent reads of an index.
-func (s *Store) Consistent() *Store { return over(s.Table.strong()) }
+func (s *Store) Consistent() *Store { return over(s.Table.Strong()) }
 
 // Currency is the currency of records that name none.
 func (s *Store) Currency() commerce.Currency { return s.Table.Currency }
 
 // LongWay names the setting of the client that keeps reads and transactions off the fast path, so
 // that the AWS SDK makes them all. It is empty where they are on the fast path.
-func (s *Store) LongWay() string { return s.fallback }
+func (s *Store) LongWay() string { return s.Fallback }
 
 // Ping makes the cheapest read there is, and compares the clocks.
 //
 // Errors: ClockError where the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
-	_, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
+	_, err := s.Db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {
-		return failed("GetItem", "of nothing", err)
+		return table.Failed("GetItem", "of nothing", err)
 	}
-	return s.clockErr()
+	return s.ClockErr()
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // errStreamGone: the stream, or a shard of it that was listed, is not there any more.
@@ -51,18 +53,18 @@ type streamed struct {
 
 // watch reads the table's stream, and the next one where the stream was turned off and on again or
 // the table was made anew.
-func (s *streamed) watch(ctx context.Context, t *Table, to *feedRun) error {
+func (s *streamed) watch(ctx context.Context, t *table.Table, to *feedRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
-		if err := backOff(ctx, attempt); err != nil {
+		if err := table.BackOff(ctx, attempt); err != nil {
 			return nil
 		}
-		stream, err := t.stream(ctx)
+		stream, err := t.Stream(ctx)
 		if err != nil {
 			return err
 		}
-		if stream.View != wantedView {
-			return stream.missing()
+		if stream.View != table.WantedView {
+			return stream.Missing()
 		}
 		r := &streamReader{streamed: s, to: to, arn: stream.ARN, shards: map[string]*shard{}, ended: make(chan shardEnd)}
 		began, err := r.read(ctx, missed)
@@ -125,7 +127,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 			open = append(open, &shardReader{streamReader: r, shard: sh, from: position{kind: streamtypes.ShardIteratorTypeLatest}})
 		}
 	}
-	err = Parallel(ctx, len(open), maxParallel, func(ctx context.Context, i int) error { return open[i].settle(ctx) })
+	err = table.Parallel(ctx, len(open), table.MaxParallel, func(ctx context.Context, i int) error { return open[i].settle(ctx) })
 	if err != nil {
 		return false, err
 	}
@@ -179,7 +181,7 @@ func (r *streamReader) keepUp(ctx context.Context) error {
 				return nil
 			}
 			// A list that cannot be had now can be had later; the readers report what is wrong.
-			if errors.Is(err, errStreamGone) || errors.Is(err, ErrAccessDenied) {
+			if errors.Is(err, errStreamGone) || errors.Is(err, table.ErrAccessDenied) {
 				return err
 			}
 			wait = min(2*wait, r.opts.ShardsEvery)
@@ -280,5 +282,5 @@ func streamFailed(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)
 	}
-	return failed(operation, subject, err)
+	return table.Failed(operation, subject, err)
 }

@@ -14,6 +14,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // position is where the reading of a shard stands: behind a record, or where it begins.
@@ -77,7 +78,7 @@ func (r *shardReader) run(ctx context.Context) (err error) {
 		}
 		expired, trimmed := (*streamtypes.ExpiredIteratorException)(nil), (*streamtypes.TrimmedDataAccessException)(nil)
 		switch {
-		case errors.Is(err, errStreamGone), errors.Is(err, ErrAccessDenied):
+		case errors.Is(err, errStreamGone), errors.Is(err, table.ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
 			// The next one begins behind the last record. Where none was read, the shard's end is

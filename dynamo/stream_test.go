@@ -20,6 +20,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -178,7 +179,7 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 			shape.split()
 		}
 	})
-	if _, err := statuses.Next(f.ctx); !errors.Is(err, dynamo.ErrUnavailable) {
+	if _, err := statuses.Next(f.ctx); !errors.Is(err, table.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	if shape.trims < 3 {
@@ -228,7 +229,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 	var w *dynamo.Following
 	for w == nil { // a stream that cannot be read at the beginning is one that cannot be followed
 		var err error
-		if w, err = f.feed.OrderStatus(f.ctx, 0); err != nil && !errors.Is(err, dynamo.ErrUnavailable) {
+		if w, err = f.feed.OrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
 			t.Log(err)
 		}
 	}
@@ -262,7 +263,7 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	for range 2 {
 		// Whoever looked while it was off was told so.
 		change, err := w.Next(f.ctx)
-		for errors.Is(err, dynamo.ErrUnavailable) {
+		for errors.Is(err, table.ErrUnavailable) {
 			w = f.order(id, orElse(last, f.timeline(id)[0]))
 			change, err = w.Next(f.ctx)
 		}
@@ -276,17 +277,17 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	}
 
 	set(types.StreamSpecification{StreamEnabled: &off})
-	if c, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrNoStream) || !errors.Is(err, dynamo.ErrUnavailable) {
+	if c, err := w.Next(f.ctx); !errors.Is(err, table.ErrNoStream) || !errors.Is(err, table.ErrUnavailable) {
 		t.Errorf("told %+v, %v", c, err)
 	}
 	if !strings.Contains(log.text(), "ordergraph table create") {
 		t.Errorf("the log does not say what to do:\n%s", log.text())
 	}
-	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, dynamo.ErrNoStream) {
+	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) {
 		t.Errorf("got %v", err)
 	}
 	set(types.StreamSpecification{StreamEnabled: &on, StreamViewType: types.StreamViewTypeKeysOnly})
-	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, dynamo.ErrNoStream) || !strings.Contains(err.Error(), "KEYS_ONLY") {
+	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) || !strings.Contains(err.Error(), "KEYS_ONLY") {
 		t.Errorf("got %v", err)
 	}
 }

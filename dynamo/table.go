@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // CreateTable makes the table, its index and its stream, paid by request, waits until it can be
@@ -23,7 +24,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	for _, name := range []string{model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
 		attributes = append(attributes, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
 	}
-	out, err := s.db.CreateTable(ctx, &dynamodb.CreateTableInput{
+	out, err := s.Db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &s.Name,
 		AttributeDefinitions: attributes,
 		KeySchema:            model.TableKeySchema(),
@@ -36,12 +37,12 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		}},
 	})
 	if err != nil {
-		return failed("CreateTable", s.Name, err)
+		return table.Failed("CreateTable", s.Name, err)
 	}
 	// Only Amazon's takes its time; the local engines answer when the table is there.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
-			return failed("CreateTable", s.Name, err)
+			return table.Failed("CreateTable", s.Name, err)
 		}
 	}
 	return s.EnableExpiry(ctx)
@@ -49,12 +50,12 @@ func (s *Store) CreateTable(ctx context.Context) error {
 
 // waitForTable waits until the table can be used.
 func (s *Store) waitForTable(ctx context.Context) error {
-	return dynamodb.NewTableExistsWaiter(s.db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name}, 5*time.Minute)
+	return dynamodb.NewTableExistsWaiter(s.Db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name}, 5*time.Minute)
 }
 
 // wantedStream is the setting of a stream by which changes can be followed.
 func wantedStream() *types.StreamSpecification {
-	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(wantedView)}
+	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.WantedView)}
 }
 
 // EnableStream lets DynamoDB keep a stream of the table's changes, of the records as they were and
@@ -63,20 +64,20 @@ func wantedStream() *types.StreamSpecification {
 // Errors: ErrOtherStream where there is one of another kind, ErrNoTable, ErrUnavailable,
 // ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
-	is, err := s.stream(ctx)
-	if err != nil || is.View == wantedView {
+	is, err := s.Stream(ctx)
+	if err != nil || is.View == table.WantedView {
 		return err
 	}
 	if is.View != "" {
-		return fmt.Errorf("%w: it has a stream of %s, and subscriptions need one of %s", ErrOtherStream, is.View, wantedView)
+		return fmt.Errorf("%w: it has a stream of %s, and subscriptions need one of %s", table.ErrOtherStream, is.View, table.WantedView)
 	}
-	out, err := s.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.Name, StreamSpecification: wantedStream()})
+	out, err := s.Db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.Name, StreamSpecification: wantedStream()})
 	if err != nil {
-		return failed("UpdateTable", s.Name, err)
+		return table.Failed("UpdateTable", s.Name, err)
 	}
 	if d := out.TableDescription; d != nil && d.TableStatus == types.TableStatusUpdating {
 		if err := s.waitForTable(ctx); err != nil {
-			return failed("UpdateTable", s.Name, err)
+			return table.Failed("UpdateTable", s.Name, err)
 		}
 	}
 	return nil
@@ -91,21 +92,21 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 	if err != nil || on {
 		return err
 	}
-	_, err = s.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+	_, err = s.Db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               &s.Name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(model.AttrExpiresAt), Enabled: aws.Bool(true)},
 	})
 	if err != nil {
-		return failed("UpdateTimeToLive", s.Name, err)
+		return table.Failed("UpdateTimeToLive", s.Name, err)
 	}
 	return nil
 }
 
 // expires tells whether DynamoDB deletes records that have expired.
 func (s *Store) expires(ctx context.Context) (bool, error) {
-	out, err := s.db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.Name})
+	out, err := s.Db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.Name})
 	if err != nil {
-		return false, failed("DescribeTimeToLive", s.Name, err)
+		return false, table.Failed("DescribeTimeToLive", s.Name, err)
 	}
 	d := out.TimeToLiveDescription
 	if d == nil || aws.ToString(d.AttributeName) != model.AttrExpiresAt {
@@ -125,7 +126,7 @@ type TableDescription struct {
 	Differences []string
 	// Misplaced tells that its records were written with another number of shards, nil where they
 	// were not, or where Differences kept it from being found out.
-	Misplaced *ShardsError
+	Misplaced *table.ShardsError
 	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else
 	// depends on it.
 	Expires bool
@@ -139,7 +140,7 @@ type TableDescription struct {
 // Errors: ErrTableMismatch, as ShardsError where it is about the number of shards.
 func (d TableDescription) Mismatch() error {
 	if len(d.Differences) > 0 {
-		return fmt.Errorf("%w: %s", ErrTableMismatch, strings.Join(d.Differences, "; "))
+		return fmt.Errorf("%w: %s", table.ErrTableMismatch, strings.Join(d.Differences, "; "))
 	}
 	if d.Misplaced != nil {
 		return d.Misplaced
@@ -162,12 +163,12 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 
 // compareTable is DescribeTable but for what serving does not need.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
-	out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name})
+	out, err := s.Db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name})
 	if err != nil {
-		return TableDescription{}, failed("DescribeTable", s.Name, err)
+		return TableDescription{}, table.Failed("DescribeTable", s.Name, err)
 	}
 	t := out.Table
-	d := TableDescription{Name: s.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: streamOf(t).missing()}
+	d := TableDescription{Name: s.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: table.StreamOf(t).Missing()}
 	differ := func(what, want, have string) {
 		if want != have {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
@@ -200,7 +201,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 			return TableDescription{}, err
 		}
 		if len(keys) > 0 {
-			d.Misplaced = &ShardsError{Shards: s.Shards, Keys: keys}
+			d.Misplaced = &table.ShardsError{Shards: s.Shards, Keys: keys}
 		}
 	}
 	return d, nil
@@ -228,8 +229,8 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 		add(key)
 	}
 	found := make([]bool, len(elsewhere))
-	err := Parallel(ctx, len(elsewhere), maxParallel, func(ctx context.Context, i int) error {
-		records, _, err := s.query(ctx, &model.Orders.AccessPattern, elsewhere[i], "", model.Range{}, 1, true)
+	err := table.Parallel(ctx, len(elsewhere), table.MaxParallel, func(ctx context.Context, i int) error {
+		records, _, err := s.Query(ctx, &model.Orders.AccessPattern, elsewhere[i], "", model.Range{}, 1, true)
 		found[i] = len(records) > 0
 		return err
 	})
@@ -260,11 +261,11 @@ func (s *Store) Check(ctx context.Context) error {
 //
 // Errors: ErrNoStream, and those of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {
-	is, err := s.stream(ctx)
+	is, err := s.Stream(ctx)
 	if err != nil {
 		return err
 	}
-	return is.missing()
+	return is.Missing()
 }
 
 func schemaText(schema []types.KeySchemaElement) string {

@@ -27,6 +27,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -511,10 +512,10 @@ func TestImportIntoNoTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Import(context.Background(), strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, dynamo.ErrNoTable) {
+		if _, err := store.Import(context.Background(), strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, table.ErrNoTable) {
 			t.Errorf("import: %v", err)
 		}
-		if err := store.Export(context.Background(), make([]dynamo.Segment, 2), func(dynamo.ExportPage) error { return nil }); !errors.Is(err, dynamo.ErrNoTable) {
+		if err := store.Export(context.Background(), make([]dynamo.Segment, 2), func(dynamo.ExportPage) error { return nil }); !errors.Is(err, table.ErrNoTable) {
 			t.Errorf("export: %v", err)
 		}
 	})
@@ -577,7 +578,7 @@ func TestImportEndsAtALastingConflict(t *testing.T) {
 	})
 	once := dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	done, err := through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), dynamo.ImportOptions{})
-	if !errors.Is(err, dynamo.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
+	if !errors.Is(err, table.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
 }
@@ -646,7 +647,7 @@ func TestAClientThatNeverTriesAgain(t *testing.T) {
 		},
 	} {
 		requests = 0
-		if err := do(); !errors.Is(err, dynamo.ErrUnavailable) || requests != 1 {
+		if err := do(); !errors.Is(err, table.ErrUnavailable) || requests != 1 {
 			t.Errorf("%s: %v, in %d requests, want 1", name, err, requests)
 		}
 	}
@@ -976,8 +977,8 @@ func TestShardsThatAreNotTheTables(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := wholeShop(t, db, dynamo.Options{Shards: 4})
 	err := through(t, store, db, dynamo.Options{}).Check(context.Background())
-	wrong := (*dynamo.ShardsError)(nil)
-	if !errors.As(err, &wrong) || !errors.Is(err, dynamo.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.Under() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
+	wrong := (*table.ShardsError)(nil)
+	if !errors.As(err, &wrong) || !errors.Is(err, table.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.Under() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
 		t.Errorf("%v", err)
 	}
 	if err := store.Check(context.Background()); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -97,11 +98,11 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 					t.Fatalf("%s ahead: a read: %v", step.ahead, err)
 				}
 				err := write()
-				clock := (*dynamo.ClockError)(nil)
+				clock := (*table.ClockError)(nil)
 				switch {
 				case step.says == "" && err != nil:
 					t.Errorf("%s ahead: %s: %v", step.ahead, name, err)
-				case step.says != "" && (!errors.As(err, &clock) || !errors.Is(err, dynamo.ErrUnavailable) || !strings.Contains(err.Error(), step.says)):
+				case step.says != "" && (!errors.As(err, &clock) || !errors.Is(err, table.ErrUnavailable) || !strings.Contains(err.Error(), step.says)):
 					t.Errorf("%s ahead: %s: got %v", step.ahead, name, err)
 				}
 			}
@@ -134,7 +135,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 			if err := request(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			clock := (*dynamo.ClockError)(nil)
+			clock := (*table.ClockError)(nil)
 			if _, err := store.Load(ctx, book); !errors.As(err, &clock) { // it reads nothing
 				t.Errorf("%s: got %v", name, err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -334,7 +335,7 @@ type heard struct{ answer, requests string }
 // ask asks for a document about somebody's records. Who follows something is told the end of its
 // beginning, and an event of the subject's order, which does not come along and so is read.
 func (m *matrix) ask(who commerce.Principal, about subject, document string) heard {
-	trace := &dynamo.Trace{}
+	trace := &table.Trace{}
 	ctx := trace.Begin(WithPrincipal(context.Background(), who))
 	stream, result := m.e.Start(ctx, Request{Query: about.in(document)})
 	if stream != nil {

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // ann is a customer, with the first of the subjects of the matrix for an own record.
@@ -31,9 +31,9 @@ func guarded(t *testing.T, opts Options) *Executor {
 }
 
 // heardBy is what somebody is told, and what was read for it.
-func heardBy(t *testing.T, e *Executor, who commerce.Principal, r Request) (Result, []dynamo.Request) {
+func heardBy(t *testing.T, e *Executor, who commerce.Principal, r Request) (Result, []table.Request) {
 	t.Helper()
-	trace := &dynamo.Trace{}
+	trace := &table.Trace{}
 	result := e.Execute(trace.Begin(WithPrincipal(t.Context(), who)), r)
 	return result, trace.Requests()
 }
@@ -55,7 +55,7 @@ func TestNobodyMayDoNothing(t *testing.T) {
 	}
 	// Whatever is asked for, nothing is read, neither once nor to follow it.
 	for _, c := range allCells(t, documentedRules(t)) {
-		trace := &dynamo.Trace{}
+		trace := &table.Trace{}
 		stream, result := e.Start(trace.Begin(t.Context()), Request{Query: ownSubject.in(c.document)})
 		if stream != nil || result.Outcome != Refused || result.Errors[0].Extensions["code"] != CodeUnauthenticated || result.Data != nil || len(trace.Requests()) > 0 {
 			t.Errorf("%s: %s %v", c.document, result.Data, result.Errors)
@@ -272,7 +272,7 @@ func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 	}
 }
 
-func first(result Result, _ []dynamo.Request) Result { return result }
+func first(result Result, _ []table.Request) Result { return result }
 
 // What customers read of their own takes as many requests as the budgets say, and for orders one
 // more with their timelines: whose an order is is known only when it is there.
@@ -359,7 +359,7 @@ func TestFollowing(t *testing.T) {
 		{who: staff, customer: otherSubject.customer, found: true, requests: "AP6"},
 		{who: staff, customer: unknownSubject.customer, requests: "AP6"},
 	} {
-		trace := &dynamo.Trace{}
+		trace := &table.Trace{}
 		ctx := trace.Begin(WithPrincipal(t.Context(), c.who))
 		ctx = loading(ctx, e)
 		var err error

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -54,7 +54,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "ordergraph check -repair") || string(got.Data) != `{"customer":null}` {
 			t.Errorf("answered %s %v", got.Data, got.Errors)
 		}
-		if len(logged) != 1 || !strings.Contains(logged[0], dynamo.ErrTooManyToCount.Error()) {
+		if len(logged) != 1 || !strings.Contains(logged[0], table.ErrTooManyToCount.Error()) {
 			t.Errorf("logged %q", logged)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Codes that top-level errors carry in extensions.code.
@@ -127,7 +127,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		}
 	}
 	var invalid *commerce.InvalidError
-	var clock *dynamo.ClockError
+	var clock *table.ClockError
 	shows := func(code, format string, args ...any) *gqlerror.Error {
 		shown.Message = fmt.Sprintf(format, args...)
 		return withCode(shown, code)
@@ -144,7 +144,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.
 		return shows(CodeBadUserInput, "argument %q is not of its type", lastName(shown.Path))
-	case errors.Is(err, dynamo.ErrOverBudget):
+	case errors.Is(err, table.ErrOverBudget):
 		return shows(CodeTooManyRequests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
 	case outOfTime(ctx, err):
 		r.reportOnce(ctx, err)
@@ -152,10 +152,10 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
 		return shows(CodeUnavailable, "The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
-	case errors.Is(err, dynamo.ErrTooManyToCount):
+	case errors.Is(err, table.ErrTooManyToCount):
 		r.reportOnce(ctx, err)
 		return shows(CodeUnavailable, "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`.")
-	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
+	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		return shows(CodeUnavailable, "The order book cannot be reached right now. Try again.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -177,7 +177,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 // DynamoDB's fault then.
 func outOfTime(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
-		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, dynamo.ErrUnavailable))
+		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
 }
 
 type reportedKey struct{}

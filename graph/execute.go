@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -30,9 +31,9 @@ type execution struct {
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
 	// budget limits the requests of all loaders of the operation.
-	budget *dynamo.ReadBudget
+	budget *table.ReadBudget
 	// trace collects the requests that the response explains; nil where it explains none.
-	trace *dynamo.Trace
+	trace *table.Trace
 	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
 	// read.
 	arguments []any
@@ -58,11 +59,11 @@ type mark struct{ offset, values int }
 // begin returns the execution of an operation, before any of its fields is resolved.
 func (e *Executor) begin(ctx context.Context, o *operation) *execution {
 	x := &execution{
-		fieldResolvers: e.fields, executor: e, operation: o, budget: dynamo.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
+		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.responseBytes.Load()), e.limits.Answer),
 	}
 	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.None {
-		x.trace = &dynamo.Trace{}
+		x.trace = &table.Trace{}
 		ctx = x.trace.Begin(ctx)
 	}
 	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.present, recovered)
@@ -148,7 +149,7 @@ func (x *execution) load(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.On(x.ctx)
 	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, recovered(ctx, panicked)) })
-	x.resolverCtx = &resolverContext{dynamo.SpanOf(x.ctx).Unplanned(x.ctx, path), x}
+	x.resolverCtx = &resolverContext{table.SpanOf(x.ctx).Unplanned(x.ctx, path), x}
 }
 
 // plan reads what fields will need, and returns when it is there. A panic here costs requests, not

@@ -3,7 +3,7 @@ package graph
 import (
 	"math"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // explanation is what extensions.explain holds: what a query read of the table, and what it cost.
@@ -36,7 +36,7 @@ type explainedTotals struct {
 	WriteUnits float64 `json:"writeUnits"`
 }
 
-func explain(t *dynamo.Trace) explanation {
+func explain(t *table.Trace) explanation {
 	requests := t.Requests()
 	e := explanation{Requests: make([]explainedRequest, len(requests))}
 	for i, r := range requests {

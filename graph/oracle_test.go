@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // oracle executes operations with gqlgen's generated code. Everything before and after is the
@@ -50,7 +51,7 @@ func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.Ord
 			spent.Add(mutationCost)
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
 			x.load(o.resolver.store.Consistent(), alias)
-			ctx = context.WithValue(dynamo.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
+			ctx = context.WithValue(table.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
 		}
 		made := next(ctx)
 		spent.Add(int64(valuesIn(made)))

@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -203,7 +204,7 @@ func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], with 
 	if len(w.keys) == 0 {
 		return
 	}
-	ctx = dynamo.SpanOf(ctx).At(ctx, w.path)
+	ctx = table.SpanOf(ctx).At(ctx, w.path)
 	if then == nil || !w.of.readsMore() {
 		with(ctx, p.level, w.keys, nil)
 		return
@@ -231,7 +232,7 @@ func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest]
 		return
 	}
 	l := loaders.Pages(p.loaders, pattern)
-	ctx = dynamo.SpanOf(ctx).At(ctx, w.path)
+	ctx = table.SpanOf(ctx).At(ctx, w.path)
 	if then == nil || !w.of.readsMore() {
 		l.Plan(ctx, p.level, w.keys, nil)
 		return
@@ -351,7 +352,7 @@ func (p plan) itemsByID(ctx context.Context, w *wanted[model.OrderItemKey], name
 		itemRefs(w.targets(), named)
 		return
 	}
-	p.loaders.PlanOwnItems(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, there []model.OrderItemKey) {
+	p.loaders.PlanOwnItems(table.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, there []model.OrderItemKey) {
 		var to refs
 		for _, key := range there {
 			itemRefs([]target[model.OrderItemKey]{{key, w.of.selections(key)}}, &to)
@@ -365,7 +366,7 @@ func (p plan) emails(ctx context.Context, w *wanted[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	loaders.Records(p.loaders, model.EmailClaim).Plan(dynamo.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
+	loaders.Records(p.loaders, model.EmailClaim).Plan(table.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
 		var ids wanted[commerce.CustomerID]
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.of.selections(f.Key))

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -190,7 +191,7 @@ func (f foreseen) planning(t testing.TB, e *Executor) func() {
 
 // reading returns what makes the same reads without a plan.
 func (f foreseen) reading(t testing.TB, e *Executor) func() {
-	ctx := dynamo.NewReadBudget(e.limits.Requests).On(context.Background())
+	ctx := table.NewReadBudget(e.limits.Requests).On(context.Background())
 	return func() {
 		if err := f.reads(ctx, e.resolver.store); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -123,7 +124,7 @@ func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Cu
 	}
 	p.refs(ctx, &to)
 	if len(uncounted) > 0 {
-		p.loaders.PlanOrderCounts(dynamo.SpanOf(ctx).At(ctx, path), p.level, uncounted)
+		p.loaders.PlanOrderCounts(table.SpanOf(ctx).At(ctx, path), p.level, uncounted)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -197,7 +197,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
 	for err, code := range map[error]string{
-		context.DeadlineExceeded: CodeTimedOut, context.Canceled: CodeTimedOut, dynamo.ErrUnavailable: CodeTimedOut, errors.New("a fault"): CodeInternal,
+		context.DeadlineExceeded: CodeTimedOut, context.Canceled: CodeTimedOut, table.ErrUnavailable: CodeTimedOut, errors.New("a fault"): CodeInternal,
 	} {
 		if shown := r.present(late, err); shown.Extensions["code"] != code {
 			t.Errorf("when the time is over, %v is shown as %v, want %s", err, shown.Extensions, code)

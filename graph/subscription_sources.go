@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 type openingKey struct{}
@@ -24,10 +25,10 @@ type opening struct {
 // opens opens the source of a subscription's events.
 func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo.Feed) (*dynamo.Following, error)) (<-chan *dynamo.OrderChange, error) {
 	if r.feed == nil {
-		return nil, errors.Join(dynamo.ErrUnavailable, errors.New("the server has no feed"))
+		return nil, errors.Join(table.ErrUnavailable, errors.New("the server has no feed"))
 	}
 	// It only counts: how much can be missed, the feed bounds.
-	counted := dynamo.NewReadBudget(math.MaxInt32)
+	counted := table.NewReadBudget(math.MaxInt32)
 	following, err := open(counted.On(ctx), r.feed)
 	opened := ctx.Value(openingKey{}).(*opening)
 	opened.reads = math.MaxInt32 - counted.Left()

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -189,7 +190,7 @@ func TestStreamsEnd(t *testing.T) {
 		err  error
 		code string
 	}{
-		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), CodeTooSlow}, "broken": {fmt.Errorf("following: %w", dynamo.ErrUnavailable), CodeUnavailable}, "a fault": {errors.New("x"), CodeInternal},
+		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), CodeTooSlow}, "broken": {fmt.Errorf("following: %w", table.ErrUnavailable), CodeUnavailable}, "a fault": {errors.New("x"), CodeInternal},
 	} {
 		s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{then: c.err})
 		got, more := s.Next(t.Context())
@@ -429,7 +430,7 @@ func TestEventsHaveATimeLimit(t *testing.T) {
 func TestEventsReadConsistently(t *testing.T) {
 	e := executor(t, Options{})
 	units := func(by func(context.Context) Result) float64 {
-		trace := &dynamo.Trace{}
+		trace := &table.Trace{}
 		if got := by(trace.Begin(t.Context())); len(got.Errors) > 0 || len(trace.Requests()) != 1 {
 			t.Fatal(text(t, got), trace.Requests())
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -98,7 +99,7 @@ func TestPagesOfWholeOrders(t *testing.T) {
 }
 
 // checkCounts is checkRequests for reads that may come in any order.
-func checkCounts(t testing.TB, trace *dynamo.Trace, want []string) {
+func checkCounts(t testing.TB, trace *table.Trace, want []string) {
 	t.Helper()
 	count := map[string]int{}
 	for _, r := range trace.Requests() {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Level is what a plan knows at one time that it will read. When the level is complete, its reads
@@ -124,7 +124,7 @@ func (p *planned[K, V]) run() {
 		return
 	}
 	found := make([]Found[K, V], 0, len(p.keys))
-	span := dynamo.SpanOf(p.own.ctx)
+	span := table.SpanOf(p.own.ctx)
 	asked := span.Wave()
 	ctx := span.Fork(p.own.ctx)
 	for i, key := range p.keys {
@@ -134,7 +134,7 @@ func (p *planned[K, V]) run() {
 		}
 		if v, err := where.get(); err == nil {
 			found = append(found, Found[K, V]{key, v.value})
-			dynamo.SpanOf(ctx).Wait(v.after(asked))
+			table.SpanOf(ctx).Wait(v.after(asked))
 		}
 	}
 	if ctx.Err() == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // longestWait ends a batch of unplanned loads that no caller ends by waiting for a value.
@@ -30,7 +31,7 @@ type Loader[K comparable, V any] struct {
 
 	mu sync.Mutex
 	// known has the keys that were planned, primed or loaded.
-	known table[K, place[K, V]]
+	known smallMap[K, place[K, V]]
 	// unplanned batches the keys that no plan foresaw; nil as long as there was none.
 	unplanned *dataloader.Loader[K, loaded[V]]
 }
@@ -174,7 +175,7 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 
 // prime is Prime for many.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
-	b := &batch[K, V]{results: values, wave: dynamo.SpanOf(ctx).Wave()}
+	b := &batch[K, V]{results: values, wave: table.SpanOf(ctx).Wave()}
 	b.once.Do(func() {}) // it is read
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,10 +213,10 @@ func (b *batch[K, V]) read() {
 		b.results, b.wave, b.took = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.took
 		return
 	}
-	ctx := dynamo.SpanOf(b.ctx).Fork(b.loader.all.ctx)
+	ctx := table.SpanOf(b.ctx).Fork(b.loader.all.ctx)
 	b.results, b.err = b.loader.read(ctx, b.keys)
-	b.wave = dynamo.SpanOf(ctx).Wave()
-	b.took = b.wave - dynamo.SpanOf(b.ctx).Wave()
+	b.wave = table.SpanOf(ctx).Wave()
+	b.took = b.wave - table.SpanOf(b.ctx).Wave()
 }
 
 // read reads keys with the store. A panic is the error of all of them.
@@ -238,7 +239,7 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 		results[0].Value, results[0].Err = l.one.read(ctx, l.all, keys[0])
 		return results, nil
 	}
-	err = dynamo.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
+	err = table.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
 		results[i].Value, results[i].Err = l.one.read(ctx, l.all, keys[i])
 		return nil // each key has its own error
 	})

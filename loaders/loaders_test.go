@@ -21,12 +21,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-const table = "orders"
+const tableName = "orders"
 
 // between stands between the SDK and the engine: it passes a request on with next, or does
 // something else.
@@ -49,7 +50,7 @@ func open(t testing.TB, book commerce.Book, b between) shop {
 	t.Helper()
 	engine := embedded.New()
 	s := shop{t: t, db: engine.Client()}
-	plain, err := dynamo.New(s.db, dynamo.Options{Table: table})
+	plain, err := dynamo.New(s.db, dynamo.Options{Table: tableName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func open(t testing.TB, book commerce.Book, b between) shop {
 		next := o.HTTPClient
 		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) { return b(r, next) })
 	})
-	if s.store, err = dynamo.New(watched, dynamo.Options{Table: table}); err != nil {
+	if s.store, err = dynamo.New(watched, dynamo.Options{Table: tableName}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -84,22 +85,22 @@ func (s shop) put(attributes map[string]any) {
 			item[name] = &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
 		}
 	}
-	if _, err := s.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
+	if _, err := s.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // begin starts what a GraphQL request has: loaders, and a trace of what they read. A plan that
 // panics fails the test.
-func (s shop) begin() (context.Context, *loaders.Loaders, *dynamo.Trace) {
-	trace := &dynamo.Trace{}
+func (s shop) begin() (context.Context, *loaders.Loaders, *table.Trace) {
+	trace := &table.Trace{}
 	ctx := trace.Begin(context.Background())
 	return ctx, loaders.New(ctx, s.store, everything(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
 // checkRequests compares what was read with access patterns and operations, such as "AP6 GetItem",
 // by round trip.
-func checkRequests(t testing.TB, trace *dynamo.Trace, want ...string) {
+func checkRequests(t testing.TB, trace *table.Trace, want ...string) {
 	t.Helper()
 	var got []string
 	for _, r := range trace.Requests() {
@@ -174,7 +175,7 @@ func (l *keyLog) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response
 		return nil, err
 	}
 	l.mu.Lock()
-	for _, key := range append(b.RequestItems[table].Keys, b.Key) {
+	for _, key := range append(b.RequestItems[tableName].Keys, b.Key) {
 		if key != nil {
 			l.times[string(key)]++
 		}
@@ -491,7 +492,7 @@ func (b *busy) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, 
 	if err := json.Unmarshal(readBody(r), &asked); err != nil {
 		return nil, err
 	}
-	keys := asked.RequestItems[table].Keys
+	keys := asked.RequestItems[tableName].Keys
 	done := min(b.some, len(keys))
 	if done == 0 {
 		return reply(r, map[string]any{"Responses": map[string]any{}, "UnprocessedKeys": keysOf(keys)}), nil
@@ -514,7 +515,7 @@ func (b *busy) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, 
 }
 
 func keysOf(keys []json.RawMessage) map[string]any {
-	return map[string]any{table: map[string]any{"Keys": keys}}
+	return map[string]any{tableName: map[string]any{"Keys": keys}}
 }
 
 func reply(r *http.Request, answer any) *http.Response {

@@ -9,13 +9,14 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // as is begin for a viewer.
-func (s shop) as(v loaders.Viewer) (context.Context, *loaders.Loaders, *dynamo.Trace) {
-	trace := &dynamo.Trace{}
+func (s shop) as(v loaders.Viewer) (context.Context, *loaders.Loaders, *table.Trace) {
+	trace := &table.Trace{}
 	ctx := trace.Begin(context.Background())
 	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }

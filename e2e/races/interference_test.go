@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -353,7 +354,7 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	me, they := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, dynamo.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
 	var clean *dynamo.Store
 	theirs := ""
-	failing, clean, table := w.shop(t, func(r faults.Request) faults.Kind {
+	failing, clean, shop := w.shop(t, func(r faults.Request) faults.Kind {
 		if r.Writes() && theirs == "" {
 			theirs = told(other.do(t.Context(), clean, they))
 		}
@@ -363,7 +364,7 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	if theirs == "" {
 		return false
 	}
-	raced := w.text(storetest.Clean(t, w.db, table, 1), "they: "+theirs, "I: "+got)
+	raced := w.text(storetest.Clean(t, w.db, shop, 1), "they: "+theirs, "I: "+got)
 
 	_, calm, second := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
 	theirs = told(other.do(t.Context(), calm, they))
@@ -371,7 +372,7 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	if want := w.text(storetest.Clean(t, w.db, second, 1), "they: "+theirs, "I: "+got); raced != want {
 		t.Errorf("%s, with %s in between:\n%s", mine.name, other.name, difference(want, raced))
 	}
-	for _, name := range []string{table, second} {
+	for _, name := range []string{shop, second} {
 		if _, err := w.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 			t.Error(err)
 		}
@@ -441,7 +442,7 @@ func TestSomebodyIsAlwaysFaster(t *testing.T) {
 		var clean *dynamo.Store
 		n := 0
 		ctx := shoptest.NewDeadline(t.Context())
-		failing, clean, table := w.shop(t, func(r faults.Request) faults.Kind {
+		failing, clean, shop := w.shop(t, func(r faults.Request) faults.Kind {
 			if !r.Writes() {
 				return faults.None
 			}
@@ -456,10 +457,10 @@ func TestSomebodyIsAlwaysFaster(t *testing.T) {
 		})
 		phones := []string{"1"}
 		_, err := failing.UpdateCustomer(ctx, dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}, commerce.CustomerChange{ID: "c0", PhoneNumbers: &phones})
-		if !errors.Is(err, dynamo.ErrUnavailable) {
+		if !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("the error is %v, want ErrUnavailable", err)
 		}
-		a := storetest.Clean(t, db, table, 1)
+		a := storetest.Clean(t, db, shop, 1)
 		if c := a.Records[storetest.Key{PK: "CUSTOMER#c0", SK: "#METADATA"}]; c.Int("version") != 1+n || c.Text("name") != fmt.Sprintf("Name %d", n) || len(a.Answers) > 0 {
 			t.Errorf("the customer has version %d and the name %s after %d changes of others", c.Int("version"), c.Text("name"), n)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -97,7 +98,7 @@ func run(ctx context.Context, args []string, env Environment) error {
 	case "serve":
 		return serve(ctx, args, env)
 	case "table":
-		return table(ctx, args, env)
+		return tableCommand(ctx, args, env)
 	case "seed":
 		return seed(ctx, args, env)
 	case "export":
@@ -195,25 +196,25 @@ func onTable(cfg config.Config, err error) error {
 // explainFailure is what to tell people of an error: one sentence that says what to change where
 // there is one, else the error.
 func explainFailure(err error, getenv func(string) string) string {
-	table := ""
+	name := ""
 	if e := (*tableError)(nil); errors.As(err, &e) {
-		table = e.table
+		name = e.table
 	}
-	wrong, clock := (*dynamo.ShardsError)(nil), (*dynamo.ClockError)(nil)
+	wrong, clock := (*table.ShardsError)(nil), (*table.ClockError)(nil)
 	switch {
 	case errors.As(err, &wrong):
-		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that it was written with", table, wrong.Shards, wrong.Under())
-	case errors.Is(err, dynamo.ErrNoTable):
-		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", table)
-	case errors.Is(err, dynamo.ErrTableMismatch):
-		return fmt.Sprintf("table %s: %v; name another with ORDERGRAPH_TABLE, and make it with `ordergraph table create`", table, err)
-	case errors.Is(err, dynamo.ErrOtherStream):
-		return fmt.Sprintf("table %s: %v: turn that off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; its readers have to change to the new one", table, err, table)
-	case errors.Is(err, dynamo.ErrAccessDenied):
+		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that it was written with", name, wrong.Shards, wrong.Under())
+	case errors.Is(err, table.ErrNoTable):
+		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", name)
+	case errors.Is(err, table.ErrTableMismatch):
+		return fmt.Sprintf("table %s: %v; name another with ORDERGRAPH_TABLE, and make it with `ordergraph table create`", name, err)
+	case errors.Is(err, table.ErrOtherStream):
+		return fmt.Sprintf("table %s: %v: turn that off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; its readers have to change to the new one", name, err, name)
+	case errors.Is(err, table.ErrAccessDenied):
 		return fmt.Sprintf("DynamoDB refuses the credentials: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
 	case errors.As(err, &clock):
 		return fmt.Sprintf("the clock of this machine is %s DynamoDB's, and what is written has its time: set the clock, and run the command again", clock.Difference())
-	case errors.Is(err, dynamo.ErrUnavailable):
+	case errors.Is(err, table.ErrUnavailable):
 		where := ""
 		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
 			where = " at " + endpoint
@@ -226,7 +227,7 @@ func explainFailure(err error, getenv func(string) string) string {
 
 // reason is what stands at the bottom of an error: what the network or DynamoDB said.
 func reason(err error) string {
-	if errors.Is(err, dynamo.ErrNotDynamoDB) {
+	if errors.Is(err, table.ErrNotDynamoDB) {
 		return "what answers there is not DynamoDB"
 	}
 	if said := (interface{ ErrorMessage() string })(nil); errors.As(err, &said) && said.ErrorMessage() != "" {
@@ -419,7 +420,7 @@ func reachable(addr net.Addr) string {
 	return fmt.Sprintf("localhost:%d", tcp.Port)
 }
 
-func table(ctx context.Context, args []string, env Environment) error {
+func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
 	if err := flags("table", args, 1, nil, &words); err != nil {
 		return err
@@ -466,7 +467,7 @@ func table(ctx context.Context, args []string, env Environment) error {
 // equals once; what it lacked is told.
 func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
-	if errors.Is(err, dynamo.ErrTableExists) {
+	if errors.Is(err, table.ErrTableExists) {
 		was, err := store.DescribeTable(ctx)
 		if err == nil {
 			err = was.Mismatch()

@@ -22,7 +22,7 @@ import (
 	"github.com/rs/cors"
 	"golang.org/x/net/netutil"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
@@ -191,7 +191,7 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 				log.InfoContext(ctx, "ready again")
 			}
 		}
-		clock := (*dynamo.ClockError)(nil)
+		clock := (*table.ClockError)(nil)
 		switch {
 		case last == nil:
 			plain(w, http.StatusOK, "ready")

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"cmp"
@@ -174,7 +174,7 @@ type timer struct {
 	start time.Time
 }
 
-func startTimer(ctx context.Context) timer {
+func StartTimer(ctx context.Context) timer {
 	span := SpanOf(ctx)
 	if span == nil {
 		return timer{}
@@ -183,10 +183,10 @@ func startTimer(ctx context.Context) timer {
 	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
 }
 
-// on tells whether the request is collected; only then is it worth while to describe it.
-func (t timer) on() bool { return t.span != nil }
+// On tells whether the request is collected; only then is it worth while to describe it.
+func (t timer) On() bool { return t.span != nil }
 
-func (t timer) stop(r Request) {
+func (t timer) Stop(r Request) {
 	r.Path, r.Wave, r.Duration = t.span.path, t.wave, time.Since(t.start)
 	t.span.trace.add(r)
 	t.span.Wait(t.wave)

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"errors"
@@ -65,7 +65,7 @@ func passing(cancelled *types.TransactionCanceledException) bool {
 	found := false
 	for _, reason := range cancelled.CancellationReasons {
 		switch aws.ToString(reason.Code) {
-		case "", reasonNone:
+		case "", ReasonNone:
 		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
 			found = true
 		default:
@@ -78,6 +78,6 @@ func passing(cancelled *types.TransactionCanceledException) bool {
 // The codes of reasons for which a transaction is cancelled. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const (
-	reasonNone            = "None"
-	reasonConditionFailed = "ConditionalCheckFailed"
+	ReasonNone            = "None"
+	ReasonConditionFailed = "ConditionalCheckFailed"
 )

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"bytes"
@@ -23,9 +23,9 @@ const maxNames = 512
 
 // answer is what was read.
 type answer struct {
-	// records are those of a Query or a batch, in their order, or the one of a GetItem or
+	// Records are those of a Query or a batch, in their order, or the one of a GetItem or
 	// TransactGetItems.
-	records []model.Reader
+	Records []model.Reader
 	// more tells that a Query has not come to the end of what it reads.
 	more bool
 	// units is what the engine says that it cost, where it told.
@@ -60,15 +60,15 @@ func parse(body []byte, table string, most int) (answer, bool) {
 	ok := p.object(func(name string) bool {
 		switch name {
 		case "Item":
-			a.records = make([]model.Reader, 0, 1)
-			return p.record(&a.records)
+			a.Records = make([]model.Reader, 0, 1)
+			return p.record(&a.Records)
 		case "Items":
-			return p.records(&a.records, most)
+			return p.records(&a.Records, most)
 		case "Responses":
 			if p.space() == '[' {
-				return p.elements(func() bool { return p.object(func(name string) bool { return name == "Item" && p.record(&a.records) }) })
+				return p.elements(func() bool { return p.object(func(name string) bool { return name == "Item" && p.record(&a.Records) }) })
 			}
-			return p.object(func(name string) bool { return name == table && p.records(&a.records, most) })
+			return p.object(func(name string) bool { return name == table && p.records(&a.Records, most) })
 		case "UnprocessedKeys":
 			// Keys that are left are rare, and the SDK reads them as well.
 			return p.object(func(string) bool { return false })

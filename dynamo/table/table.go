@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"io"
@@ -16,13 +16,13 @@ type Table struct {
 	model.Codec
 	// Name is the table's name.
 	Name string
-	// db is the SDK's client. Its reads are on the budgets of their contexts, and its writes fail
+	// Db is the SDK's client. Its reads are on the budgets of their contexts, and its writes fail
 	// while the clocks differ.
-	db *dynamodb.Client
+	Db *dynamodb.Client
 	// wire is the fast path. It is nil where the client's settings leave all requests to the SDK,
 	// and fallback says which setting does.
 	wire     *wire
-	fallback string
+	Fallback string
 	clock    func() time.Time
 	// watch compares clock with DynamoDB's.
 	watch   *clockWatch
@@ -32,24 +32,24 @@ type Table struct {
 	// writing are the SDK's options of a transaction: it is repeated until it passes or the context
 	// ends. bulk are those of checks, exports and imports: their requests are repeated for longer
 	// than a server could wait.
-	writing, bulk func(*dynamodb.Options)
+	writing, Bulk func(*dynamodb.Options)
 }
 
-// openTable returns a table, read through db. It makes no request. The clock dates what is written;
+// OpenTable returns a table, read through db. It makes no request. The clock dates what is written;
 // log gets a line when it begins to differ from DynamoDB's, and when it agrees again. entropy makes
 // new IDs unguessable.
-func openTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
+func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy}
 	watched, watch := watchClock(db, clock, logClock(log))
 	t.watch = watch
-	t.wire, t.fallback = newWire(db, watched)
-	t.db = refuseWrites(budgeted(watched), watch)
-	t.writing, t.bulk = persistently(maxWriteAttempts), persistently(maxBulkAttempts)
+	t.wire, t.Fallback = newWire(db, watched)
+	t.Db = refuseWrites(budgeted(watched), watch)
+	t.writing, t.Bulk = persistently(maxWriteAttempts), persistently(maxBulkAttempts)
 	return t
 }
 
-// strong returns the same table, whose reads see every write that was answered before.
-func (t *Table) strong() *Table {
+// Strong returns the same table, whose reads see every write that was answered before.
+func (t *Table) Strong() *Table {
 	c := *t
 	c.consistent = true
 	return &c

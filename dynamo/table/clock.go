@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"context"
@@ -34,8 +34,8 @@ func (e *ClockError) Difference() string {
 	return by.String() + " ahead of"
 }
 
-// clockErr returns a ClockError where the clocks differed when they were last compared.
-func (t *Table) clockErr() error { return clockError(t.watch) }
+// ClockErr returns a ClockError where the clocks differed when they were last compared.
+func (t *Table) ClockErr() error { return clockError(t.watch) }
 
 func clockError(watch *clockWatch) error {
 	if ahead := watch.difference(); ahead != 0 {
@@ -56,7 +56,7 @@ func logClock(log *slog.Logger) func(ahead time.Duration) {
 }
 
 // refuseWrites returns a client whose writes of records fail while the clocks differ. All writes of
-// the table pass here, or through transactWrite on the fast path, which makes the same check.
+// the table pass here, or through TransactWrite on the fast path, which makes the same check.
 func refuseWrites(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
 	refuse := middleware.InitializeMiddlewareFunc("Clock", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in.Parameters.(type) {

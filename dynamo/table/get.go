@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"context"
@@ -23,37 +23,37 @@ func (t *Table) consistency() *bool {
 	return aws.Bool(true)
 }
 
-// batchSize is how many keys one BatchGetItem can have.
-const batchSize = 100
+// BatchSize is how many keys one BatchGetItem can have.
+const BatchSize = 100
 
-// maxParallel is how many requests one call makes at once.
-const maxParallel = 32
+// MaxParallel is how many requests one call makes at once.
+const MaxParallel = 32
 
-// get reads one record by its key.
+// Get reads one record by its key.
 //
 // Errors: commerce.ErrNotFound, and those of failed.
-func (t *Table) get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
-	timed := startTimer(ctx)
-	a, err := t.getItem(ctx, k, timed.on())
+func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
+	timed := StartTimer(ctx)
+	a, err := t.getItem(ctx, k, timed.On())
 	if err != nil {
-		return model.Reader{}, failed("GetItem", k.Unnamed(), err)
+		return model.Reader{}, Failed("GetItem", k.Unnamed(), err)
 	}
-	if timed.on() {
-		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.records)}
-		r.ReadUnits = t.reported(model.ReadUnits(model.SizeOfAll(a.records)), 1, a)
-		timed.stop(r)
+	if timed.On() {
+		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.Records)}
+		r.ReadUnits = t.reported(model.ReadUnits(model.SizeOfAll(a.Records)), 1, a)
+		timed.Stop(r)
 	}
-	if len(a.records) == 0 {
+	if len(a.Records) == 0 {
 		return model.Reader{}, commerce.ErrNotFound
 	}
-	return a.records[0], nil
+	return a.Records[0], nil
 }
 
 // getItem is one GetItem.
 //
 // Errors: the SDK's, ErrOverBudget.
 func (t *Table) getItem(ctx context.Context, k model.Keys, priced bool) (answer, error) {
-	db, along := t.db, leaveAsIs
+	db, along := t.Db, leaveAsIs
 	if t.wire != nil {
 		body, ok := getItemBody(t.asking(priced), k)
 		a, rest, err := t.shortly(ctx, t.wire.operations.getItem, body, ok, 1)
@@ -70,7 +70,7 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, priced bool) (answer,
 	}
 	a := answer{}
 	if out.Item != nil {
-		a.records = []model.Reader{{Record: out.Item}}
+		a.Records = []model.Reader{{Record: out.Item}}
 	}
 	a.cost(out.ConsumedCapacity)
 	return a, nil
@@ -85,7 +85,7 @@ func leaveAsIs(*dynamodb.Options) {}
 // Errors: ErrOverBudget.
 func (t *Table) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (a *answer, fallback rest, err error) {
 	if !writable {
-		return nil, rest{db: t.db, along: leaveAsIs}, nil
+		return nil, rest{db: t.Db, along: leaveAsIs}, nil
 	}
 	if err := spend(ctx); err != nil {
 		return &answer{}, rest{}, err
@@ -124,13 +124,13 @@ func (t *Table) reported(computed float64, reads int, by answer) float64 {
 	return max(by.units, least)
 }
 
-// getMany reads records by their keys, each key once, a hundred keys a request. The answer has a
+// GetMany reads records by their keys, each key once, a hundred keys a request. The answer has a
 // place for every key, with no attributes where there is no record.
 //
 // Errors: those of failed.
-func (t *Table) getMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
+func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
-		r, err := t.get(ctx, p, ks[0])
+		r, err := t.Get(ctx, p, ks[0])
 		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 			return nil, err
 		}
@@ -145,16 +145,16 @@ func (t *Table) getMany(ctx context.Context, p *model.AccessPattern, ks []model.
 		}
 	}
 	if len(distinct) == 1 {
-		r, err := t.get(ctx, p, distinct[0])
+		r, err := t.Get(ctx, p, distinct[0])
 		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 			return nil, err
 		}
 		return slices.Repeat([]model.Reader{r}, len(ks)), nil
 	}
-	chunks := (len(distinct) + batchSize - 1) / batchSize
+	chunks := (len(distinct) + BatchSize - 1) / BatchSize
 	found := make([][]model.Reader, chunks)
-	err := Parallel(ctx, chunks, maxParallel, func(ctx context.Context, i int) (err error) {
-		found[i], err = t.getBatch(ctx, p, distinct[i*batchSize:min((i+1)*batchSize, len(distinct))])
+	err := Parallel(ctx, chunks, MaxParallel, func(ctx context.Context, i int) (err error) {
+		found[i], err = t.getBatch(ctx, p, distinct[i*BatchSize:min((i+1)*BatchSize, len(distinct))])
 		return err
 	})
 	if err != nil {
@@ -186,23 +186,23 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	var found []model.Reader
 	wanted := ks
 	for attempt := 0; len(wanted) > 0; attempt++ {
-		if err := backOff(ctx, attempt); err != nil {
-			return nil, failed("BatchGetItem", model.DescribeUnnamed(ks), err)
+		if err := BackOff(ctx, attempt); err != nil {
+			return nil, Failed("BatchGetItem", model.DescribeUnnamed(ks), err)
 		}
-		timed := startTimer(ctx)
-		a, err := t.batchGetItem(ctx, wanted, timed.on())
+		timed := StartTimer(ctx)
+		a, err := t.batchGetItem(ctx, wanted, timed.On())
 		if err != nil {
-			return nil, failed("BatchGetItem", model.DescribeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", model.DescribeUnnamed(ks), err)
 		}
 		if attempt == 0 {
-			found = a.records
+			found = a.Records
 		} else {
-			found = append(found, a.records...)
+			found = append(found, a.Records...)
 		}
-		if timed.on() {
+		if timed.On() {
 			processed := len(wanted) - len(a.left)
-			timed.stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: model.Describe(ks), Items: len(a.records),
-				ReadUnits: t.reported(model.BatchUnits(a.records, processed), processed, a)})
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: model.Describe(ks), Items: len(a.Records),
+				ReadUnits: t.reported(model.BatchUnits(a.Records, processed), processed, a)})
 		}
 		wanted = a.left
 	}
@@ -213,7 +213,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 //
 // Errors: the SDK's, ErrOverBudget.
 func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, priced bool) (answer, error) {
-	db, along := t.db, leaveAsIs
+	db, along := t.Db, leaveAsIs
 	if t.wire != nil {
 		body, ok := batchBody(t.asking(priced), ks)
 		a, rest, err := t.shortly(ctx, t.wire.operations.batchGetItem, body, ok, len(ks))
@@ -233,7 +233,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, priced bool) 
 	if err != nil {
 		return answer{}, err
 	}
-	a := answer{records: readers(out.Responses[t.Name])}
+	a := answer{Records: readers(out.Responses[t.Name])}
 	for _, k := range out.UnprocessedKeys[t.Name].Keys {
 		a.left = append(a.left, model.KeyOf(k))
 	}
@@ -259,11 +259,11 @@ func readers(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// backOff waits before the attempt of that number, the first is 0: not at all, then up to 25 ms, 50
+// BackOff waits before the attempt of that number, the first is 0: not at all, then up to 25 ms, 50
 // ms and so on to a second, at random so that many servers do not come back at once.
 //
 // Errors: the context's, where it ends first.
-func backOff(ctx context.Context, attempt int) error {
+func BackOff(ctx context.Context, attempt int) error {
 	if attempt == 0 {
 		return nil
 	}

@@ -1,8 +1,8 @@
 package loaders
 
-// table finds what belongs to a key. Most tables of a request have a handful of keys, which are
+// smallMap finds what belongs to a key. Most tables of a request have a handful of keys, which are
 // found faster without a map, and cost less.
-type table[K comparable, T any] struct {
+type smallMap[K comparable, T any] struct {
 	entries []entry[K, T]
 	// index is where a key's entry stands; nil as long as there are few.
 	index map[K]int
@@ -16,7 +16,7 @@ type entry[K comparable, T any] struct {
 // few is up to how many entries are looked through.
 const few = 8
 
-func (t *table[K, T]) find(key K) (of T, ok bool) {
+func (t *smallMap[K, T]) find(key K) (of T, ok bool) {
 	if t.index != nil {
 		at, ok := t.index[key]
 		if ok {
@@ -33,7 +33,7 @@ func (t *table[K, T]) find(key K) (of T, ok bool) {
 }
 
 // add adds a key that find has not found.
-func (t *table[K, T]) add(key K, of T) {
+func (t *smallMap[K, T]) add(key K, of T) {
 	t.entries = append(t.entries, entry[K, T]{key, of})
 	switch {
 	case t.index != nil:
@@ -47,7 +47,7 @@ func (t *table[K, T]) add(key K, of T) {
 }
 
 // grow makes room for so many keys more.
-func (t *table[K, T]) grow(more int) {
+func (t *smallMap[K, T]) grow(more int) {
 	if need := len(t.entries) + more; t.entries == nil {
 		t.entries = make([]entry[K, T], 0, need)
 	}

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func each(b *testing.B, body string, read func(*Table) error) {
 }
 
 func readCustomer(s *Table) error {
-	r, err := s.get(context.Background(), &model.CustomerByID.AccessPattern, model.CustomerKeys(s.KeyBuilder(), "cust_01"))
+	r, err := s.Get(context.Background(), &model.CustomerByID.AccessPattern, model.CustomerKeys(s.KeyBuilder(), "cust_01"))
 	if err == nil {
 		_, err = s.DecodeCustomer(r)
 	}
@@ -90,7 +90,7 @@ func readCustomer(s *Table) error {
 // pendingOrders reads orders of a status.
 func pendingOrders(s *Table, orders int) ([]*commerce.Order, error) {
 	p := &model.OrdersByStatus.AccessPattern
-	records, _, err := s.query(context.Background(), p, "STATUS#pending", string(p.SK), model.Range{}, orders, false)
+	records, _, err := s.Query(context.Background(), p, "STATUS#pending", string(p.SK), model.Range{}, orders, false)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func BenchmarkDecodeOrder(b *testing.B) {
 	a, _ := parse([]byte(ordersJSON(1, 3)), "shop", 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.DecodeOrder(a.records[0]); err != nil {
+		if _, err := s.DecodeOrder(a.Records[0]); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestAttributesAreTheirOwn(t *testing.T) {
 	if !ok {
 		t.Fatal("it is not taken apart")
 	}
-	kept := a.records[0].Attributes()
+	kept := a.Records[0].Attributes()
 	clear(body)
 	at := model.Reader{Record: kept}
 	if got := at.Text("name") + " " + strings.Join(at.Texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {

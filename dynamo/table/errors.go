@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"context"
@@ -59,11 +59,11 @@ func (e *ShardsError) Under() string {
 // Unwrap tells of which kind it is.
 func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
-// failed translates an error of the SDK, and says which request failed.
+// Failed translates an error of the SDK, and says which request failed.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrTableExists, ErrAccessDenied, the context's error, or the
 // SDK's as it is.
-func failed(operation, subject string, err error) error {
+func Failed(operation, subject string, err error) error {
 	if kind := kindOf(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
 	}

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"context"
@@ -12,26 +12,26 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// query is one Query. It tells whether there is more to read in the bounds.
-func (t *Table) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
-	timed := startTimer(ctx)
-	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, b), limit: limit, forward: forward}, timed.on())
+// Query is one Query. It tells whether there is more to read in the bounds.
+func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
+	timed := StartTimer(ctx)
+	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, b), limit: limit, forward: forward}, timed.On())
 	if err != nil {
-		return nil, false, failed("Query", partition, err)
+		return nil, false, Failed("Query", partition, err)
 	}
-	if timed.on() {
-		timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: model.DescribeRange(p, partition, prefix, b),
-			Items: len(a.records), ReadUnits: t.queried(p, model.QueryUnits(a.records), a)})
+	if timed.On() {
+		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: model.DescribeRange(p, partition, prefix, b),
+			Items: len(a.Records), ReadUnits: t.queried(p, model.QueryUnits(a.Records), a)})
 	}
-	return a.records, a.more, nil
+	return a.Records, a.more, nil
 }
 
-// queryUpTo reads up to limit records of a partition, and reports whether there are more. It goes on
+// QueryUpTo reads up to limit records of a partition, and reports whether there are more. It goes on
 // where a Query ends at a megabyte.
 //
 // Errors: those of failed.
-func (t *Table) queryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
-	records, more, err := t.query(ctx, p, partition, prefix, b, limit, forward)
+func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
+	records, more, err := t.Query(ctx, p, partition, prefix, b, limit, forward)
 	_, sk := p.KeyAttributes()
 	for err == nil && more && len(records) < limit {
 		if len(records) > 0 {
@@ -41,7 +41,7 @@ func (t *Table) queryUpTo(ctx context.Context, p *model.AccessPattern, partition
 			return records, false, nil
 		}
 		var next []model.Reader
-		next, more, err = t.query(ctx, p, partition, prefix, b, limit-len(records), forward)
+		next, more, err = t.Query(ctx, p, partition, prefix, b, limit-len(records), forward)
 		records = append(records, next...)
 	}
 	return records, more, err
@@ -62,7 +62,7 @@ const mostExpected = 256
 //
 // Errors: the SDK's, ErrOverBudget.
 func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
-	db, along := t.db, leaveAsIs
+	db, along := t.Db, leaveAsIs
 	if t.wire != nil {
 		asks := t.asking(priced)
 		asks.consistent = asks.consistent && q.pattern.Index == ""
@@ -90,7 +90,7 @@ func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer,
 	if err != nil {
 		return answer{}, err
 	}
-	a := answer{records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
+	a := answer{Records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
 	a.cost(out.ConsumedCapacity)
 	return a, nil
 }
@@ -105,14 +105,14 @@ func (t *Table) queried(p *model.AccessPattern, computed float64, by answer) flo
 	return t.reported(computed, 1, by)
 }
 
-// maxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
-const maxCountedPages = 10
+// MaxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
+const MaxCountedPages = 10
 
-// count counts the records of a partition of the table whose sort keys begin with prefix. Its
+// Count counts the records of a partition of the table whose sort keys begin with prefix. Its
 // Queries return none of them.
 //
-// Errors: ErrTooManyToCount after maxCountedPages; those of failed.
-func (t *Table) count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
+// Errors: ErrTooManyToCount after MaxCountedPages; those of failed.
+func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
 		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
@@ -120,18 +120,18 @@ func (t *Table) count(ctx context.Context, p *model.AccessPattern, partition, pr
 		ConsistentRead: t.consistency(), // only lists of the table are counted
 	}
 	n := 0
-	for range maxCountedPages {
-		timed := startTimer(ctx)
-		in.ReturnConsumedCapacity = returning(timed.on())
-		out, err := t.db.Query(ctx, in)
+	for range MaxCountedPages {
+		timed := StartTimer(ctx)
+		in.ReturnConsumedCapacity = returning(timed.On())
+		out, err := t.Db.Query(ctx, in)
 		if err != nil {
-			return 0, failed("Query", partition, err)
+			return 0, Failed("Query", partition, err)
 		}
-		if timed.on() {
-			a := answer{records: readers(out.Items)}
+		if timed.On() {
+			a := answer{Records: readers(out.Items)}
 			a.cost(out.ConsumedCapacity)
-			timed.stop(Request{AccessPattern: p.ID, Operation: "Query", Key: model.DescribeRange(p, partition, prefix, model.Range{}),
-				Items: int(out.Count), ReadUnits: t.queried(p, model.QueryUnits(a.records), a)})
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: model.DescribeRange(p, partition, prefix, model.Range{}),
+				Items: int(out.Count), ReadUnits: t.queried(p, model.QueryUnits(a.Records), a)})
 		}
 		n += int(out.Count)
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
@@ -141,6 +141,6 @@ func (t *Table) count(ctx context.Context, p *model.AccessPattern, partition, pr
 	return 0, fmt.Errorf("count %s %s*: %w", partition, prefix, ErrTooManyToCount)
 }
 
-// pageBytes is where DynamoDB ends a Query, in bytes. Source:
+// PageBytes is where DynamoDB ends a Query, in bytes. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
-const pageBytes = 1 << 20
+const PageBytes = 1 << 20

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestCancelledTransactions(t *testing.T) {
 		for _, code := range c.codes {
 			cancelled.CancellationReasons = append(cancelled.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
 		}
-		if err := failed("TransactWriteItems", "x", cancelled); errors.Is(err, ErrUnavailable) != c.unavailable {
+		if err := Failed("TransactWriteItems", "x", cancelled); errors.Is(err, ErrUnavailable) != c.unavailable {
 			t.Errorf("%v: unavailable is %v, want %v", c.codes, !c.unavailable, c.unavailable)
 		}
 	}
@@ -38,7 +38,7 @@ func TestCancelledTransactions(t *testing.T) {
 // DynamoDB is unavailable.
 func TestLostConnections(t *testing.T) {
 	for _, lost := range []error{io.ErrUnexpectedEOF, io.EOF, errors.New("http: server closed idle connection")} {
-		if err := failed("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {
+		if err := Failed("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%v is %v, want that DynamoDB is unavailable", lost, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func connected(t *testing.T, server *httptest.Server) *Table {
 		HTTPClient: awshttp.NewBuildableClient(), Retryer: aws.NopRetryer{},
 	}))
 	if s.wire == nil {
-		t.Fatal("the client does not take the short way:", s.fallback)
+		t.Fatal("the client does not take the short way:", s.Fallback)
 	}
 	return s
 }
@@ -194,7 +194,7 @@ func TestAnswersWithoutEndAreNotRead(t *testing.T) {
 		s := answering(t, func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{}), ContentLength: length}, nil
 		})
-		if err := readSome(s); !errors.Is(err, errTooLong) || !errors.Is(failed("GetItem", "a", err), ErrUnavailable) {
+		if err := readSome(s); !errors.Is(err, errTooLong) || !errors.Is(Failed("GetItem", "a", err), ErrUnavailable) {
 			t.Errorf("an answer without end is read as %v", err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestMissingCredentialsAreTheSDKs(t *testing.T) {
 				})
 			})
 			if s.wire == nil {
-				t.Fatal(s.fallback)
+				t.Fatal(s.Fallback)
 			}
 			if i == 0 {
 				s = slowly(s)
@@ -259,11 +259,11 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 			for _, way := range []func(*Table) *Table{slowly, fast} {
 				for operation, request := range map[string]func(context.Context, *Table) error{
 					"GetItem": func(ctx context.Context, s *Table) error {
-						_, err := s.get(ctx, &model.CustomerOrders.AccessPattern, someKeys)
+						_, err := s.Get(ctx, &model.CustomerOrders.AccessPattern, someKeys)
 						return err
 					},
 					"TransactWriteItems": func(ctx context.Context, s *Table) error {
-						return failed("TransactWriteItems", "of a test", s.transactWrite(ctx, someActions()))
+						return Failed("TransactWriteItems", "of a test", s.TransactWrite(ctx, someActions()))
 					},
 				} {
 					ctx, meanwhile := begin()
@@ -308,8 +308,8 @@ func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
 func TestTracedProcessesReadByTheSDK(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")
-	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.fallback, "X-Amzn-Trace-Id") {
-		t.Errorf("reads go the short way; else the reason is %q", s.fallback)
+	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.Fallback, "X-Amzn-Trace-Id") {
+		t.Errorf("reads go the short way; else the reason is %q", s.Fallback)
 	}
 }
 

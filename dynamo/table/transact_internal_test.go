@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func TestTransactionsHaveTokens(t *testing.T) {
 		return reply(http.StatusOK, `{}`), nil
 	})
 	for range 3 {
-		if err := s.transactWrite(context.Background(), someActions()); err != nil {
+		if err := s.TransactWrite(context.Background(), someActions()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestTransactionsForTheSDK(t *testing.T) {
 	for _, odd := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
 		requests = 0
 		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": odd}}}
-		if err := s.transactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
+		if err := s.TransactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
 			t.Errorf("after %d requests a transaction of %#v ends with %v", requests, odd, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestTransactionsForTheSDK(t *testing.T) {
 		t.Error("a request without a token is sent")
 		return reply(http.StatusOK, `{}`), nil
 	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = noToken{} })
-	if err := s.transactWrite(context.Background(), someActions()); !errors.Is(err, errNoToken) {
+	if err := s.TransactWrite(context.Background(), someActions()); !errors.Is(err, errNoToken) {
 		t.Errorf("without a token a transaction ends with %v", err)
 	}
 }
@@ -143,13 +143,13 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 			return reply(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
 		}))
 		var cancelled *types.TransactionCanceledException
-		if err := s.transactWrite(context.Background(), someActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
+		if err := s.TransactWrite(context.Background(), someActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
 			t.Fatalf("%s: the transaction ends with %v", name, err)
 		}
 		for i, want := range []types.CancellationReason{
 			{Code: aws.String("None")},
-			{Code: aws.String(reasonConditionFailed), Item: model.Record{"pk": model.Str("a"), "sk": model.Str("b"), "version": model.Num(2)}},
-			{Code: aws.String(reasonConditionFailed)},
+			{Code: aws.String(ReasonConditionFailed), Item: model.Record{"pk": model.Str("a"), "sk": model.Str("b"), "version": model.Num(2)}},
+			{Code: aws.String(ReasonConditionFailed)},
 		} {
 			if got := cancelled.CancellationReasons[i]; aws.ToString(got.Code) != *want.Code || !model.SameRecord(got.Item, want.Item) {
 				t.Errorf("%s: reason %d is %v, want %v", name, i, got, want)
@@ -170,10 +170,10 @@ func TestTransactionsAreOnNoBudget(t *testing.T) {
 		}))
 		budget := NewReadBudget(0)
 		ctx := budget.On(context.Background())
-		if err := s.transactWrite(ctx, someActions()); err != nil {
+		if err := s.TransactWrite(ctx, someActions()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := s.transactGet(ctx, someKeys); err != nil {
+		if _, err := s.TransactGet(ctx, someKeys); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if requests != 4 || budget.Left() != 0 {

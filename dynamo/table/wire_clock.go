@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"net/http"
@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// maxClockDifference is how far the store's clock can be from DynamoDB's. Beyond that nothing is
+// MaxClockDifference is how far the store's clock can be from DynamoDB's. Beyond that nothing is
 // written.
-const maxClockDifference = 5 * time.Second
+const MaxClockDifference = 5 * time.Second
 
 // clockWatch is the HTTP client of all requests to DynamoDB. It compares the store's clock with the
 // Date header of the responses. The embedded store's responses have none, and are not compared.
@@ -57,9 +57,9 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 	}
 	var ahead time.Duration
 	switch middle := at.Add(time.Second / 2); {
-	case sent.Sub(at) > maxClockDifference+time.Second:
+	case sent.Sub(at) > MaxClockDifference+time.Second:
 		ahead = sent.Sub(middle)
-	case received.Sub(at) < -maxClockDifference:
+	case received.Sub(at) < -MaxClockDifference:
 		ahead = received.Sub(middle)
 	}
 	if before := w.ahead.Swap(int64(ahead)); (before == 0) != (ahead == 0) {

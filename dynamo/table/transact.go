@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// transactWrite is one TransactWriteItems. The SDK repeats it, with the same bytes, until it passes
+// TransactWrite is one TransactWriteItems. The SDK repeats it, with the same bytes, until it passes
 // or the context ends.
 //
 // Errors: the SDK's, and ClockError.
-func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteItem) error {
-	db, along := t.db, leaveAsIs
+func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
+	db, along := t.Db, leaveAsIs
 	if t.wire != nil {
-		if err := t.clockErr(); err != nil {
+		if err := t.ClockErr(); err != nil {
 			return err
 		}
 		// Where there is no token, the SDK asks for one and returns the error.
@@ -33,11 +33,11 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 	return err
 }
 
-// transactGet is a TransactGetItems of one record. It is repeated as writes are.
+// TransactGet is a TransactGetItems of one record. It is repeated as writes are.
 //
 // Errors: the SDK't.
-func (t *Table) transactGet(ctx context.Context, k model.Keys) (answer, error) {
-	db, along := t.db, leaveAsIs
+func (t *Table) TransactGet(ctx context.Context, k model.Keys) (answer, error) {
+	db, along := t.Db, leaveAsIs
 	if t.wire != nil {
 		if body, ok := transactGetBody(t.Name, k); ok {
 			a, fallback := t.wire.try(ctx, t.wire.operations.transactGetItems, t.Name, body, 1)
@@ -56,11 +56,11 @@ func (t *Table) transactGet(ctx context.Context, k model.Keys) (answer, error) {
 	a := answer{}
 	for _, r := range out.Responses {
 		if r.Item != nil {
-			a.records = append(a.records, model.Reader{Record: r.Item})
+			a.Records = append(a.Records, model.Reader{Record: r.Item})
 		}
 	}
 	return a, nil
 }
 
-// maxActions is how many actions one TransactWriteItems can have.
-const maxActions = 100
+// MaxActions is how many actions one TransactWriteItems can have.
+const MaxActions = 100

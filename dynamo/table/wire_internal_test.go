@@ -1,4 +1,4 @@
-package dynamo
+package table
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Table
 
 // tableOf is a table that is read through a client.
 func tableOf(db *dynamodb.Client) *Table {
-	return openTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
+	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 }
 
 // fast is the store as it is.
@@ -115,12 +115,12 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 				return reply(http.StatusOK, `{}`), nil
 			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = sameToken{} })
 			if s.wire == nil {
-				t.Fatal("the client is not on the fast path:", s.fallback)
+				t.Fatal("the client is not on the fast path:", s.Fallback)
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				s := s
 				if rapid.Bool().Draw(t, "consistent") {
-					s = s.strong()
+					s = s.Strong()
 				}
 				priced := rapid.Bool().Draw(t, "priced")
 				text := rapid.StringMatching(`[A-Z]{1,9}#[a-z0-9"\\<&é\x00-\x1f\x{10FFFF}]{0,20}`)
@@ -138,9 +138,9 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 						return s.batchGetItem(context.Background(), []model.Keys{k, {PK: "a", SK: "b"}}, priced)
 					},
 					"Query":            func(s *Table) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
-					"TransactGetItems": func(s *Table) (answer, error) { return s.transactGet(context.Background(), k) },
+					"TransactGetItems": func(s *Table) (answer, error) { return s.TransactGet(context.Background(), k) },
 					"TransactWriteItems": func(s *Table) (answer, error) {
-						return answer{}, s.transactWrite(context.Background(), actions)
+						return answer{}, s.TransactWrite(context.Background(), actions)
 					},
 				} {
 					if _, err := read(s); err != nil {
@@ -246,10 +246,10 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 				return s.getItem(context.Background(), someKeys, false)
 			}},
 			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Table) (answer, error) {
-				return s.transactGet(context.Background(), someKeys)
+				return s.TransactGet(context.Background(), someKeys)
 			}},
 			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Table) (answer, error) {
-				return answer{}, s.transactWrite(context.Background(), someActions())
+				return answer{}, s.TransactWrite(context.Background(), someActions())
 			}},
 		} {
 			for _, attempts := range []int{0, 1, 2} {
@@ -304,7 +304,7 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 		o.RetryMaxAttempts = attempts
 	})
 	if s.wire == nil {
-		t.Fatal(s.fallback)
+		t.Fatal(s.Fallback)
 	}
 	s.writing = func(o *dynamodb.Options) {
 		persistently(4)(o)
@@ -320,8 +320,8 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 		if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 			e.reasons = cancelled.CancellationReasons
 		}
-	} else if len(a.records) > 0 {
-		e.record = a.records[0].Attributes()
+	} else if len(a.Records) > 0 {
+		e.record = a.Records[0].Attributes()
 	}
 	return e
 }
@@ -393,7 +393,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt
 	// by the old one is no first attempt of its.
 	ahead = time.Hour
-	if _, err := s.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
+	if _, err := s.Db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := slowly(s).wireless(s).getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
@@ -406,7 +406,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 
 // wireless is the store on the client of s's short way.
 func (c *Table) wireless(s *Table) *Table {
-	c.db = s.wire.db
+	c.Db = s.wire.db
 	return c
 }
 
@@ -447,12 +447,12 @@ func TestUnusualClientsReadByTheSDK(t *testing.T) {
 		"no tokens":          {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "tokens"},
 	} {
 		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
-		if s.wire != nil || !strings.Contains(s.fallback, c.why) {
-			t.Errorf("%s: reads go the short way, or for another reason not: %q", name, s.fallback)
+		if s.wire != nil || !strings.Contains(s.Fallback, c.why) {
+			t.Errorf("%s: reads go the short way, or for another reason not: %q", name, s.Fallback)
 		}
 	}
-	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.fallback != "" {
-		t.Errorf("no read goes the short way: %s", s.fallback)
+	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.Fallback != "" {
+		t.Errorf("no read goes the short way: %s", s.Fallback)
 	}
 }
 
@@ -472,11 +472,11 @@ func bySDK(t testing.TB, body []byte, read func(*Table) (answer, error)) (answer
 
 // same tells whether two answers say the same.
 func same(a, b answer) bool {
-	if len(a.records) != len(b.records) || a.more != b.more || a.told != b.told || a.units != b.units || len(a.left) != len(b.left) {
+	if len(a.Records) != len(b.Records) || a.more != b.more || a.told != b.told || a.units != b.units || len(a.left) != len(b.left) {
 		return false
 	}
-	for i := range a.records {
-		if !reflect.DeepEqual(a.records[i].Attributes(), b.records[i].Attributes()) || a.records[i].Size() != b.records[i].Size() {
+	for i := range a.Records {
+		if !reflect.DeepEqual(a.Records[i].Attributes(), b.Records[i].Attributes()) || a.Records[i].Size() != b.Records[i].Size() {
 			return false
 		}
 	}
@@ -523,9 +523,9 @@ func FuzzAnswers(f *testing.F) {
 			"Query": func(s *Table) (answer, error) {
 				return s.queryOnce(context.Background(), querying{pattern: &model.CustomerOrders.AccessPattern, where: model.KeyRangeOf(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
 			},
-			"TransactGetItems": func(s *Table) (answer, error) { return s.transactGet(context.Background(), someKeys) },
+			"TransactGetItems": func(s *Table) (answer, error) { return s.TransactGet(context.Background(), someKeys) },
 			// Only that it was made is read of its answer.
-			"TransactWriteItems": func(s *Table) (answer, error) { return short, s.transactWrite(context.Background(), someActions()) },
+			"TransactWriteItems": func(s *Table) (answer, error) { return short, s.TransactWrite(context.Background(), someActions()) },
 		}
 		name := []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}[operation%5]
 		var top map[string]json.RawMessage
