@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -365,7 +366,7 @@ func TestAnExportCarriesTheLastEvents(t *testing.T) {
 		placed(t, from, "c0", 2)
 		table := storetest.TableName()
 		to := storetest.NewTable(t, watched, dynamo.Options{Table: table, Shards: 3})
-		imported(t, to, strings.Join(exported(t, from, 1), ""), dynamo.ImportOptions{})
+		imported(t, to, strings.Join(exported(t, from, 1), ""), bulk.ImportOptions{})
 		storetest.Clean(t, db, table, 3)
 		placed(t, to, "c0", 2)
 		rising(t, "c0", w.events["c0"])

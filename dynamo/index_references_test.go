@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -90,7 +91,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 		lines := exported(t, r.store, 1)
 		for _, shards := range []int{1, 3} {
 			to := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
-			imported(t, to, strings.Join(lines, ""), dynamo.ImportOptions{})
+			imported(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
 			compare(fmt.Sprintf("imported into %d shards", shards), to)
 			if got := exported(t, to, 1); shards == 1 && !slices.Equal(got, lines) {
 				t.Errorf("imported is\n%s", strings.Join(got, ""))

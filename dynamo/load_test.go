@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
@@ -30,7 +31,7 @@ func generated(t testing.TB, orders int) *sampledata.Generator {
 	return book
 }
 
-func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Book]) dynamo.Loaded {
+func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Book]) bulk.Loaded {
 	t.Helper()
 	done, err := store.LoadAll(t.Context(), books, nil)
 	if err != nil {
@@ -44,7 +45,7 @@ func TestLoadingHoldsAFewBooks(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	const books = 300
 	taken, most := 0, 0
-	loaded := dynamo.Loaded{}
+	loaded := bulk.Loaded{}
 	// Books are taken and told of by one goroutine at a time.
 	all := func(yield func(commerce.Book) bool) {
 		for n := range books {
@@ -56,8 +57,8 @@ func TestLoadingHoldsAFewBooks(t *testing.T) {
 			}
 		}
 	}
-	done, err := store.LoadAll(t.Context(), all, func(l dynamo.Loaded) { loaded = l })
-	if err != nil || done != (dynamo.Loaded{Records: books}) || loaded != done {
+	done, err := store.LoadAll(t.Context(), all, func(l bulk.Loaded) { loaded = l })
+	if err != nil || done != (bulk.Loaded{Records: books}) || loaded != done {
 		t.Errorf("%+v are loaded, %+v were told, of %d books: %v", done, loaded, books, err)
 	}
 	if most > 32 {
@@ -91,7 +92,7 @@ func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 		return nil
 	}), dynamo.Options{})
 	told := 0
-	done, err := failing.LoadAll(t.Context(), book.Orders(0), func(dynamo.Loaded) {
+	done, err := failing.LoadAll(t.Context(), book.Orders(0), func(bulk.Loaded) {
 		if told++; told == parts-1 {
 			close(others)
 		}
@@ -130,7 +131,7 @@ func TestLoadingWithoutTime(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if done, err := store.LoadAll(ctx, generated(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (dynamo.Loaded{}) {
+	if done, err := store.LoadAll(ctx, generated(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (bulk.Loaded{}) {
 		t.Errorf("%+v are loaded: %v", done, err)
 	}
 }

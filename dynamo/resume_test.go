@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -56,7 +57,7 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 			}
 		}
 		seen := f.timeline(a)[1]
-		if _, err := f.store.Import(f.ctx, strings.NewReader(older), dynamo.ImportOptions{Overwrite: true}); err != nil {
+		if _, err := f.store.Import(f.ctx, strings.NewReader(older), bulk.ImportOptions{Overwrite: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, summary := f.raw().check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {

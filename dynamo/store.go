@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -43,12 +44,12 @@ type Store struct {
 	Mutations
 	Checks
 	Feeds
-	Transfers
+	bulk.Transfers
 }
 
 // over returns the order book in a table.
 func over(t *table.Table) *Store {
-	return &Store{t, newMutations(t), newChecks(t), newFeeds(t), newTransfers(t)}
+	return &Store{t, newMutations(t), newChecks(t), newFeeds(t), bulk.NewTransfers(t)}
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.

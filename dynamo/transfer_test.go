@@ -26,6 +26,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
@@ -84,7 +85,7 @@ func smallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 func exported(t testing.TB, store *dynamo.Store, segments int) []string {
 	t.Helper()
 	var text bytes.Buffer
-	err := store.Export(context.Background(), make([]dynamo.Segment, segments), func(page dynamo.ExportPage) error {
+	err := store.Export(context.Background(), make([]bulk.Segment, segments), func(page bulk.ExportPage) error {
 		if n := bytes.Count(page.Lines, []byte("\n")); n != page.Records {
 			t.Errorf("a page of %d records has %d lines", page.Records, n)
 		}
@@ -97,7 +98,7 @@ func exported(t testing.TB, store *dynamo.Store, segments int) []string {
 	return slices.Sorted(strings.Lines(text.String()))
 }
 
-func imported(t testing.TB, store *dynamo.Store, text string, opts dynamo.ImportOptions) dynamo.Imported {
+func imported(t testing.TB, store *dynamo.Store, text string, opts bulk.ImportOptions) bulk.Imported {
 	t.Helper()
 	done, err := store.Import(context.Background(), strings.NewReader(text), opts)
 	if err != nil {
@@ -171,8 +172,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Error("a line is not in its canonical form")
 		}
 		text := strings.Join(lines, "")
-		first := imported(t, to, text, dynamo.ImportOptions{})
-		if want := (dynamo.Imported{Offset: int64(len(text)), Lines: 104, Written: 104}); !reflect.DeepEqual(first, want) {
+		first := imported(t, to, text, bulk.ImportOptions{})
+		if want := (bulk.Imported{Offset: int64(len(text)), Lines: 104, Written: 104}); !reflect.DeepEqual(first, want) {
 			t.Errorf("the first import did %+v, want %+v", first, want)
 		}
 		if got := exported(t, to, 1); !slices.Equal(got, lines) {
@@ -191,8 +192,8 @@ func TestRoundTrip(t *testing.T) {
 			return nil
 		}), dynamo.Options{})
 		for _, overwrite := range []bool{false, true} {
-			again := imported(t, watching, text, dynamo.ImportOptions{Overwrite: overwrite})
-			if want := (dynamo.Imported{Offset: int64(len(text)), Lines: 104, Unchanged: 104}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
+			again := imported(t, watching, text, bulk.ImportOptions{Overwrite: overwrite})
+			if want := (bulk.Imported{Offset: int64(len(text)), Lines: 104, Unchanged: 104}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
 				t.Errorf("the second import, overwrite %t, did %+v and replaced %d, want %+v", overwrite, again, writes.Load(), want)
 			}
 			if !reflect.DeepEqual(scanned(t, db, to), scanned(t, db, from)) {
@@ -237,12 +238,12 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		one := wholeShop(t, db, dynamo.Options{})
 		eight, back := storetest.NewTable(t, db, dynamo.Options{Shards: 8}), storetest.NewTable(t, db, dynamo.Options{})
 		lines := exported(t, one, 1)
-		imported(t, eight, strings.Join(lines, ""), dynamo.ImportOptions{})
+		imported(t, eight, strings.Join(lines, ""), bulk.ImportOptions{})
 		spread := exported(t, eight, 1)
 		if slices.Equal(spread, lines) {
 			t.Error("eight shards have the index keys of one")
 		}
-		imported(t, back, strings.Join(spread, ""), dynamo.ImportOptions{})
+		imported(t, back, strings.Join(spread, ""), bulk.ImportOptions{})
 		if got := exported(t, back, 1); !slices.Equal(got, lines) {
 			t.Error("the table came back as another one")
 		}
@@ -300,7 +301,7 @@ func TestImportOfOneIndexKey(t *testing.T) {
 		}
 		lines := exported(t, r.store, 1)
 		to := storetest.NewTable(t, db, dynamo.Options{})
-		imported(t, to, strings.Join(lines, ""), dynamo.ImportOptions{})
+		imported(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
 		if got := exported(t, to, 1); !slices.Equal(got, lines) {
 			t.Errorf("the table has become\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(lines, ""))
 		}
@@ -311,21 +312,21 @@ func TestConflicts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		var old, changed string
-		var keys []dynamo.RecordKey
+		var keys []bulk.RecordKey
 		for i := range 30 {
 			key := fmt.Sprintf("%02d", i)
 			old += line(key, "old")
 			changed += line(key, "new")
 			if len(keys) < 20 {
-				keys = append(keys, dynamo.RecordKey{PK: "THEIRS", SK: key})
+				keys = append(keys, bulk.RecordKey{PK: "THEIRS", SK: key})
 			}
 		}
-		imported(t, store, old, dynamo.ImportOptions{})
+		imported(t, store, old, bulk.ImportOptions{})
 		before := exported(t, store, 1)
 		more := line("more", "new") + line("00", "old")
 		for _, dry := range []bool{true, false} {
-			got := imported(t, store, changed+more, dynamo.ImportOptions{DryRun: dry})
-			if want := (dynamo.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys}); !reflect.DeepEqual(got, want) {
+			got := imported(t, store, changed+more, bulk.ImportOptions{DryRun: dry})
+			if want := (bulk.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys}); !reflect.DeepEqual(got, want) {
 				t.Errorf("dry run %t: did %+v, want %+v", dry, got, want)
 			}
 			if dry && !slices.Equal(exported(t, store, 1), before) {
@@ -335,9 +336,9 @@ func TestConflicts(t *testing.T) {
 		if got := strings.Join(exported(t, store, 1), ""); got != old+line("more", "new") {
 			t.Errorf("without -overwrite the table has become\n%s", got)
 		}
-		dry := imported(t, store, changed, dynamo.ImportOptions{Overwrite: true, DryRun: true})
-		got := imported(t, store, changed, dynamo.ImportOptions{Overwrite: true})
-		if want := (dynamo.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
+		dry := imported(t, store, changed, bulk.ImportOptions{Overwrite: true, DryRun: true})
+		got := imported(t, store, changed, bulk.ImportOptions{Overwrite: true})
+		if want := (bulk.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
 			t.Errorf("overwriting did %+v, the dry run %+v, want %+v", got, dry, want)
 		}
 		if got := strings.Join(exported(t, store, 1), ""); got != changed+line("more", "new") {
@@ -355,7 +356,7 @@ func TestLinesOfOneKey(t *testing.T) {
 		}
 		for overwrite, want := range map[bool]string{false: line("0", "0") + line("1", "1") + line("2", "2"), true: line("0", "198") + line("1", "199") + line("2", "197")} {
 			store := storetest.NewTable(t, db, dynamo.Options{})
-			done := imported(t, store, text, dynamo.ImportOptions{Overwrite: overwrite})
+			done := imported(t, store, text, bulk.ImportOptions{Overwrite: overwrite})
 			if got := strings.Join(exported(t, store, 1), ""); got != want || done.Written != 3 || done.Replaced+done.Conflicts != 197 {
 				t.Errorf("overwrite %t: %+v, the table is\n%s", overwrite, done, got)
 			}
@@ -367,7 +368,7 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		moment := `{"Item":{"pk":{"S":"IDEMPOTENCY#p#k"},"sk":{"S":"#METADATA"}}}` + "\n"
-		done := imported(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", dynamo.ImportOptions{})
+		done := imported(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", bulk.ImportOptions{})
 		if done.Written != 1 || done.LeftOut != 1 || done.Lines != 5 {
 			t.Errorf("did %+v", done)
 		}
@@ -409,12 +410,12 @@ func TestImportStopsAtABadLine(t *testing.T) {
 			store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
 			good := line("1", "") + "\n" + line("2", "")
 			text := good + bad + strings.Repeat(line("behind", ""), 3)
-			done, err := store.Import(context.Background(), strings.NewReader(text), dynamo.ImportOptions{})
-			wrong := (*dynamo.LineError)(nil)
+			done, err := store.Import(context.Background(), strings.NewReader(text), bulk.ImportOptions{})
+			wrong := (*bulk.LineError)(nil)
 			if !errors.As(err, &wrong) || wrong.Line != 4 || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "line 4: ") {
 				t.Errorf("the error is %.200v, want one of line 4 that says %q", err, says)
 			}
-			if want := (dynamo.Imported{Offset: int64(len(good)), Lines: 3, Written: 2}); !reflect.DeepEqual(done, want) {
+			if want := (bulk.Imported{Offset: int64(len(good)), Lines: 3, Written: 2}); !reflect.DeepEqual(done, want) {
 				t.Errorf("did %+v, want %+v", done, want)
 			}
 			if got := strings.Join(exported(t, store, 1), ""); got != line("1", "")+line("2", "") {
@@ -435,7 +436,7 @@ func TestTheLargestRecords(t *testing.T) {
 			"last":     strings.TrimSuffix(line("x", "no end of line"), "\n"),
 		} {
 			store := storetest.NewTable(t, db, dynamo.Options{})
-			imported(t, store, text, dynamo.ImportOptions{})
+			imported(t, store, text, bulk.ImportOptions{})
 			if got := strings.Join(exported(t, store, 1), ""); got != strings.TrimSuffix(text, "\n")+"\n" {
 				t.Errorf("%s: %d bytes became %d: %.100s", name, len(text), len(got), got)
 			}
@@ -446,8 +447,8 @@ func TestTheLargestRecords(t *testing.T) {
 // What DynamoDB alone can see is told with its line, too.
 func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[1].Client(t), dynamo.Options{})
-	done, err := store.Import(context.Background(), strings.NewReader(line("1", "")+strings.Replace(line("2", ""), `{"S":""}`, `{"M":{"":{"S":"a"}}}`, 1)), dynamo.ImportOptions{})
-	if wrong := (*dynamo.LineError)(nil); !errors.As(err, &wrong) || wrong.Line != 2 || !strings.Contains(err.Error(), "THEIRS 2") || done.Lines != 1 {
+	done, err := store.Import(context.Background(), strings.NewReader(line("1", "")+strings.Replace(line("2", ""), `{"S":""}`, `{"M":{"":{"S":"a"}}}`, 1)), bulk.ImportOptions{})
+	if wrong := (*bulk.LineError)(nil); !errors.As(err, &wrong) || wrong.Line != 2 || !strings.Contains(err.Error(), "THEIRS 2") || done.Lines != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
 }
@@ -480,11 +481,11 @@ func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 			}
 			close(refuse)
 		}}
-		done, err := refusing.Import(t.Context(), in, dynamo.ImportOptions{})
-		if bad := (*dynamo.LineError)(nil); !errors.As(err, &bad) || bad.Line != 3 || done.Lines != 2 || done.Written != 2 {
+		done, err := refusing.Import(t.Context(), in, bulk.ImportOptions{})
+		if bad := (*bulk.LineError)(nil); !errors.As(err, &bad) || bad.Line != 3 || done.Lines != 2 || done.Written != 2 {
 			t.Errorf("did %+v, %v", done, err)
 		}
-		done = imported(t, store, text.String()[done.Offset:], dynamo.ImportOptions{From: done})
+		done = imported(t, store, text.String()[done.Offset:], bulk.ImportOptions{From: done})
 		if done.Lines != 8 || done.Written != 3 || done.Unchanged != 5 || !slices.Equal(exported(t, store, 1), want) {
 			t.Errorf("did %+v", done)
 		}
@@ -512,10 +513,10 @@ func TestImportIntoNoTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Import(context.Background(), strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, table.ErrNoTable) {
+		if _, err := store.Import(context.Background(), strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, table.ErrNoTable) {
 			t.Errorf("import: %v", err)
 		}
-		if err := store.Export(context.Background(), make([]dynamo.Segment, 2), func(dynamo.ExportPage) error { return nil }); !errors.Is(err, table.ErrNoTable) {
+		if err := store.Export(context.Background(), make([]bulk.Segment, 2), func(bulk.ExportPage) error { return nil }); !errors.Is(err, table.ErrNoTable) {
 			t.Errorf("export: %v", err)
 		}
 	})
@@ -527,7 +528,7 @@ func TestTransfersOutlastFaults(t *testing.T) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		failing, between := faults.Between(db, atFirst(passingFaults()...))
 		slow := through(t, store, failing, dynamo.Options{})
-		imported(t, slow, line("1", ""), dynamo.ImportOptions{})
+		imported(t, slow, line("1", ""), bulk.ImportOptions{})
 		if got := exported(t, slow, 1); len(got) != 1 {
 			t.Errorf("exported %q", got)
 		}
@@ -542,7 +543,7 @@ func TestTransfersOutlastFaults(t *testing.T) {
 func TestImportOutlastsConflicts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		imported(t, store, line("2", "old"), dynamo.ImportOptions{})
+		imported(t, store, line("2", "old"), bulk.ImportOptions{})
 		puts := 0
 		failing, between := faults.Between(db, func(r faults.Request) faults.Kind {
 			if r.Operation != "PutItem" {
@@ -556,7 +557,7 @@ func TestImportOutlastsConflicts(t *testing.T) {
 			return faults.None
 		})
 		text := line("1", "new") + line("2", "new") + line("3", "new")
-		done := imported(t, through(t, store, failing, dynamo.Options{}), text, dynamo.ImportOptions{Overwrite: true})
+		done := imported(t, through(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
 		if done.Written != 2 || done.Replaced != 1 || between.Counts()[faults.Conflict] != 16 {
 			t.Errorf("did %+v, met %v", done, between.Counts())
 		}
@@ -577,7 +578,7 @@ func TestImportEndsAtALastingConflict(t *testing.T) {
 		return faults.None
 	})
 	once := dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	done, err := through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), dynamo.ImportOptions{})
+	done, err := through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
 	if !errors.Is(err, table.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
@@ -613,7 +614,7 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 		return faults.Throttling
 	})
 	refusing := through(t, store, failing, dynamo.Options{})
-	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), dynamo.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
+	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
 		t.Errorf("did %+v, %v, in %d requests", done, err, requests)
 	}
 }
@@ -635,11 +636,11 @@ func TestAClientThatNeverTriesAgain(t *testing.T) {
 			return err
 		},
 		"import": func() error {
-			_, err := store.Import(ctx, strings.NewReader(line("1", "")), dynamo.ImportOptions{})
+			_, err := store.Import(ctx, strings.NewReader(line("1", "")), bulk.ImportOptions{})
 			return err
 		},
 		"export": func() error {
-			return store.Export(ctx, make([]dynamo.Segment, 1), func(dynamo.ExportPage) error { return nil })
+			return store.Export(ctx, make([]bulk.Segment, 1), func(bulk.ExportPage) error { return nil })
 		},
 		"mutation": func() error {
 			_, err := store.CreateWarehouse(ctx, dynamo.Caller{Name: "c"}, commerce.NewWarehouse{ID: "w9", Name: "New"})
@@ -666,7 +667,7 @@ func TestImportEndsWhileItWaits(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	done, err := store.Import(ctx, r, dynamo.ImportOptions{Done: func(done dynamo.Imported) error {
+	done, err := store.Import(ctx, r, bulk.ImportOptions{Done: func(done bulk.Imported) error {
 		if done.Lines == 2 {
 			cancel()
 		}
@@ -680,7 +681,7 @@ func TestImportEndsWhileItWaits(t *testing.T) {
 func TestImportEndsWhereItIsToldTo(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
 	full := errors.New("disk full")
-	done, err := store.Import(context.Background(), strings.NewReader(strings.Repeat(line("1", ""), 5000)), dynamo.ImportOptions{Done: func(done dynamo.Imported) error {
+	done, err := store.Import(context.Background(), strings.NewReader(strings.Repeat(line("1", ""), 5000)), bulk.ImportOptions{Done: func(done bulk.Imported) error {
 		if done.Lines == 7 {
 			return full
 		}
@@ -690,8 +691,8 @@ func TestImportEndsWhereItIsToldTo(t *testing.T) {
 		t.Errorf("did %+v, %v", done, err)
 	}
 	broken := errors.New("broken disk")
-	done, err = store.Import(context.Background(), io.MultiReader(strings.NewReader(line("1", "")), iotestErrReader{broken}), dynamo.ImportOptions{})
-	if bad := (*dynamo.LineError)(nil); !errors.Is(err, broken) || errors.As(err, &bad) || done.Lines != 1 {
+	done, err = store.Import(context.Background(), io.MultiReader(strings.NewReader(line("1", "")), iotestErrReader{broken}), bulk.ImportOptions{})
+	if bad := (*bulk.LineError)(nil); !errors.Is(err, broken) || errors.As(err, &bad) || done.Lines != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
 }
@@ -718,8 +719,8 @@ func TestImportGoesOn(t *testing.T) {
 			}
 		}
 		calm, killed := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
-		want := imported(t, calm, text, dynamo.ImportOptions{Overwrite: overwrite})
-		var done dynamo.Imported
+		want := imported(t, calm, text, bulk.ImportOptions{Overwrite: overwrite})
+		var done bulk.Imported
 		for try := 0; ; try++ {
 			if try > 1000 {
 				t.Fatal("it does not get on")
@@ -738,7 +739,7 @@ func TestImportGoesOn(t *testing.T) {
 			}), dynamo.Options{})
 			var err error
 			last := done
-			done, err = store.Import(ctx, strings.NewReader(text[done.Offset:]), dynamo.ImportOptions{Overwrite: overwrite, From: done})
+			done, err = store.Import(ctx, strings.NewReader(text[done.Offset:]), bulk.ImportOptions{Overwrite: overwrite, From: done})
 			cancel()
 			if done.Offset < last.Offset || done.Lines < last.Lines || strings.Count(text[:done.Offset], "\n") != done.Lines {
 				t.Fatalf("from %+v it came to %+v", last, done)
@@ -767,7 +768,7 @@ func TestExportGoesOn(t *testing.T) {
 		store := wholeShop(t, db, dynamo.Options{})
 		want := exported(t, store, 1)
 		rapid.Check(t, func(r *rapid.T) {
-			segments := make([]dynamo.Segment, rapid.IntRange(1, 5).Draw(r, "segments"))
+			segments := make([]bulk.Segment, rapid.IntRange(1, 5).Draw(r, "segments"))
 			size := int32(rapid.IntRange(5, 40).Draw(r, "page"))
 			var lines []string
 			for done := false; !done; {
@@ -781,7 +782,7 @@ func TestExportGoesOn(t *testing.T) {
 					}
 					return nil
 				}), dynamo.Options{})
-				err := killing.Export(ctx, slices.Clone(segments), func(page dynamo.ExportPage) error {
+				err := killing.Export(ctx, slices.Clone(segments), func(page bulk.ExportPage) error {
 					lines = slices.AppendSeq(lines, strings.Lines(string(page.Lines)))
 					segments[page.Index] = page.Next
 					if left.Load() == 1 && rapid.Bool().Draw(r, "after") {
@@ -806,20 +807,20 @@ func TestExportOfSegments(t *testing.T) {
 	db := storetest.Engines()[1].Client(t)
 	store := wholeShop(t, db, dynamo.Options{})
 	want := exported(t, store, 1)
-	for _, segments := range []int{2, 7, dynamo.MaxSegments} {
+	for _, segments := range []int{2, 7, bulk.MaxSegments} {
 		if got := exported(t, through(t, store, smallPages(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
 			t.Errorf("%d segments give %d lines, want %d", segments, len(got), len(want))
 		}
 	}
-	for _, segments := range []int{0, dynamo.MaxSegments + 1} {
-		if err := store.Export(context.Background(), make([]dynamo.Segment, segments), nil); err == nil {
+	for _, segments := range []int{0, bulk.MaxSegments + 1} {
+		if err := store.Export(context.Background(), make([]bulk.Segment, segments), nil); err == nil {
 			t.Errorf("%d segments are taken", segments)
 		}
 	}
 	full := errors.New("disk full")
 	for range 20 {
 		pages := 0
-		err := store.Export(context.Background(), make([]dynamo.Segment, dynamo.MaxSegments), func(dynamo.ExportPage) error { pages++; return full })
+		err := store.Export(context.Background(), make([]bulk.Segment, bulk.MaxSegments), func(bulk.ExportPage) error { pages++; return full })
 		if !errors.Is(err, full) || pages != 1 {
 			t.Errorf("%v after %d pages", err, pages)
 		}
@@ -884,7 +885,7 @@ func TestImportHoldsLittle(t *testing.T) {
 				before := heap()
 				var importing sync.WaitGroup
 				importing.Go(func() {
-					done, err := store.Import(context.Background(), &lineReader{left: lines, pad: strings.Repeat("x", c.pad)}, dynamo.ImportOptions{DryRun: dry})
+					done, err := store.Import(context.Background(), &lineReader{left: lines, pad: strings.Repeat("x", c.pad)}, bulk.ImportOptions{DryRun: dry})
 					if err != nil || done.Written != lines {
 						t.Errorf("did %+v, %v", done, err)
 					}
@@ -918,7 +919,7 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 		}
 		return nil
 	}), dynamo.Options{})
-	done, err := failing.Import(context.Background(), strings.NewReader(line("1", "first")+line("1", "second")+line("1", "third")), dynamo.ImportOptions{})
+	done, err := failing.Import(context.Background(), strings.NewReader(line("1", "first")+line("1", "second")+line("1", "third")), bulk.ImportOptions{})
 	if err == nil || done.Lines != 0 || puts.Load() != 1 {
 		t.Errorf("did %+v, %v, after %d puts", done, err, puts.Load())
 	}
@@ -930,7 +931,7 @@ func TestImportLeavesOutBadLines(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	bad := `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w1"}}}` + "\n"
 	text := line("1", "x") + "no JSON\n" + strings.Repeat(bad, 30) + line("2", "x")
-	for _, opts := range []dynamo.ImportOptions{{SkipUnreadable: true}, {DryRun: true}, {DryRun: true, SkipUnreadable: true}} {
+	for _, opts := range []bulk.ImportOptions{{SkipUnreadable: true}, {DryRun: true}, {DryRun: true, SkipUnreadable: true}} {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		done := imported(t, store, text, opts)
 		if done.Written != 2 || done.Unreadable != 31 || done.Lines != 33 || done.Records() != 33 || len(done.BadLines) != 20 {
@@ -967,7 +968,7 @@ func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
 		}
 		return nil
 	}), dynamo.Options{})
-	done := imported(t, refusing, line("1", "first")+line("1", "second"), dynamo.ImportOptions{SkipUnreadable: true})
+	done := imported(t, refusing, line("1", "first")+line("1", "second"), bulk.ImportOptions{SkipUnreadable: true})
 	if done.Unreadable != 1 || done.Written != 1 || done.BadLines[0].Line != 1 || !slices.Equal(exported(t, store, 1), []string{line("1", "second")}) {
 		t.Errorf("did %+v", done)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -76,7 +77,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 				return err
 			},
 			"an import": func() error {
-				_, err := store.Import(ctx, strings.NewReader(`{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n"), dynamo.ImportOptions{})
+				_, err := store.Import(ctx, strings.NewReader(`{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n"), bulk.ImportOptions{})
 				return err
 			},
 			"a repair": func() error {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -135,7 +136,7 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	}
 	records := func(store *dynamo.Store) string {
 		var b strings.Builder
-		err := store.Export(t.Context(), make([]dynamo.Segment, 1), func(page dynamo.ExportPage) error {
+		err := store.Export(t.Context(), make([]bulk.Segment, 1), func(page bulk.ExportPage) error {
 			b.Write(page.Lines)
 			return nil
 		})

@@ -21,6 +21,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -191,7 +192,7 @@ func fill(t *testing.T, orders int) *shop {
 	if _, err := store.LoadAll(t.Context(), book.Stock(), nil); err != nil {
 		t.Fatal(err)
 	}
-	done, err := store.LoadAll(t.Context(), book.Orders(0), func(l dynamo.Loaded) {
+	done, err := store.LoadAll(t.Context(), book.Orders(0), func(l bulk.Loaded) {
 		if time.Since(told) > 15*time.Second {
 			told = time.Now()
 			t.Logf("%d of %d orders, %d records", l.Orders, orders, l.Records)

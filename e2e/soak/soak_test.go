@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/replay"
@@ -68,9 +69,9 @@ func newTable(t *testing.T) *table {
 	db, replayed := replay.Between(embedded.New().Client())
 	made := &table{book: book, replayed: replayed, name: storetest.TableName()}
 	store := storetest.NewTable(t, db, dynamo.Options{Table: made.name})
-	for _, parts := range []func() (dynamo.Loaded, error){
-		func() (dynamo.Loaded, error) { return store.LoadAll(t.Context(), book.Stock(), nil) },
-		func() (dynamo.Loaded, error) { return store.LoadAll(t.Context(), book.Orders(0), nil) },
+	for _, parts := range []func() (bulk.Loaded, error){
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), book.Stock(), nil) },
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), book.Orders(0), nil) },
 	} {
 		if _, err := parts(); err != nil {
 			t.Fatal(err)

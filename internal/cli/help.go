@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
@@ -33,7 +33,7 @@ func commands() []commandHelp {
 		{"seed", "seed [FILE]", "load an order book, the sample one without FILE", nil},
 		{"seed", "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "make up an order book of any size, and load it", generateFlags()},
 		{"export", "export [-segments N] [-overwrite] FILE", "write every record to FILE (-: standard output), a line of JSON each", map[string]string{
-			"segments":  fmt.Sprintf("in how many parts the table is read at once, 1 to %d (4 without it)", dynamo.MaxSegments),
+			"segments":  fmt.Sprintf("in how many parts the table is read at once, 1 to %d (4 without it)", bulk.MaxSegments),
 			"overwrite": "replace FILE where it is there, as soon as the new export is complete",
 		}},
 		{"import", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "put the records of FILE (-: standard input) into the table", map[string]string{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/transfer"
@@ -137,13 +138,13 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
 	progress.alsoInLogs(env.Stderr)
-	stock := dynamo.Loaded{}
+	stock := bulk.Loaded{}
 	if opts.from == 0 {
-		stock, err = store.LoadAll(ctx, book.Stock(), func(l dynamo.Loaded) { progress.show("%d records, no orders yet", l.Records) })
+		stock, err = store.LoadAll(ctx, book.Stock(), func(l bulk.Loaded) { progress.show("%d records, no orders yet", l.Records) })
 	}
-	orders := dynamo.Loaded{}
+	orders := bulk.Loaded{}
 	if err == nil {
-		orders, err = store.LoadAll(ctx, book.Orders(opts.from), func(l dynamo.Loaded) {
+		orders, err = store.LoadAll(ctx, book.Orders(opts.from), func(l bulk.Loaded) {
 			progress.show("%d of %d orders, %d records", opts.from+l.Orders, opts.shape.Orders, stock.Records+l.Records)
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
@@ -79,7 +79,7 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 		return onTable(cfg, err)
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts.Progress = func(done dynamo.Imported, of int64) {
+	opts.Progress = func(done bulk.Imported, of int64) {
 		share := ""
 		if of > 0 {
 			share = fmt.Sprintf(" of %s", size(of))
@@ -96,7 +96,7 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	if ctx.Err() != nil && err != nil {
 		return interrupted("import", fmt.Sprintf("%d lines", done.Lines), done.Saved, err)
 	}
-	if bad := (*dynamo.LineError)(nil); errors.As(err, &bad) {
+	if bad := (*bulk.LineError)(nil); errors.As(err, &bad) {
 		return onTable(cfg, fmt.Errorf("%s: %w; %s", file, err, stopped(opts)))
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func stopped(opts transfer.ImportOptions) string {
 // report tells what an import has done to its end.
 //
 // Errors: one where not every record is in the table now.
-func report(out io.Writer, file string, cfg config.Config, done dynamo.Imported, opts transfer.ImportOptions) error {
+func report(out io.Writer, file string, cfg config.Config, done bulk.Imported, opts transfer.ImportOptions) error {
 	if done.Records() == 0 {
 		return fmt.Errorf("%s holds no record", file)
 	}
@@ -181,8 +181,8 @@ func interrupted(command, done string, saved bool, err error) error {
 // segments reads a number of segments.
 func segments(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > dynamo.MaxSegments {
-		return 0, fmt.Errorf("give 1 to %d", dynamo.MaxSegments)
+	if err != nil || n < 1 || n > bulk.MaxSegments {
+		return 0, fmt.Errorf("give 1 to %d", bulk.MaxSegments)
 	}
 	return n, nil
 }

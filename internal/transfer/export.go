@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
 // defaultSegments is in how many parts a table is read where nobody says.
@@ -51,7 +52,7 @@ type exportProgress struct {
 	Replaces bool `json:"replaces"`
 	// Segments are how far the table has been read, and the first Bytes of the part are what was
 	// read.
-	Segments []dynamo.Segment `json:"segments"`
+	Segments []bulk.Segment `json:"segments"`
 	Exported
 }
 
@@ -87,7 +88,7 @@ func freshExport(table string, opts ExportOptions) *exportProgress {
 	if segments == 0 {
 		segments = defaultSegments
 	}
-	p := &exportProgress{Table: table, Replaces: opts.Overwrite, Segments: make([]dynamo.Segment, segments)}
+	p := &exportProgress{Table: table, Replaces: opts.Overwrite, Segments: make([]bulk.Segment, segments)}
 	p.Begun = clockOr(opts.Clock)().UTC()
 	return p
 }
@@ -100,7 +101,7 @@ func (o ExportOptions) tell(e Exported) {
 
 // export writes what p has not read yet, and calls save about once a second.
 func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProgress, pace *pace, save func() error) error {
-	return store.Export(ctx, p.Segments, func(page dynamo.ExportPage) error {
+	return store.Export(ctx, p.Segments, func(page bulk.ExportPage) error {
 		if _, err := w.Write(page.Lines); err != nil {
 			return err
 		}

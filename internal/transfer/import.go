@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
 // ImportOptions say how to import.
@@ -20,12 +21,12 @@ type ImportOptions struct {
 	Clock func() time.Time
 	// Progress, where it is set, is told about once a second what has been done, and of how many
 	// bytes, 0 where nobody knows.
-	Progress func(done dynamo.Imported, size int64)
+	Progress func(done bulk.Imported, size int64)
 }
 
 // Imported is what an import has done.
 type Imported struct {
-	dynamo.Imported
+	bulk.Imported
 	// Saved tells that one that has failed can go on: how far it is, is on the disk.
 	Saved bool
 }
@@ -36,8 +37,8 @@ type importProgress struct {
 	Overwrite bool   `json:"overwrite"`
 	// Done is what has been done, and Checksum that of the file up to there: what comes behind may
 	// be mended, what was imported may not.
-	Done     dynamo.Imported `json:"done"`
-	Checksum uint64          `json:"checksum"`
+	Done     bulk.Imported `json:"done"`
+	Checksum uint64        `json:"checksum"`
 }
 
 func importProgressFile(name string) string { return name + ".import-progress" }
@@ -52,7 +53,7 @@ func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOp
 // importAll imports what nobody remembers, of size bytes, 0 where nobody knows.
 func importAll(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (Imported, error) {
 	pace := newPace(opts.Clock)
-	done, err := store.Import(ctx, r, opts.dynamo(dynamo.Imported{}, func(done dynamo.Imported) error {
+	done, err := store.Import(ctx, r, opts.dynamo(bulk.Imported{}, func(done bulk.Imported) error {
 		if pace.over() {
 			opts.tell(done, size)
 		}
@@ -61,11 +62,11 @@ func importAll(ctx context.Context, store *dynamo.Store, r io.Reader, size int64
 	return Imported{Imported: done}, err
 }
 
-func (o ImportOptions) dynamo(from dynamo.Imported, done func(dynamo.Imported) error) dynamo.ImportOptions {
-	return dynamo.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
+func (o ImportOptions) dynamo(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
+	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
 
-func (o ImportOptions) tell(done dynamo.Imported, size int64) {
+func (o ImportOptions) tell(done bulk.Imported, size int64) {
 	if o.Progress != nil {
 		o.Progress(done, size)
 	}
@@ -113,7 +114,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	if _, err := f.Seek(p.Done.Offset, io.SeekStart); err != nil {
 		return Imported{Imported: p.Done}, err
 	}
-	keep := func(done dynamo.Imported) error {
+	keep := func(done bulk.Imported) error {
 		opts.tell(done, info.Size())
 		sum, err := checksum(p.Checksum, f, p.Done.Offset, done.Offset)
 		if err != nil {
@@ -127,7 +128,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	if p.Done.Offset == 0 {
 		in = &sniffer{Reader: f, name: name}
 	}
-	done, err := store.Import(ctx, in, opts.dynamo(p.Done, func(done dynamo.Imported) error {
+	done, err := store.Import(ctx, in, opts.dynamo(p.Done, func(done bulk.Imported) error {
 		if pace.over() {
 			return keep(done)
 		}

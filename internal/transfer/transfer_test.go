@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -145,10 +146,10 @@ func TestFileRoundTrip(t *testing.T) {
 			t.Errorf("told %+v", told)
 		}
 		onlyFile(t, name)
-		for _, want := range []dynamo.Imported{{Written: 101}, {Unchanged: 101}} {
+		for _, want := range []bulk.Imported{{Written: 101}, {Unchanged: 101}} {
 			want.Lines, want.Offset = 101, out.Bytes
-			var last dynamo.Imported
-			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fast(), Progress: func(done dynamo.Imported, size int64) {
+			var last bulk.Imported
+			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fast(), Progress: func(done bulk.Imported, size int64) {
 				if size != out.Bytes || done.Lines != last.Lines+1 {
 					t.Errorf("told %+v of %d after %+v", done, size, last)
 				}
@@ -409,7 +410,7 @@ func TestImportFileOfAMendedFile(t *testing.T) {
 		t.Helper()
 		write(t, name, strings.Join(all[:50], "")+all[50][:20]+"\n"+strings.Join(all[51:], ""))
 		in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: clockOf(0)})
-		if bad := (*dynamo.LineError)(nil); !errors.As(err, &bad) || bad.Line != 51 || in.Lines != 50 {
+		if bad := (*bulk.LineError)(nil); !errors.As(err, &bad) || bad.Line != 51 || in.Lines != 50 {
 			t.Fatalf("did %+v, %v", in, err)
 		}
 	}
@@ -620,7 +621,7 @@ func TestDryRunTellsTheSize(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	write(t, name, text)
 	told := 0
-	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fast(), Progress: func(_ dynamo.Imported, size int64) {
+	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fast(), Progress: func(_ bulk.Imported, size int64) {
 		if told++; size != int64(len(text)) {
 			t.Fatalf("it is told of %d bytes", size)
 		}

@@ -1,4 +1,4 @@
-package dynamo
+package bulk
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // Transfers are the exports and imports of the records of a table.
 type Transfers struct{ table *table.Table }
 
-// newTransfers returns the transfers of a table.
-func newTransfers(t *table.Table) Transfers { return Transfers{t} }
+// NewTransfers returns the transfers of a table.
+func NewTransfers(t *table.Table) Transfers { return Transfers{t} }
 
 // MaxSegments is in how many parts an export reads a table at once.
 const MaxSegments = table.MaxParallel
