@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -335,7 +336,7 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 			}
 			r.set(order, "#METADATA", item{"status": text(status), "gsi1pk": text("STATUS#" + status)})
 			r.set("CUSTOMER#c0", order, item{"status": text(status)})
-			if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); foundText(drifts) != "timeline 1" || summary.Left() > 0 {
+			if drifts, summary := r.check(check.Options{Repair: true}); foundText(drifts) != "timeline 1" || summary.Left() > 0 {
 				t.Errorf("round %d: found %+v", round, drifts)
 			}
 			if round == 1 {

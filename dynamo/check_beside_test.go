@@ -11,18 +11,19 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // repairedBeside repairs the table. Another client makes change after the check has read what it
 // repairs, and before it writes.
-func (r rawTable) repairedBeside(change func()) ([]dynamo.Drift, dynamo.CheckSummary) {
+func (r rawTable) repairedBeside(change func()) ([]check.Drift, check.Summary) {
 	return r.among(func(operation string, earlier int, _ string) *http.Response {
 		if operation == "TransactWriteItems" && earlier == 0 {
 			change()
 		}
 		return nil
-	}).check(dynamo.CheckOptions{Repair: true})
+	}).check(check.Options{Repair: true})
 }
 
 // A record may have more attributes than a condition takes. Those that change with every sale are
@@ -142,7 +143,7 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 					copied[attribute] = value
 				}
 				r.put(copied)
-				_, summary := r.check(dynamo.CheckOptions{Repair: true})
+				_, summary := r.check(check.Options{Repair: true})
 				if r.get("CUSTOMER#c1", order) == nil || r.get("CUSTOMER#c2", order) != nil || summary.Left() > 0 {
 					t.Errorf("the copies are %s and %s, %d left", show(r.get("CUSTOMER#c1", order)), show(r.get("CUSTOMER#c2", order)), summary.Left())
 				}
@@ -159,7 +160,7 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 		for _, sk := range []string{"#METADATA", "REP"} {
 			r.drop("CUSTOMER#c1", sk)
 		}
-		_, summary := r.check(dynamo.CheckOptions{Repair: true})
+		_, summary := r.check(check.Options{Repair: true})
 		if customer := show(r.get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.Left() > 0 {
 			t.Errorf("the customer is %s, %d left", customer, summary.Left())
 		}
@@ -183,7 +184,7 @@ func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 			}
 		}
 		segments := r.readTheOrderFirst(order, "CUSTOMER#c1")
-		_, summary := r.check(dynamo.CheckOptions{Repair: true, Suspects: 1, Segments: segments})
+		_, summary := r.check(check.Options{Repair: true, Suspects: 1, Segments: segments})
 		if summary.Left() > 0 || summary.Unsettled > 0 {
 			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
@@ -21,7 +21,7 @@ func TestClassesOfDrift(t *testing.T) {
 			}
 		}
 	}
-	for _, class := range dynamo.DriftClasses() {
+	for _, class := range repair.DriftClasses() {
 		if class.What == "" || class.Example == "" || class.Repair == "" {
 			t.Errorf("%+v lacks a description, an example or a repair", class)
 		}
@@ -46,7 +46,7 @@ func TestDocsShowTheClassesOfDrift(t *testing.T) {
 	if !ok || !closed {
 		t.Fatalf("%s has no %q and %q", name, begin, end)
 	}
-	table := dynamo.DriftsMarkdown()
+	table := repair.DriftsMarkdown()
 	if *update {
 		if err := os.WriteFile(name, []byte(before+begin+table+end+after), 0o644); err != nil {
 			t.Fatal(err)

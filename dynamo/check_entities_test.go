@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -109,7 +110,7 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 	}
 	try := func(what string, do, undo func()) {
 		do()
-		drifts, summary := r.check(dynamo.CheckOptions{})
+		drifts, summary := r.check(check.Options{})
 		undo()
 		found := len(drifts) > 0 || summary.Unsettled > 0
 		reason := excused[what]

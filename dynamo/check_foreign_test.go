@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -67,7 +68,7 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 			r.put(rec)
 		}
 		before := r.all()
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if len(drifts) > 0 || summary.Unsettled > 0 {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
 		}
@@ -97,7 +98,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 		}
 		const want = "copy-missing 1, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1"
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.check(dynamo.CheckOptions{Repair: repair})
+			drifts, summary := r.check(check.Options{Repair: repair})
 			if got := foundText(drifts); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), want, drifts)
 			}
@@ -129,7 +130,7 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 			}
 			r.put(rec)
 		}
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "edge-differs 2, order-records-differ 2" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
@@ -159,7 +160,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 			}
 			r.drop("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
-				drifts, summary := r.check(dynamo.CheckOptions{Repair: repair})
+				drifts, summary := r.check(check.Options{Repair: repair})
 				if got := foundText(drifts); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
 					t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 				}
@@ -214,7 +215,7 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 				}
 				r.put(rec)
 			}
-			drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+			drifts, summary := r.check(check.Options{Repair: true})
 			if got := foundText(drifts); got != "order-records-differ 1" || summary.Left() > 0 {
 				t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 			}
@@ -234,7 +235,7 @@ func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}
-		if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
+		if drifts, summary := r.check(check.Options{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		if got, want := plain(r.get("PRODUCT#p02", "#METADATA")["available"]), plain(before["available"]); got != want || got != "-6" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -143,17 +144,17 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	drifts, summary := r.check(dynamo.CheckOptions{Segments: 4})
+	drifts, summary := r.check(check.Options{Segments: 4})
 	t.Logf("%d records were checked in %v, with %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
 	if got := classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
-	drifts, summary = r.check(dynamo.CheckOptions{Segments: 4, Repair: true})
+	drifts, summary = r.check(check.Options{Segments: 4, Repair: true})
 	if got := classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
 		t.Errorf("repair found %v, left %d, want %v and none", got, summary.Left(), want)
 	}
 	began = time.Now()
-	drifts, summary = r.check(dynamo.CheckOptions{Segments: 4})
+	drifts, summary = r.check(check.Options{Segments: 4})
 	t.Logf("clean, %d records take %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
 	if len(drifts) > 0 || summary.Unsettled > 0 {
 		t.Errorf("after the repair found %v, %d unsettled", drifts, summary.Unsettled)
@@ -176,7 +177,7 @@ func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
 		}
 		want := fmt.Sprint("index-keys ", len(book.Customers)+len(book.Employees)+len(book.Orders))
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.check(dynamo.CheckOptions{Repair: repair, Suspects: 7})
+			drifts, summary := r.check(check.Options{Repair: repair, Suspects: 7})
 			if got := foundText(drifts); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s", got, summary.Left(), want)
 			}
@@ -205,7 +206,7 @@ func TestARepairOfMoreThanAHundredRecords(t *testing.T) {
 				transactions++
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
+		}).check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "order-records-differ 1, orphan-item 130" || summary.Left() > 0 || transactions != 2 {
 			t.Errorf("found %s, %d left, in %d transactions", got, summary.Left(), transactions)
 		}

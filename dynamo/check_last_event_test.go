@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -73,7 +74,7 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 				events := o.w.events["c0"]
 				last := commerce.EventID(events[3])
 				for _, repair := range []bool{false, true} {
-					drifts, summary := o.check(dynamo.CheckOptions{Repair: repair})
+					drifts, summary := o.check(check.Options{Repair: repair})
 					i := 0
 					for i < len(drifts) && drifts[i].Class != "last-event" {
 						i++
@@ -122,7 +123,7 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 		if between.store, err = dynamo.New(client, dynamo.Options{Table: o.name}); err != nil {
 			t.Fatal(err)
 		}
-		if _, summary := between.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 {
+		if _, summary := between.check(check.Options{Repair: true}); summary.Left() > 0 {
 			t.Errorf("left %+v", summary)
 		}
 		events := o.w.events["c0"]

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -107,7 +108,7 @@ func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 				r.bump(shopOrder(0), "c1", "kept")
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
+		}).check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "order-total 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
@@ -133,7 +134,7 @@ func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 				r.set("EMPLOYEE#e1", "#METADATA", item{"note": text(fmt.Sprint(earlier))})
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
+		}).check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "index-keys 1" || summary.Left() != 1 || writes < 3 {
 			t.Errorf("found %s, %d left after %d attempts", got, summary.Left(), writes)
 		}
@@ -154,7 +155,7 @@ func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 				r.put(item{"pk": text("EMAIL#new@example.com"), "sk": text("#METADATA"), "customerId": text("c2")})
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
+		}).check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "email-claim 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
@@ -177,7 +178,7 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 				r.put(copied)
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
+		}).check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "copy-missing 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
@@ -200,7 +201,7 @@ func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 					r.bump(shopOrder(0), "c1", "")
 				}
 				return nil
-			}).check(dynamo.CheckOptions{Repair: true})
+			}).check(check.Options{Repair: true})
 			if len(drifts) > 0 || summary.Unsettled != c.unsettled {
 				t.Errorf("with %d mutations found %+v, %d unsettled", c.mutations, drifts, summary.Unsettled)
 			}
@@ -229,7 +230,7 @@ func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 			}
 		}
 		return nil
-	}).check(dynamo.CheckOptions{})
+	}).check(check.Options{})
 	if len(reads) < 4 {
 		t.Errorf("read %v", reads)
 	}
@@ -240,14 +241,14 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
-		var told []dynamo.Unsettled
+		var told []check.Unsettled
 		drifts, summary := r.among(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.set("PRODUCT#p00", "#METADATA", item{"version": number(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true, Unsettled: func(u dynamo.Unsettled) { told = append(told, u) }})
-		want := []dynamo.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time that its orders were summed"}}
+		}).check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
+		want := []check.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time that its orders were summed"}}
 		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(told, want) {
 			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
 		}
@@ -263,9 +264,9 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 		r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
 		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
 		r.set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
-		for lag, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 5 * time.Second: 10 * time.Second, dynamo.NoIndexLag: 0} {
+		for lag, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 5 * time.Second: 10 * time.Second, check.NoIndexLag: 0} {
 			began := time.Now()
-			summary, err := r.store.CheckRecords(t.Context(), dynamo.CheckOptions{IndexLag: lag, Parallel: 4})
+			summary, err := r.store.CheckRecords(t.Context(), check.Options{IndexLag: lag, Parallel: 4})
 			if err != nil || summary.Found["stock-available"] != 2 {
 				t.Errorf("found %v, %v", summary.Found, err)
 			}
@@ -311,7 +312,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 					n++
 				}
 				return nil
-			}).check(dynamo.CheckOptions{Repair: true})
+			}).check(check.Options{Repair: true})
 			if got, want := foundText(drifts), fmt.Sprint("stock-available ", products); got != want {
 				t.Errorf("found %s, want %s", got, want)
 			}
@@ -350,7 +351,7 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 				storetest.Load(t, r.store, book)
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true})
+		}).check(check.Options{Repair: true})
 		if len(drifts) > 0 || summary.Unsettled > 0 {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
 		}
@@ -379,7 +380,7 @@ func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
 		failing, between := faults.Between(db, atFirst(append(passingFaults(), faults.Conflict)...))
 		r.store = through(t, r.store, failing, dynamo.Options{})
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
@@ -408,7 +409,7 @@ func TestARepairThatDynamoDBRefuses(t *testing.T) {
 					return refusal()
 				}
 				return nil
-			}).check(dynamo.CheckOptions{Repair: true})
+			}).check(check.Options{Repair: true})
 			if got := foundText(drifts); got != "edge-missing 1, index-keys 1" || summary.Left() != 1 {
 				t.Fatalf("found %s, %d left", got, summary.Left())
 			}
@@ -434,7 +435,7 @@ func TestErrorsOfACheck(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := refusing.store.CheckRecords(context.Background(), dynamo.CheckOptions{Segments: 2}); !errors.Is(err, c.want) {
+			if _, err := refusing.store.CheckRecords(context.Background(), check.Options{Segments: 2}); !errors.Is(err, c.want) {
 				t.Errorf("%s of %s: %v, want %v", c.code, operation, err, c.want)
 			}
 		}
@@ -446,14 +447,14 @@ func TestErrorsOfACheck(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := stopping.store.CheckRecords(ctx, dynamo.CheckOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := stopping.store.CheckRecords(ctx, check.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a check that is stopped: %v", err)
 	}
 	gone, err := dynamo.New(r.db, dynamo.Options{Table: "nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.CheckRecords(context.Background(), dynamo.CheckOptions{}); !errors.Is(err, table.ErrNoTable) {
+	if _, err := gone.CheckRecords(context.Background(), check.Options{}); !errors.Is(err, table.ErrNoTable) {
 		t.Errorf("a table that is not there: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -73,7 +74,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 			r.set(pk, sk, item{"items": list, "total": number("155"), "itemCount": nil})
 		}
 		before := r.all()
-		drifts, _ := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, _ := r.check(check.Options{Repair: true})
 		if changed := differing(before, r.all()); len(changed) > 0 {
 			t.Errorf("the repair changed %d records", len(changed))
 		}
@@ -87,7 +88,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 			}
 			r.set(pk, sk, item{"total": number("150")})
 		}
-		if _, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 || r.get(order, "ITEM#x149") == nil {
+		if _, summary := r.check(check.Options{Repair: true}); summary.Left() > 0 || r.get(order, "ITEM#x149") == nil {
 			t.Errorf("with the right total, %d are left", summary.Left())
 		}
 		r.checkClean()
@@ -105,7 +106,7 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 			r.set(order, "ITEM#"+sku, item{"customerId": nil})
 		}
 		segments := r.readTheOrderFirst(order, "CUSTOMER#c1")
-		r.check(dynamo.CheckOptions{Repair: true, Suspects: 1, Segments: segments})
+		r.check(check.Options{Repair: true, Suspects: 1, Segments: segments})
 		if own := show(r.get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.get("CUSTOMER#c1", order) == nil || r.get("CUSTOMER#c9", "#METADATA") != nil {
 			t.Errorf("the order is %s, its copy %s", own, show(r.get("CUSTOMER#c1", order)))
 		}
@@ -126,7 +127,7 @@ func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 				_, _ = fmt.Sscan(fmt.Sprint(plain(r.get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
 				r.set("PRODUCT#"+sku, "#METADATA", item{"available": number(fmt.Sprint(available - i - 1))})
 			}
-			_, summary := r.check(dynamo.CheckOptions{Repair: repair})
+			_, summary := r.check(check.Options{Repair: repair})
 			if summary.Found["stock-available"] != 3 || repair && summary.Left() > 0 {
 				t.Errorf("found %v, %d left", summary.Found, summary.Left())
 			}
@@ -148,7 +149,7 @@ func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 		r.drop("EMPLOYEE#e1", "#METADATA")
 		r.drop("CUSTOMER#c1", "#METADATA")
 		before := r.all()
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if changed := differing(before, r.all()); len(changed) > 0 {
 			t.Errorf("the repair changed %q", changed)
 		}
@@ -169,7 +170,7 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 			}
 		}
 		r.drop("CUSTOMER#c2", "#METADATA")
-		r.check(dynamo.CheckOptions{Repair: true})
+		r.check(check.Options{Repair: true})
 		if r.get("EMAIL#bob@example.com", "#METADATA") == nil {
 			t.Error("the claim is lost")
 		}
@@ -190,7 +191,7 @@ func TestAProductTwiceInAListIsNamed(t *testing.T) {
 		twice := item{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("1"), line("2")}}, "total": number("7.5"), "itemCount": nil}
 		r.set(order, "#METADATA", twice)
 		r.set("CUSTOMER#c2", order, twice)
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "has product p00 twice") {
 			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
 		}
@@ -231,7 +232,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 				}
 				healthy := r.all()
 				damage(r)
-				r.check(dynamo.CheckOptions{Repair: true})
+				r.check(check.Options{Repair: true})
 				if changed := differing(healthy, unrevised(r.all())); len(changed) > 0 {
 					t.Errorf("%q are not what they were", changed)
 				}
@@ -247,7 +248,7 @@ func TestARepairOfLargeRecords(t *testing.T) {
 		for i := range 14 {
 			r.set("ORDER#"+shopOrder(bigOrder), fmt.Sprintf("ITEM#p%02d", i), item{"picture": text(strings.Repeat("x", 390_000)), "gsi1pk": text("WRONG")})
 		}
-		if _, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
+		if _, summary := r.check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
 		r.checkClean()
@@ -273,7 +274,7 @@ func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 		}
 		few := r
 		few.store = through(t, r.store, smallPages(db, 3), dynamo.Options{})
-		if _, summary := few.check(dynamo.CheckOptions{Repair: true, Suspects: 1}); summary.Unsettled == 0 {
+		if _, summary := few.check(check.Options{Repair: true, Suspects: 1}); summary.Unsettled == 0 {
 			t.Error("nothing is unsettled")
 		}
 		for sku, product := range before {
@@ -293,7 +294,7 @@ func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 		copied["pk"], copied["customerId"] = text("CUSTOMER#c1"), text("c1")
 		r.put(copied)
 		r.drop(order, "#METADATA")
-		_, summary := r.check(dynamo.CheckOptions{Repair: true})
+		_, summary := r.check(check.Options{Repair: true})
 		if own := show(r.get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
 			t.Errorf("the order is %s, %d left", own, summary.Left())
 		}
@@ -306,7 +307,7 @@ func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRawTable(t, db, shop(t), dynamo.Options{})
 		r.set("CUSTOMER#c2", "#METADATA", item{"email": text("bob at example.com")})
-		if _, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {
+		if _, summary := r.check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
 		if r.get("EMAIL#bob@example.com", "#METADATA") == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -92,7 +93,7 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		checks, unsettled := 0, 0
 		for checks < longtest.Size(3, 5) || mutations() < int64(longtest.Size(60, 180)) {
 			before := mutations()
-			drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
+			drifts, summary := r.check(check.Options{Repair: true, Segments: 2})
 			if len(drifts) > 0 {
 				t.Errorf("found %+v", drifts)
 			}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -58,7 +60,7 @@ func related(book commerce.Book, pk string) []string {
 // leaves as it is.
 func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 	byHand := map[string]bool{}
-	for _, class := range dynamo.DriftClasses() {
+	for _, class := range repair.DriftClasses() {
 		byHand[class.Name] = class.ByHand
 	}
 	values := []types.AttributeValue{
@@ -122,8 +124,8 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 				}
 			}
 			damaged := r.all()
-			drifts, summary := r.check(dynamo.CheckOptions{Repair: true, Segments: 2})
-			again, left := r.check(dynamo.CheckOptions{})
+			drifts, summary := r.check(check.Options{Repair: true, Segments: 2})
+			again, left := r.check(check.Options{})
 			for _, d := range again {
 				if !byHand[d.Class] {
 					rt.Errorf("left after the repair: %+v", d)

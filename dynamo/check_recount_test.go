@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -71,12 +72,12 @@ func (s stocked) expect(counter, want string) {
 }
 
 // during runs a check with repairs. before is called before each of its requests.
-func (s stocked) during(before func(operation string, earlier int, body string)) ([]dynamo.Drift, dynamo.CheckSummary) {
+func (s stocked) during(before func(operation string, earlier int, body string)) ([]check.Drift, check.Summary) {
 	s.t.Helper()
 	return s.among(func(operation string, earlier int, body string) *http.Response {
 		before(operation, earlier, body)
 		return nil
-	}).check(dynamo.CheckOptions{Repair: true})
+	}).check(check.Options{Repair: true})
 }
 
 // The requests of a recount, in their order: the product, the two lists of open orders, and the
@@ -129,7 +130,7 @@ func TestARecountNoticesStockThatIsTheSameAgain(t *testing.T) {
 				}
 				s.expect("available", "18")
 				// When nothing moves any more, the repair comes to what is right.
-				if drifts, summary := s.check(dynamo.CheckOptions{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
+				if drifts, summary := s.check(check.Options{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
 					t.Errorf("at rest found %+v", drifts)
 				}
 				s.expect("available", "19")
@@ -183,7 +184,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		s := newStocked(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
 			s.damage(counter, "500")
-			if drifts, summary := s.check(dynamo.CheckOptions{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
+			if drifts, summary := s.check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
 				t.Errorf("found %+v", drifts)
 			}
 			s.expect(counter, "20")
@@ -191,7 +192,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		}
 		// Repairs of something else do not.
 		s.set("PRODUCT#p0", "#METADATA", item{"gsi1pk": text("OTHER")})
-		if drifts, summary := s.check(dynamo.CheckOptions{Repair: true}); foundText(drifts) != "index-keys 1" || summary.Left() > 0 {
+		if drifts, summary := s.check(check.Options{Repair: true}); foundText(drifts) != "index-keys 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		s.expect("stockRevision", "2")
@@ -292,7 +293,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 						s.item(id, 7)
 					}
 					return refuse(id, operation, body)
-				}).check(dynamo.CheckOptions{Repair: true})
+				}).check(check.Options{Repair: true})
 				if foundText(drifts) != c.found || summary.Unsettled > 0 {
 					t.Errorf("found %s, %d unsettled, want %s:\n%+v", foundText(drifts), summary.Unsettled, c.found, drifts)
 				}
@@ -311,7 +312,7 @@ func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
 		s.set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
 		s.damage("available", "17")
 		changed := false
-		var told []dynamo.Unsettled
+		var told []check.Unsettled
 		drifts, summary := s.among(func(operation string, _ int, body string) *http.Response {
 			if operation == "TransactWriteItems" {
 				return reply("ValidationException")
@@ -323,8 +324,8 @@ func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
 				s.set("CUSTOMER#c0", "ORDER#"+id, item{"status": nil})
 			}
 			return nil
-		}).check(dynamo.CheckOptions{Repair: true, Unsettled: func(u dynamo.Unsettled) { told = append(told, u) }})
-		want := []dynamo.Unsettled{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " may hold some of it, and cannot be read"}}
+		}).check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
+		want := []check.Unsettled{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " may hold some of it, and cannot be read"}}
 		if foundText(drifts) != "index-keys 1" || summary.Unsettled != 1 || !slices.Equal(told, want) {
 			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
 		}
@@ -340,7 +341,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 			return func(s stocked) func() {
 				s.set("PRODUCT#p0", "#METADATA", item{counter: nil})
 				return func() {
-					if drifts, summary := s.check(dynamo.CheckOptions{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
+					if drifts, summary := s.check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
 						s.t.Errorf("the repair found %+v, and left %d", drifts, summary.Left())
 					}
 				}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -122,13 +123,13 @@ func (r rawTable) all() map[string]item {
 }
 
 // check runs a check and returns its drifts as "class pk sk".
-func (r rawTable) check(opts dynamo.CheckOptions) ([]dynamo.Drift, dynamo.CheckSummary) {
+func (r rawTable) check(opts check.Options) ([]check.Drift, check.Summary) {
 	r.t.Helper()
-	var drifts []dynamo.Drift
-	opts.Found = func(d dynamo.Drift) { drifts = append(drifts, d) }
+	var drifts []check.Drift
+	opts.Found = func(d check.Drift) { drifts = append(drifts, d) }
 	opts.Parallel = 4
 	if opts.IndexLag == 0 {
-		opts.IndexLag = dynamo.NoIndexLag
+		opts.IndexLag = check.NoIndexLag
 	}
 	summary, err := r.store.CheckRecords(context.Background(), opts)
 	if err != nil {
@@ -144,7 +145,7 @@ func (r rawTable) check(opts dynamo.CheckOptions) ([]dynamo.Drift, dynamo.CheckS
 	return drifts, summary
 }
 
-func classes(drifts []dynamo.Drift) map[string]int {
+func classes(drifts []check.Drift) map[string]int {
 	n := map[string]int{}
 	for _, d := range drifts {
 		n[d.Class]++
@@ -168,7 +169,7 @@ func lastEvent(r rawTable, customer, orderPK, eventSK string, changes item) item
 // checkClean fails the test unless a check finds nothing.
 func (r rawTable) checkClean() {
 	r.t.Helper()
-	if drifts, summary := r.check(dynamo.CheckOptions{}); len(drifts) > 0 || summary.Unsettled > 0 {
+	if drifts, summary := r.check(check.Options{}); len(drifts) > 0 || summary.Unsettled > 0 {
 		r.t.Errorf("not clean: %+v, %d unsettled", drifts, summary.Unsettled)
 	}
 }
@@ -310,7 +311,7 @@ type damage struct {
 	// changes tells whether the repaired shop is another one than before: what was lost is not all
 	// restored.
 	changes bool
-	// byHand is how many drifts no repair is made for.
+	// ByHand is how many drifts no repair is made for.
 	byHand int
 	// big tells that bigOrder has to be one. Elsewhere it only takes time.
 	big bool
@@ -537,7 +538,7 @@ func damages() []damage {
 	}
 }
 
-func foundText(drifts []dynamo.Drift) string {
+func foundText(drifts []check.Drift) string {
 	n := classes(drifts)
 	var parts []string
 	for _, class := range slices.Sorted(maps.Keys(n)) {
@@ -564,14 +565,14 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 				healthy := r.all()
 				d.do(r)
 				damaged := r.all()
-				drifts, summary := r.check(dynamo.CheckOptions{})
+				drifts, summary := r.check(check.Options{})
 				if got := foundText(drifts); got != d.found || summary.Left() != len(drifts) {
 					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), d.found, drifts)
 				}
 				if changed := differing(damaged, r.all()); len(changed) > 0 {
 					t.Errorf("a check without repair changed %q", changed)
 				}
-				drifts, summary = r.check(dynamo.CheckOptions{Repair: true})
+				drifts, summary = r.check(check.Options{Repair: true})
 				if got := foundText(drifts); got != d.found || summary.Left() != d.byHand {
 					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.Left(), d.found, d.byHand, drifts)
 				}
@@ -607,7 +608,7 @@ func show(rec item) string {
 func TestTheSampleBookIsClean(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := rawTable{t: t, db: db, store: storetest.Sample(t, db)}
-		drifts, summary := r.check(dynamo.CheckOptions{Segments: 2})
+		drifts, summary := r.check(check.Options{Segments: 2})
 		if len(drifts) > 0 || summary.Unsettled > 0 {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
 		}
@@ -630,8 +631,8 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 		r.set("ORDER#"+shopOrder(3), "#METADATA", item{"status": text("pending"), "version": number("2")})
 		r.set("ORDER#"+shopOrder(1), "#METADATA", item{"status": text("shipped"), "version": number("2")})
 		for _, repair := range []bool{false, true} {
-			drifts, _ := r.check(dynamo.CheckOptions{Repair: repair})
-			i := slices.IndexFunc(drifts, func(d dynamo.Drift) bool { return d.Class == "stock-available" })
+			drifts, _ := r.check(check.Options{Repair: repair})
+			i := slices.IndexFunc(drifts, func(d check.Drift) bool { return d.Class == "stock-available" })
 			want := fmt.Sprintf("available is 500, should be %s", healthy.(*types.AttributeValueMemberN).Value)
 			if i < 0 || drifts[i].Detail != want {
 				t.Errorf("found %+v, want %s", drifts, want)
@@ -642,7 +643,7 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 		r.set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
 		r.set("ORDER#"+shopOrder(0), "#METADATA", item{"status": nil})
 		r.set("CUSTOMER#c1", "ORDER#"+shopOrder(0), item{"status": nil})
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if foundText(drifts) != "unreadable 2" || summary.Unsettled == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
 		}
@@ -657,7 +658,7 @@ func TestACurrencyThatIsLeftOut(t *testing.T) {
 			r := newRawTable(t, db, shop(t), dynamo.Options{Currency: currency})
 			healthy := r.all()
 			r.set("ORDER#"+shopOrder(0), "ITEM#p00", item{"currency": nil})
-			drifts, _ := r.check(dynamo.CheckOptions{Repair: true})
+			drifts, _ := r.check(check.Options{Repair: true})
 			if got := foundText(drifts); got != want {
 				t.Errorf("in %s found %s, want %s", currency, got, want)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -84,7 +85,7 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		if n, err := r.store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyToCount) {
 			t.Errorf("%d orders, %v", n, err)
 		}
-		drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+		drifts, summary := r.check(check.Options{Repair: true})
 		if got := foundText(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.Left() != 0 {
 			t.Errorf("found %+v, %d left", drifts, summary.Left())
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -191,7 +192,7 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 			f.resumes(id, events)
 			f.refuses(id, timeline[2])
 			// A check has nothing against it.
-			if summary, err := f.store.CheckRecords(f.ctx, dynamo.CheckOptions{IndexLag: dynamo.NoIndexLag}); err != nil || summary.Found["timeline"]+summary.Found["last-event"] > 0 {
+			if summary, err := f.store.CheckRecords(f.ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.Found["timeline"]+summary.Found["last-event"] > 0 {
 				t.Errorf("check: %v, %v", summary.Found, err)
 			}
 		}

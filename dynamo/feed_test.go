@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -481,7 +482,7 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 		}
 		last := f.timeline(other)[0]
 		ofOrder, ofCustomer := f.order(repaired, ""), f.customer("c1", last)
-		if _, err := f.store.CheckRecords(f.ctx, dynamo.CheckOptions{Repair: true}); err != nil {
+		if _, err := f.store.CheckRecords(f.ctx, check.Options{Repair: true}); err != nil {
 			t.Fatal(err)
 		}
 		f.wants(ofOrder, "imported")

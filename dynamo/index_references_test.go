@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -158,7 +159,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 				}
 			}
 		}
-		if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 {
+		if drifts, summary := r.check(check.Options{Repair: true}); summary.Left() > 0 {
 			t.Errorf("the repair left %+v", drifts)
 		}
 		compare("after a repair", r.store)

@@ -10,6 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -60,7 +61,7 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 		if _, err := f.store.Import(f.ctx, strings.NewReader(older), bulk.ImportOptions{Overwrite: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, summary := f.raw().check(dynamo.CheckOptions{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {
+		if _, summary := f.raw().check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
 		ofCustomer, err := f.feed.CustomerOrders(f.ctx, "c1", seen)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -42,14 +43,14 @@ type Options struct {
 type Store struct {
 	*table.Table
 	Mutations
-	Checks
+	check.Checks
 	Feeds
 	bulk.Transfers
 }
 
 // over returns the order book in a table.
 func over(t *table.Table) *Store {
-	return &Store{t, newMutations(t), newChecks(t), newFeeds(t), bulk.NewTransfers(t)}
+	return &Store{t, newMutations(t), check.NewChecks(t), newFeeds(t), bulk.NewTransfers(t)}
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.

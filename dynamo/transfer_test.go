@@ -27,6 +27,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
@@ -632,7 +633,7 @@ func TestAClientThatNeverTriesAgain(t *testing.T) {
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
 		"check": func() error {
-			_, err := store.CheckRecords(ctx, dynamo.CheckOptions{})
+			_, err := store.CheckRecords(ctx, check.Options{})
 			return err
 		},
 		"import": func() error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -136,7 +137,7 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		damaged(t, db, func(r rawTable, keys []string, name string, value types.AttributeValue) {
 			before := r.all()
-			drifts, summary := r.check(dynamo.CheckOptions{Repair: true})
+			drifts, summary := r.check(check.Options{Repair: true})
 			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, plain(value), drifts)
 			if changed := differing(before, r.all()); len(changed) > 0 {
 				t.Errorf("%s, and changed %q", what, changed)
@@ -365,10 +366,10 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 				}
 				r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
 				c.damage(r)
-				if drifts, _ := r.check(dynamo.CheckOptions{}); foundText(drifts) != c.found {
+				if drifts, _ := r.check(check.Options{}); foundText(drifts) != c.found {
 					t.Errorf("found %s, want %s\n%+v", foundText(drifts), c.found, drifts)
 				}
-				if drifts, summary := r.check(dynamo.CheckOptions{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
+				if drifts, summary := r.check(check.Options{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
 					t.Errorf("the repair left %d, want %d\n%+v", summary.Left(), len(c.keeps), drifts)
 				}
 				for k, name := range c.keeps {
@@ -383,7 +384,7 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 						t.Errorf("%s is %s", k, show(rec))
 					}
 				}
-				if drifts, _ := r.check(dynamo.CheckOptions{}); foundText(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
+				if drifts, _ := r.check(check.Options{}); foundText(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
 					t.Errorf("after the repair found %+v", drifts)
 				}
 			})

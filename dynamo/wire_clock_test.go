@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -81,7 +82,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 				return err
 			},
 			"a repair": func() error {
-				_, err := store.CheckRecords(ctx, dynamo.CheckOptions{Repair: true, IndexLag: dynamo.NoIndexLag})
+				_, err := store.CheckRecords(ctx, check.Options{Repair: true, IndexLag: check.NoIndexLag})
 				return err
 			},
 		}
@@ -108,7 +109,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 				}
 			}
 			// A check without repair writes nothing.
-			if summary, err := store.CheckRecords(ctx, dynamo.CheckOptions{IndexLag: dynamo.NoIndexLag}); err != nil || summary.Left() > 0 {
+			if summary, err := store.CheckRecords(ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.Left() > 0 {
 				t.Errorf("%s ahead: check: %v, %v", step.ahead, summary.Found, err)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -159,14 +160,14 @@ func TestRepairsBesideTraffic(t *testing.T) {
 		// Recounts of several lengths: the default one, and those of an index that lags little or
 		// not at all. The fewer products are verified at once, the longer ago were the sums made
 		// that the last ones are compared with.
-		lags := []time.Duration{0, 100 * time.Millisecond, dynamo.NoIndexLag}
+		lags := []time.Duration{0, 100 * time.Millisecond, check.NoIndexLag}
 		parallel := []int{8, 1, 2, 1}
 		checks, found, unsettled := 0, 0, 0
 		for ; ctx.Err() == nil; checks++ {
 			// The last check outlasts the traffic.
-			summary, err := store.CheckRecords(context.WithoutCancel(ctx), dynamo.CheckOptions{
+			summary, err := store.CheckRecords(context.WithoutCancel(ctx), check.Options{
 				Repair: true, Segments: 4, Parallel: parallel[checks%len(parallel)], IndexLag: lags[checks%len(lags)],
-				Found: func(d dynamo.Drift) { t.Errorf("check %d found %+v", checks, d); found++ },
+				Found: func(d check.Drift) { t.Errorf("check %d found %+v", checks, d); found++ },
 			})
 			if err != nil {
 				t.Fatalf("check: %v", err)

@@ -10,7 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // exitUndone is the exit status of a check that could not tell; 1 says that it found something.
@@ -38,7 +39,7 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.err }
 
-func check(ctx context.Context, args []string, env Environment) error {
+func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := flags("check", args, 0, func(set *flag.FlagSet) {
 		set.BoolVar(&repair, "repair", false, "")
@@ -62,13 +63,13 @@ func check(ctx context.Context, args []string, env Environment) error {
 }
 
 // checkTable returns what came of the check.
-func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (dynamo.CheckSummary, error) {
+func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
 	store, cfg, err := open(ctx, "check", env)
 	if err != nil {
-		return dynamo.CheckSummary{}, err
+		return check.Summary{}, err
 	}
 	if err := store.Check(ctx); err != nil {
-		return dynamo.CheckSummary{}, onTable(cfg, err)
+		return check.Summary{}, onTable(cfg, err)
 	}
 	stdout := &firstError{w: env.Stdout}
 	var out checkOutput = &checkText{w: stdout, repair: repair, table: cfg.Table.Table}
@@ -76,12 +77,12 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (dyna
 		out = &checkJSON{w: json.NewEncoder(stdout)}
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts := dynamo.CheckOptions{Segments: checkSegments, Parallel: checkParallel, Repair: repair}
-	opts.Found = func(d dynamo.Drift) {
+	opts := check.Options{Segments: checkSegments, Parallel: checkParallel, Repair: repair}
+	opts.Found = func(d check.Drift) {
 		progress.clear()
 		out.drift(d)
 	}
-	opts.Unsettled = func(u dynamo.Unsettled) {
+	opts.Unsettled = func(u check.Unsettled) {
 		progress.clear()
 		out.unsettled(u)
 	}
@@ -117,10 +118,10 @@ func (f *firstError) Write(b []byte) (int, error) {
 
 // checkOutput tells people or programs what a check finds.
 type checkOutput interface {
-	drift(dynamo.Drift)
-	unsettled(dynamo.Unsettled)
+	drift(check.Drift)
+	unsettled(check.Unsettled)
 	// summary ends the output; whole tells that the check came to its end.
-	summary(s dynamo.CheckSummary, whole bool)
+	summary(s check.Summary, whole bool)
 }
 
 // checkText is for people.
@@ -130,7 +131,7 @@ type checkText struct {
 	table  string
 }
 
-func (t *checkText) drift(d dynamo.Drift) {
+func (t *checkText) drift(d check.Drift) {
 	note := ""
 	switch class := driftClass(d.Class); {
 	case d.Repaired && d.StandIn:
@@ -148,24 +149,24 @@ func (t *checkText) drift(d dynamo.Drift) {
 }
 
 // driftClass is the class of that name.
-func driftClass(name string) dynamo.DriftClass {
-	for _, c := range dynamo.DriftClasses() {
+func driftClass(name string) repair.DriftClass {
+	for _, c := range repair.DriftClasses() {
 		if c.Name == name {
 			return c
 		}
 	}
-	return dynamo.DriftClass{}
+	return repair.DriftClass{}
 }
 
-func (t *checkText) unsettled(u dynamo.Unsettled) {
+func (t *checkText) unsettled(u check.Unsettled) {
 	fmt.Fprintf(t.w, "unverified  %s %s: %s\n", u.PK, u.SK, u.Reason)
 }
 
-func (t *checkText) summary(s dynamo.CheckSummary, whole bool) {
+func (t *checkText) summary(s check.Summary, whole bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
-		for _, c := range dynamo.DriftClasses() {
+		for _, c := range repair.DriftClasses() {
 			switch {
 			case s.Found[c.Name] == 0:
 			case t.repair:
@@ -193,7 +194,7 @@ func (t *checkText) summary(s dynamo.CheckSummary, whole bool) {
 }
 
 // outcome is the last line: what is left, and what to do.
-func (t *checkText) outcome(s dynamo.CheckSummary, whole bool) string {
+func (t *checkText) outcome(s check.Summary, whole bool) string {
 	left := s.Left()
 	byRepair := left - s.ByHand
 	switch {
@@ -228,7 +229,7 @@ func (t *checkText) outcome(s dynamo.CheckSummary, whole bool) string {
 // one for the summary. Errors are w's to remember.
 type checkJSON struct{ w *json.Encoder }
 
-func (j *checkJSON) drift(d dynamo.Drift) {
+func (j *checkJSON) drift(d check.Drift) {
 	_ = j.w.Encode(struct {
 		Class    string `json:"class"`
 		PK       string `json:"pk"`
@@ -240,7 +241,7 @@ func (j *checkJSON) drift(d dynamo.Drift) {
 	}{d.Class, d.PK, d.SK, d.Detail, d.Repaired, d.ByHand, d.StandIn})
 }
 
-func (j *checkJSON) unsettled(u dynamo.Unsettled) {
+func (j *checkJSON) unsettled(u check.Unsettled) {
 	type unverified struct {
 		PK     string `json:"pk"`
 		SK     string `json:"sk"`
@@ -251,7 +252,7 @@ func (j *checkJSON) unsettled(u dynamo.Unsettled) {
 	}{unverified{u.PK, u.SK, u.Reason}})
 }
 
-func (j *checkJSON) summary(s dynamo.CheckSummary, whole bool) {
+func (j *checkJSON) summary(s check.Summary, whole bool) {
 	type summary struct {
 		Clean      bool           `json:"clean"`
 		Complete   bool           `json:"complete"`

@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, env Environment) error {
 	case "import":
 		return importTable(ctx, args, env)
 	case "check":
-		return check(ctx, args, env)
+		return checkCommand(ctx, args, env)
 	case "documents":
 		return documents(args, env)
 	case "token":

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 )
 
 // progressPause is how long a line of progress stands before the next one.
@@ -60,7 +60,7 @@ func (p *progressLine) show(format string, args ...any) {
 	}
 }
 
-func (p *progressLine) showCheck(at dynamo.CheckProgress) {
+func (p *progressLine) showCheck(at check.CheckProgress) {
 	settling := ""
 	if at.Settling > 0 {
 		settling = fmt.Sprintf(", %d to verify", at.Settling)

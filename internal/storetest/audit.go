@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 )
 
 // Audited is what an audit found in a table.
@@ -100,7 +101,7 @@ func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 		t.Fatalf("check: %v", err)
 	}
 	// The index of the test engines never lags.
-	summary, err := store.CheckRecords(context.Background(), dynamo.CheckOptions{Found: func(d dynamo.Drift) { t.Errorf("check: %+v", d) }})
+	summary, err := store.CheckRecords(context.Background(), check.Options{Found: func(d check.Drift) { t.Errorf("check: %+v", d) }})
 	if err != nil || summary.Left() > 0 || summary.Unsettled > 0 || summary.Foreign > 0 {
 		t.Errorf("check: %+v, %v, want nothing found, unsettled or foreign", summary, err)
 	}

@@ -1,4 +1,4 @@
-package dynamo
+package repair
 
 import (
 	"fmt"
@@ -149,28 +149,28 @@ func sameAttribute(c commerce.Currency, name string, have, want types.AttributeV
 	case "items":
 		at := model.Reader{Record: whole}
 		currency := at.Currency(c)
-		wanted, err := decodeLines(want, currency)
+		wanted, err := DecodeLines(want, currency)
 		if err != nil {
 			return false
 		}
-		lines, err := decodeLines(have, currency)
+		lines, err := DecodeLines(have, currency)
 		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(wanted), sameLine)
 	}
 	return agree(have, want)
 }
 
 func sameLine(a, b commerce.LineItem) bool {
-	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && sameMoney(a.UnitPrice, b.UnitPrice)
+	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && SameMoney(a.UnitPrice, b.UnitPrice)
 }
 
-func sameMoney(a, b commerce.Money) bool {
+func SameMoney(a, b commerce.Money) bool {
 	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
 }
 
-// decodeLines reads the list of items that an order carries.
+// DecodeLines reads the list of items that an order carries.
 //
 // Errors: ErrCorrupt.
-func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
+func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
 	l, ok := v.(*types.AttributeValueMemberL)
 	if !ok {
 		return nil, fmt.Errorf("%w: attribute %q is missing or no list", model.ErrCorrupt, "items")

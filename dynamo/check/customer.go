@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -67,14 +68,14 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.get(ctx, consistent, mainKey, edgeKey, lastEventKey)
+	found, err := c.client.Get(ctx, repair.Consistent, mainKey, edgeKey, lastEventKey)
 	if err != nil {
 		return err
 	}
 	u.main, u.edge, u.lastEvent = found[mainKey], found[edgeKey], found[lastEventKey]
 	u.before = u.lastEvent
 	pages := 0
-	if u.copies, pages, err = c.client.copies(ctx, u.id); err != nil {
+	if u.copies, pages, err = c.client.Copies(ctx, u.id); err != nil {
 		return err
 	}
 	if err := u.readLater(ctx, c); err != nil {
@@ -87,7 +88,7 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	if owner := commerce.CustomerID(model.TextOf(u.claim, "customerId")); owner != "" && owner != u.id {
 		b := c.table.KeyBuilder()
 		if k := model.CustomerKeys(b, owner); b.Err == nil {
-			if found, err = c.client.get(ctx, consistent, k); err != nil {
+			if found, err = c.client.Get(ctx, repair.Consistent, k); err != nil {
 				return err
 			}
 			u.owner = found[k]
@@ -101,7 +102,7 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
 	for {
 		k := u.claimKey(c.table)
-		found, err := c.client.get(ctx, consistent, k)
+		found, err := c.client.Get(ctx, repair.Consistent, k)
 		if err != nil {
 			return err
 		}
@@ -117,14 +118,14 @@ func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
 func (u *customerUnit) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), u.address
 	if email == "" {
-		email = string(u.id) + standInEmailDomain
+		email = string(u.id) + repair.StandInEmailDomain
 	}
 	return &commerce.Customer{ID: u.id, Name: string(u.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
 func (u *customerUnit) claimKey(t *table.Table) model.Keys {
-	truth, _ := u.truth(&verdict{table: t})
+	truth, _ := u.truth(&repair.Verdict{Table: t})
 	if truth == nil {
 		truth = u.standIn(t)
 	}
@@ -137,7 +138,7 @@ func (u *customerUnit) claimKey(t *table.Table) model.Keys {
 
 // truth is the customer as the record says, or the edge where the record is missing or cannot be
 // read.
-func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from model.Record) {
+func (u *customerUnit) truth(v *repair.Verdict) (truth *commerce.Customer, from model.Record) {
 	if customer, err := u.decode(v, &model.EntityCustomer, u.main); err == nil {
 		return customer, u.main
 	}
@@ -150,30 +151,30 @@ func (u *customerUnit) truth(v *verdict) (truth *commerce.Customer, from model.R
 // decode reads what can be read of the record or the edge.
 //
 // Errors: ErrCorrupt, also where there is none.
-func (u *customerUnit) decode(v *verdict, e *model.Entity, rec model.Record) (*commerce.Customer, error) {
-	return v.table.DecodeCustomer(model.Reader{Record: withKey(v.legible(e, rec), map[string]string{"customerId": string(u.id)})})
+func (u *customerUnit) decode(v *repair.Verdict, e *model.Entity, rec model.Record) (*commerce.Customer, error) {
+	return v.Table.DecodeCustomer(model.Reader{Record: repair.WithKey(v.Legible(e, rec), map[string]string{"customerId": string(u.id)})})
 }
 
-func (u *customerUnit) judge(c *check) *verdict {
-	v := &verdict{table: c.table}
+func (u *customerUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.basis, v.believed = model.CustomerKeys(b, u.id), u.main
+	v.Basis, v.Believed = model.CustomerKeys(b, u.id), u.main
 	truth, from := u.truth(v)
-	v.source = model.KeyOf(from)
+	v.Source = model.KeyOf(from)
 	u.judgeLastEvent(v, truth != nil || u.main != nil || u.needed || u.copies > 0)
 	detail := "only the edge to the account rep is left"
 	switch {
 	case truth == nil && u.main != nil:
 		_, err := u.decode(v, &model.EntityCustomer, u.main)
-		v.unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main), err)
 		return v
-	case truth == nil && u.edge != nil && !isBare(&model.EntityCustomerRep, u.edge):
+	case truth == nil && u.edge != nil && !repair.IsBare(&model.EntityCustomerRep, u.edge):
 		_, err := u.decode(v, &model.EntityCustomerRep, u.edge)
-		v.unreadable(model.KeyOf(u.edge), err)
+		v.Unreadable(model.KeyOf(u.edge), err)
 		return v
 	case truth == nil && !u.needed && u.copies == 0:
 		if u.edge != nil {
-			v.orphan(driftOrphanEdge, u.edge, "the customer does not exist")
+			v.Orphan(repair.DriftOrphanEdge, u.edge, "the customer does not exist")
 		}
 		return v
 	case truth == nil:
@@ -181,12 +182,12 @@ func (u *customerUnit) judge(c *check) *verdict {
 		detail = "the customer has orders, and nothing tells who it is"
 		if u.address != "" {
 			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
-			v.relied = append(v.relied, relied{model.KeyOf(u.claim), u.claim})
+			v.Relied = append(v.Relied, repair.Relied{Key: model.KeyOf(u.claim), Have: u.claim})
 		}
 	case u.main == nil:
-		v.believed = nil
+		v.Believed = nil
 	default:
-		v.basis, v.believed = model.KeyOf(from), from
+		v.Basis, v.Believed = model.KeyOf(from), from
 	}
 	customer := *truth
 	if customer.AccountRepID == "" {
@@ -201,82 +202,82 @@ func (u *customerUnit) judge(c *check) *verdict {
 		if u.uncounted() {
 			// Placing an order does not touch such a customer's record, but it writes the last
 			// event.
-			v.relied = append(v.relied, relied{model.LastEventKeys(b, u.id), u.before})
+			v.Relied = append(v.Relied, repair.Relied{Key: model.LastEventKeys(b, u.id), Have: u.before})
 		}
 	} else {
 		customer.OrderCount = nil
 	}
 	wanted := model.CustomerRecords(b, customer)
 	if b.Err != nil {
-		v.unreadable(model.CustomerKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
+		v.Unreadable(model.CustomerKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
 		return v
 	}
 	main, claim := wanted[0], wanted[1]
 	switch {
 	case u.main != nil:
-		v.compare(&model.EntityCustomer, u.main, main, driftEdgeDiffers)
+		v.Compare(&model.EntityCustomer, u.main, main, repair.DriftEdgeDiffers)
 	case from == nil:
-		v.unknown(driftCustomerMissing, main, detail)
+		v.Unknown(repair.DriftCustomerMissing, main, detail)
 	default:
-		v.absent(driftCustomerMissing, main, from, detail)
+		v.Absent(repair.DriftCustomerMissing, main, from, detail)
 	}
 	u.judgeClaim(v, claim)
 	switch {
-	case len(wanted) == 2 && u.edge != nil && v.left(&model.EntityCustomerRep, model.KeyOf(u.edge), "accountRepId"):
+	case len(wanted) == 2 && u.edge != nil && v.Left(&model.EntityCustomerRep, model.KeyOf(u.edge), "accountRepId"):
 		// Nobody knows whether it should be there.
-		v.legible(&model.EntityCustomerRep, u.edge)
+		v.Legible(&model.EntityCustomerRep, u.edge)
 	case len(wanted) == 2 && u.edge != nil:
-		v.orphan(driftOrphanEdge, u.edge, "the customer has no account rep")
+		v.Orphan(repair.DriftOrphanEdge, u.edge, "the customer has no account rep")
 	case len(wanted) == 2:
 	case u.edge == nil:
-		v.absent(driftEdgeMissing, wanted[2], nil, fmt.Sprintf("the customer's account rep is %s", customer.AccountRepID))
+		v.Absent(repair.DriftEdgeMissing, wanted[2], nil, fmt.Sprintf("the customer's account rep is %s", customer.AccountRepID))
 	default:
-		v.compare(&model.EntityCustomerRep, u.edge, wanted[2], driftEdgeDiffers)
+		v.Compare(&model.EntityCustomerRep, u.edge, wanted[2], repair.DriftEdgeDiffers)
 	}
 	return v
 }
 
 // judgeLastEvent finds a last event that is not whole, of nobody, or not the last one.
-func (u *customerUnit) judgeLastEvent(v *verdict, exists bool) {
+func (u *customerUnit) judgeLastEvent(v *repair.Verdict, exists bool) {
 	if u.lastEvent == nil {
 		return
 	}
-	event, err := model.DecodeEvent(model.Reader{Record: v.legible(&model.EntityLastEvent, u.lastEvent)})
+	event, err := model.DecodeEvent(model.Reader{Record: v.Legible(&model.EntityLastEvent, u.lastEvent)})
 	switch {
 	case !exists:
-		v.orphan(driftLastEvent, u.lastEvent, "the customer does not exist")
+		v.Orphan(repair.DriftLastEvent, u.lastEvent, "the customer does not exist")
 	case err != nil:
-		v.orphan(driftLastEvent, u.lastEvent, strings.TrimPrefix(reasonOf(err), model.ErrCorrupt.Error()+": "))
-	case u.isOutdated(v.table) && v.unread[model.KeyOf(u.lastEvent)] == nil:
-		v.find(driftLastEvent, model.KeyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), byRepair)
-		v.fixes = append(v.fixes, replacement(u.lastEvent, model.LastEventRecord(v.table.KeyBuilder(), u.id, *u.later)))
+		v.Orphan(repair.DriftLastEvent, u.lastEvent, strings.TrimPrefix(repair.ReasonOf(err), model.ErrCorrupt.Error()+": "))
+	case u.isOutdated(v.Table) && v.Unread[model.KeyOf(u.lastEvent)] == nil:
+		v.Find(repair.DriftLastEvent, model.KeyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), repair.ByRepair)
+		v.Fixes = append(v.Fixes, repair.Replacement(u.lastEvent, model.LastEventRecord(v.Table.KeyBuilder(), u.id, *u.later)))
 	default:
-		v.compare(&model.EntityLastEvent, u.lastEvent, model.LastEventRecord(v.table.KeyBuilder(), u.id, *event), driftLastEvent)
+		v.Compare(&model.EntityLastEvent, u.lastEvent, model.LastEventRecord(v.Table.KeyBuilder(), u.id, *event), repair.DriftLastEvent)
 	}
 }
 
-func (u *customerUnit) judgeClaim(v *verdict, want model.Record) {
+func (u *customerUnit) judgeClaim(v *repair.Verdict, want model.Record) {
 	have := u.claim
-	if v.legible(&model.EntityEmailClaim, have); have != nil && v.left(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
+	if v.Legible(&model.EntityEmailClaim, have); have != nil && v.Left(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
 		return
 	}
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && u.main == nil && u.edge == nil:
 		// It comes with the stand-in.
-		v.create(want, nil)
+		v.Create(want, nil)
 	case have == nil:
-		v.absent(driftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
+		v.Absent(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
 	case owner != string(u.id) && hasEmail(u.owner, email):
-		v.find(driftEmailShared, model.CustomerKeys(v.table.KeyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), byHand)
+		v.Find(repair.DriftEmailShared, model.CustomerKeys(v.Table.KeyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), repair.ByHand)
 	default:
 		if other := commerce.CustomerID(owner); other != u.id {
-			b := v.table.KeyBuilder()
+			b := v.Table.KeyBuilder()
 			if k := model.CustomerKeys(b, other); b.Err == nil {
-				v.relied = append(v.relied, relied{k, u.owner})
+				v.Relied = append(v.Relied, repair.Relied{Key: k, Have: u.owner})
 			}
 		}
-		v.compare(&model.EntityEmailClaim, have, want, driftEmailClaim)
+		v.Compare(&model.EntityEmailClaim, have, want, repair.DriftEmailClaim)
 	}
 }
 
@@ -285,7 +286,7 @@ func (u *customerUnit) uncounted() bool { return u.main != nil && u.main[model.A
 
 // doubt requires of a customer whose orders are counted for the first time that none was placed
 // meanwhile.
-func (u *customerUnit) doubt(*verdict) string {
+func (u *customerUnit) doubt(*repair.Verdict) string {
 	if u.uncountable && u.uncounted() && !model.SameRecord(u.before, u.lastEvent) {
 		return "orders were placed each time that they were counted"
 	}
@@ -310,8 +311,8 @@ func hasEmail(customer model.Record, email string) bool {
 
 // settled tells the check that the claim belongs to a customer who is missing, also if that is not
 // repaired.
-func (u *customerUnit) settled(c *check, v, _ *verdict) {
-	if u.claim != nil && v.has(driftCustomerMissing) {
+func (u *customerUnit) settled(c *check, v, _ *repair.Verdict) {
+	if u.claim != nil && v.Has(repair.DriftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.reported.add(model.KeyOf(u.claim).Text())
@@ -339,13 +340,13 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.get(ctx, consistent, k)
+	found, err := c.client.Get(ctx, repair.Consistent, k)
 	if err != nil {
 		return err
 	}
 	u.claim = found[k]
 	mainKey, edgeKey := u.customerKeys(c.table)
-	if found, err = c.client.get(ctx, consistent, mainKey, edgeKey); err != nil {
+	if found, err = c.client.Get(ctx, repair.Consistent, mainKey, edgeKey); err != nil {
 		return err
 	}
 	u.customer, u.edge = found[mainKey], found[edgeKey]
@@ -366,12 +367,12 @@ func (u *claimUnit) customerKeys(t *table.Table) (main, edge model.Keys) {
 
 // judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
 // unit finds.
-func (u *claimUnit) judge(c *check) *verdict {
-	v := &verdict{table: c.table}
+func (u *claimUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
 	if u.claim == nil {
 		return v
 	}
-	if v.legible(&model.EntityEmailClaim, u.claim); v.left(&model.EntityEmailClaim, model.KeyOf(u.claim), model.AttrCustomerID) {
+	if v.Legible(&model.EntityEmailClaim, u.claim); v.Left(&model.EntityEmailClaim, model.KeyOf(u.claim), model.AttrCustomerID) {
 		return v
 	}
 	// A customer who is missing may yet be restored, with the address of the edge.
@@ -379,8 +380,8 @@ func (u *claimUnit) judge(c *check) *verdict {
 	if of == nil {
 		of = u.edge
 	}
-	v.basis, _ = u.customerKeys(c.table)
-	v.believed = u.customer
+	v.Basis, _ = u.customerKeys(c.table)
+	v.Believed = u.customer
 	id := model.TextOf(u.claim, "customerId")
 	switch {
 	case hasEmail(of, u.email), c.foundAlready(model.KeyOf(u.claim)):
@@ -389,14 +390,14 @@ func (u *claimUnit) judge(c *check) *verdict {
 	case of != nil && !hasValidEmail(of):
 		// The customer's record lacks a valid address, and this may be it.
 	case of == nil:
-		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("customer %q does not exist", id))
+		v.Orphan(repair.DriftOrphanClaim, u.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		v.orphan(driftOrphanClaim, u.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(of, "email")))
+		v.Orphan(repair.DriftOrphanClaim, u.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(of, "email")))
 	}
 	return v
 }
 
-func (u *claimUnit) settled(*check, *verdict, *verdict) {}
+func (u *claimUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}
 
 // rooted reports whether the record of the claim's customer was read.
 func (u *claimUnit) rooted() bool { return u.customer != nil }

@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"cmp"
@@ -15,17 +15,18 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // Checks are the checks of the records of a table.
 type Checks struct{ table *table.Table }
 
-// newChecks returns the checks of a table.
-func newChecks(t *table.Table) Checks { return Checks{t} }
+// NewChecks returns the checks of a table.
+func NewChecks(t *table.Table) Checks { return Checks{t} }
 
-// CheckOptions say how CheckRecords works.
-type CheckOptions struct {
+// Options say how CheckRecords works.
+type Options struct {
 	// Segments is in how many parts the table is read at once, 1 where it is 0.
 	Segments int
 	// Parallel is how many suspicious units are verified at once, 1 where it is 0.
@@ -89,8 +90,8 @@ type CheckProgress struct {
 	Settling int
 }
 
-// CheckSummary is what came of a check.
-type CheckSummary struct {
+// Summary is what came of a check.
+type Summary struct {
 	// Records is how many records the table has, Foreign how many of them are of kinds that the
 	// model does not know.
 	Records, Foreign int
@@ -111,7 +112,7 @@ type CheckSummary struct {
 }
 
 // Left is how many drifts have not been put right.
-func (s CheckSummary) Left() int {
+func (s Summary) Left() int {
 	n := 0
 	for class, found := range s.Found {
 		n += found - s.Repaired[class]
@@ -149,15 +150,15 @@ type unit interface {
 	// read reads the unit anew, consistently.
 	read(ctx context.Context, c *check) error
 	// judge tells what is wrong with what was read.
-	judge(c *check) *verdict
+	judge(c *check) *repair.Verdict
 	// settled tells the check what follows from the unit for others. v is what was wrong, and last
 	// what still is.
-	settled(c *check, v, last *verdict)
+	settled(c *check, v, last *repair.Verdict)
 	// key is the key of the record that names the unit.
 	key(t *table.Table) model.Keys
 	// doubt returns why v, which was made of what was read last, is not certain; empty if nothing
 	// speaks against it.
-	doubt(v *verdict) string
+	doubt(v *repair.Verdict) string
 	// repaired tells the unit that it has been repaired.
 	repaired()
 	// rooted reports whether the record was read from which the others of the unit follow. A unit
@@ -169,7 +170,7 @@ type unit interface {
 // selfContained is the part of units all of whose records are read at once: no reading is in doubt.
 type selfContained struct{}
 
-func (selfContained) doubt(*verdict) string { return "" }
+func (selfContained) doubt(*repair.Verdict) string { return "" }
 
 func (selfContained) repaired() {}
 
@@ -178,7 +179,7 @@ func (selfContained) rooted() bool { return true }
 // suspicion is why a unit is to be verified, and what its verification has to know.
 type suspicion struct {
 	// findings are what the scan found.
-	findings []finding
+	findings []repair.Finding
 	// customers may have copies of an order.
 	customers []commerce.CustomerID
 	// needed tells that another record refers to a customer or warehouse.
@@ -199,14 +200,14 @@ const maxSuspects = 10_000
 // takes: some hundred bytes for each product, and for each misleading order.
 type check struct {
 	table  *table.Table
-	client *client
-	opts   CheckOptions
+	client *repair.Client
+	opts   Options
 
 	// settling is held while suspects are verified before the table is read to its end.
 	settling sync.Mutex
 
 	mu       sync.Mutex
-	summary  CheckSummary
+	summary  Summary
 	suspects map[unitKey]suspicion
 	// postponed are suspects that were found not to be rooted during the scan.
 	postponed map[unitKey]suspicion
@@ -251,9 +252,9 @@ type stockSeen struct{ inventory, available int }
 //
 // Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable,
 // ErrAccessDenied, the context's. The summary is that of what was done until then.
-func (checks Checks) CheckRecords(ctx context.Context, opts CheckOptions) (CheckSummary, error) {
+func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
-		return CheckSummary{}, err
+		return Summary{}, err
 	}
 	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
 	if opts.Suspects == 0 {
@@ -263,8 +264,8 @@ func (checks Checks) CheckRecords(ctx context.Context, opts CheckOptions) (Check
 		opts.IndexLag = usualIndexLag
 	}
 	c := &check{
-		table: checks.table, client: &client{table: checks.table}, opts: opts,
-		summary:  CheckSummary{Found: map[string]int{}, Repaired: map[string]int{}},
+		table: checks.table, client: &repair.Client{Table: checks.table}, opts: opts,
+		summary:  Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
 		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
@@ -272,14 +273,14 @@ func (checks Checks) CheckRecords(ctx context.Context, opts CheckOptions) (Check
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
 	err := c.run(ctx)
-	c.summary.Requests, c.summary.ReadUnits = c.client.cost()
+	c.summary.Requests, c.summary.ReadUnits = c.client.Cost()
 	return c.summary, err
 }
 
 func (c *check) run(ctx context.Context) error {
 	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
 		g := &gathering{check: c}
-		return c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
+		return c.client.Scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
 			return g.take(ctx, page, last)
 		})
 	})
@@ -458,7 +459,7 @@ func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) 
 	u := c.newUnit(k, s, r)
 	attempts := attempts{left: settleAttempts, before: s.findings}
 	// found is what was certain at any time, and last the last reading.
-	var found, last *verdict
+	var found, last *repair.Verdict
 	for {
 		v, ok, err := c.confirmed(ctx, u, &attempts)
 		if err != nil {
@@ -472,18 +473,18 @@ func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) 
 			c.report(found, last)
 			return nil
 		}
-		found, last = found.and(v), v
-		if v.clean() || !c.opts.Repair || len(v.fixes) == 0 {
+		found, last = found.And(v), v
+		if v.Clean() || !c.opts.Repair || len(v.Fixes) == 0 {
 			break
 		}
-		if last, found.refused, err = c.mended(ctx, u, v); err != nil {
+		if last, found.Refused, err = c.mended(ctx, u, v); err != nil {
 			return err
 		}
-		if found.refused == "" && !newFindings(v, last) {
+		if found.Refused == "" && !newFindings(v, last) {
 			break
 		}
 		// Somebody was quicker, or the repair showed what could not be seen before it.
-		attempts.before = last.findings
+		attempts.before = last.Findings
 	}
 	if found == nil {
 		c.mu.Lock()
@@ -520,7 +521,7 @@ type attempts struct {
 	// left is how many more there may be.
 	left int
 	// before is what the reading before found.
-	before []finding
+	before []repair.Finding
 	// doubt is why the last reading was not enough.
 	doubt string
 }
@@ -528,7 +529,7 @@ type attempts struct {
 // confirmed reads a unit until two readings in a row find the same, as a mutation is atomic and
 // several reads are not. One that finds nothing is enough. It tells false where there was no such
 // reading.
-func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict, ok bool, err error) {
+func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *repair.Verdict, ok bool, err error) {
 	for a.left > 0 {
 		a.left--
 		if err := u.read(ctx, c); err != nil {
@@ -536,23 +537,23 @@ func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *verdict,
 		}
 		v := u.judge(c)
 		if doubt := u.doubt(v); doubt != "" {
-			a.before, a.doubt = v.findings, doubt
+			a.before, a.doubt = v.Findings, doubt
 			continue
 		}
-		if v.clean() || model.SameSet(a.before, v.findings, asFound) {
+		if v.Clean() || model.SameSet(a.before, v.Findings, repair.AsFound) {
 			return v, true, nil
 		}
-		a.before, a.doubt = v.findings, "it was another one each time that it was read"
+		a.before, a.doubt = v.Findings, "it was another one each time that it was read"
 	}
 	return nil, false, nil
 }
 
 // mended repairs what is wrong with a unit, and reads it again. Where the repair was refused it
 // tells why, and what is wrong is what was.
-func (c *check) mended(ctx context.Context, u unit, v *verdict) (after *verdict, refused string, err error) {
-	err = c.client.repair(ctx, v)
-	if refused := (*refusedError)(nil); errors.As(err, &refused) {
-		return v, refused.reason, nil
+func (c *check) mended(ctx context.Context, u unit, v *repair.Verdict) (after *repair.Verdict, refused string, err error) {
+	err = c.client.Repair(ctx, v)
+	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
+		return v, refused.Reason, nil
 	}
 	if err != nil {
 		return nil, "", err
@@ -573,9 +574,9 @@ func (c *check) unsettledLocked(k model.Keys, why string) {
 }
 
 // newFindings tells whether after has what before has not.
-func newFindings(before, after *verdict) bool {
-	for _, f := range after.findings {
-		if !before.hasAt(f.class, f.key) {
+func newFindings(before, after *repair.Verdict) bool {
+	for _, f := range after.Findings {
+		if !before.HasAt(f.Class, f.Key) {
 			return true
 		}
 	}
@@ -584,29 +585,29 @@ func newFindings(before, after *verdict) bool {
 
 // report tells of drifts that are certain. Those that the last reading does not have were put
 // right.
-func (c *check) report(found, last *verdict) {
+func (c *check) report(found, last *repair.Verdict) {
 	if found == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range found.findings {
-		if !c.reported.add(f.class + " " + f.key.Text()) {
+	for _, f := range found.Findings {
+		if !c.reported.add(f.Class + " " + f.Key.Text()) {
 			continue
 		}
-		c.reported.add(f.key.Text())
+		c.reported.add(f.Key.Text())
 		d := Drift{
-			Class: f.class, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasAt(f.class, f.key),
-			ByHand: f.by == byHand, StandIn: f.by == byStandIn,
+			Class: f.Class, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasAt(f.Class, f.Key),
+			ByHand: f.By == repair.ByHand, StandIn: f.By == repair.ByStandIn,
 		}
-		c.summary.Found[f.class]++
+		c.summary.Found[f.Class]++
 		switch {
 		case d.Repaired:
-			c.summary.Repaired[f.class]++
+			c.summary.Repaired[f.Class]++
 		case d.ByHand:
 			c.summary.ByHand++
-		case found.refused != "":
-			d.Detail += "; the repair was refused: " + found.refused
+		case found.Refused != "":
+			d.Detail += "; the repair was refused: " + found.Refused
 		}
 		if c.opts.Found != nil {
 			c.opts.Found(d)

@@ -1,10 +1,11 @@
-package dynamo
+package check
 
 import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -39,17 +40,17 @@ func (u *employeeUnit) keys(t *table.Table) []model.Keys {
 }
 
 func (u *employeeUnit) read(ctx context.Context, c *check) (err error) {
-	u.records, err = c.client.get(ctx, consistent, u.keys(c.table)...)
+	u.records, err = c.client.Get(ctx, repair.Consistent, u.keys(c.table)...)
 	return err
 }
 
-func (u *employeeUnit) judge(c *check) *verdict {
-	v := &verdict{table: c.table}
+func (u *employeeUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
 	u.truth = nil
 	ks := u.keys(c.table)
 	var from model.Record
 	decode := func(e *model.Entity, rec model.Record) (*commerce.Employee, error) {
-		return model.DecodeEmployee(model.Reader{Record: withKey(v.legible(e, rec), map[string]string{"employeeId": string(u.id)})})
+		return model.DecodeEmployee(model.Reader{Record: repair.WithKey(v.Legible(e, rec), map[string]string{"employeeId": string(u.id)})})
 	}
 	for i, e := range employeeEntities() {
 		if rec := u.records[ks[i]]; rec != nil && u.truth == nil {
@@ -59,29 +60,29 @@ func (u *employeeUnit) judge(c *check) *verdict {
 		}
 	}
 	main := u.records[ks[0]]
-	v.source = model.KeyOf(from)
-	v.basis, v.believed = ks[0], main
+	v.Source = model.KeyOf(from)
+	v.Basis, v.Believed = ks[0], main
 	if u.truth == nil {
 		if main != nil {
 			_, err := decode(&model.EntityEmployee, main)
-			v.unreadable(ks[0], err)
+			v.Unreadable(ks[0], err)
 			return v
 		}
 		for i, e := range employeeEntities() {
 			rec := u.records[ks[i]]
 			switch {
 			case rec == nil:
-			case isBare(e, rec):
-				v.orphan(driftOrphanEdge, rec, "the employee does not exist")
+			case repair.IsBare(e, rec):
+				v.Orphan(repair.DriftOrphanEdge, rec, "the employee does not exist")
 			default:
 				_, err := decode(e, rec)
-				v.unreadable(ks[i], err)
+				v.Unreadable(ks[i], err)
 			}
 		}
 		return v
 	}
 	if main != nil {
-		v.basis, v.believed = model.KeyOf(from), from
+		v.Basis, v.Believed = model.KeyOf(from), from
 	}
 	if u.truth.WarehouseID == "" {
 		u.truth.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, u.records[ks[len(ks)-1]]))
@@ -92,27 +93,27 @@ func (u *employeeUnit) judge(c *check) *verdict {
 		wanted[model.KeyOf(rec)] = rec
 	}
 	if b.Err != nil {
-		v.unreadable(ks[0], b.Err)
+		v.Unreadable(ks[0], b.Err)
 		return v
 	}
 	for i, e := range employeeEntities() {
 		switch have, want := u.records[ks[i]], wanted[ks[i]]; {
 		case have != nil && want != nil:
-			v.compare(e, have, want, driftEdgeDiffers)
-		case have != nil && v.left(e, ks[i], "warehouseId"):
-			v.legible(e, have)
+			v.Compare(e, have, want, repair.DriftEdgeDiffers)
+		case have != nil && v.Left(e, ks[i], "warehouseId"):
+			v.Legible(e, have)
 		case have != nil:
-			v.orphan(driftOrphanEdge, have, "the employee works in no warehouse")
+			v.Orphan(repair.DriftOrphanEdge, have, "the employee works in no warehouse")
 		case want != nil && i == 0:
-			v.absent(driftEmployeeMissing, want, from, "only edges are left")
+			v.Absent(repair.DriftEmployeeMissing, want, from, "only edges are left")
 		case want != nil:
-			v.absent(driftEdgeMissing, want, nil, "the employee exists")
+			v.Absent(repair.DriftEdgeMissing, want, nil, "the employee exists")
 		}
 	}
 	return v
 }
 
-func (u *employeeUnit) settled(c *check, _, _ *verdict) {
+func (u *employeeUnit) settled(c *check, _, _ *repair.Verdict) {
 	if u.truth != nil && u.truth.WarehouseID != "" {
 		c.refer(u.truth.WarehouseID)
 	}

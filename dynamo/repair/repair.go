@@ -1,4 +1,4 @@
-package dynamo
+package repair
 
 import (
 	"cmp"
@@ -19,41 +19,41 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// refusedError tells that nothing was written, because a record is not what it was when it was
+// RefusedError tells that nothing was written, because a record is not what it was when it was
 // read, or because DynamoDB does not take what it would become.
-type refusedError struct{ reason string }
+type RefusedError struct{ Reason string }
 
-func (e *refusedError) Error() string { return e.reason }
+func (e *RefusedError) Error() string { return e.Reason }
 
-// repair writes the fixes of a verdict, each transaction on condition that the record that was
+// Repair writes the fixes of a verdict, each transaction on condition that the record that was
 // believed and all records that it writes are as they were read. Where there are more fixes than
 // one transaction takes, the believed record is written with the last of them, so that the
 // condition holds until then and a repair that ends half way is found again. An event and what it
 // dates are written at once.
 //
-// Errors: refusedError, and those of failed.
-func (c *client) repair(ctx context.Context, v *verdict) error {
-	fixes := slices.Clone(v.fixes)
-	rank := func(w fix) int {
+// Errors: RefusedError, and those of failed.
+func (c *Client) Repair(ctx context.Context, v *Verdict) error {
+	fixes := slices.Clone(v.Fixes)
+	rank := func(w Fix) int {
 		switch {
-		case w.event == nil && w.key == v.basis:
+		case w.Event == nil && w.Key == v.Basis:
 			return 2
-		case w.event != nil || w.dated:
+		case w.Event != nil || w.Dated:
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(fixes, func(a, b fix) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
 	// One action is the condition on the believed record, and one that on each other record that
 	// was relied on. A unit has no more than one event, which takes two.
-	most := table.MaxActions - 2 - len(v.relied)
+	most := table.MaxActions - 2 - len(v.Relied)
 	// With an event: the event and both records of its order, of which one is believed.
-	last := slices.IndexFunc(fixes, func(w fix) bool { return rank(w) > 0 })
-	if v.atOnce && len(fixes) > most { // lines of a list are small
-		return &refusedError{reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
+	last := slices.IndexFunc(fixes, func(w Fix) bool { return rank(w) > 0 })
+	if v.AtOnce && len(fixes) > most { // lines of a list are small
+		return &RefusedError{Reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
 	}
 	for len(fixes) > 0 {
-		n, bytes := 0, model.SizeOf(v.believed)
+		n, bytes := 0, model.SizeOf(v.Believed)
 		for n < min(len(fixes), most) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
 			bytes += fixes[n].size()
 			n++
@@ -69,12 +69,12 @@ func (c *client) repair(ctx context.Context, v *verdict) error {
 	return nil
 }
 
-func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
+func (c *Client) transact(ctx context.Context, v *Verdict, fixes []Fix) error {
 	var actions []types.TransactWriteItem
 	written := map[model.Keys]bool{}
 	var at time.Time
 	for _, w := range fixes {
-		if w.event == nil {
+		if w.Event == nil {
 			continue
 		}
 		both, happened, err := c.nextEvent(ctx, w)
@@ -87,34 +87,34 @@ func (c *client) transact(ctx context.Context, v *verdict, fixes []fix) error {
 		at = happened
 	}
 	for _, w := range fixes {
-		if w.event != nil {
+		if w.Event != nil {
 			continue
 		}
-		written[w.key] = true
-		if w.dated {
-			w.attribute("updatedAt", model.Str(model.Timestamp(at)))
+		written[w.Key] = true
+		if w.Dated {
+			w.Attribute("updatedAt", model.Str(model.Timestamp(at)))
 		}
 		actions = append(actions, c.action(w))
 	}
-	for _, r := range append([]relied{{v.basis, v.believed}}, v.relied...) {
-		if written[r.key] || r.key.PK == "" {
+	for _, r := range append([]Relied{{v.Basis, v.Believed}}, v.Relied...) {
+		if written[r.Key] || r.Key.PK == "" {
 			continue
 		}
-		written[r.key] = true
+		written[r.Key] = true
 		e := &model.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &c.table.Name, Key: r.key.Attributes(), ConditionExpression: aws.String(asRead(r.have, nil)(e)),
+			TableName: &c.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(asRead(r.Have, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := c.table.Db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.table.Bulk)
+	_, err := c.Table.Db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.Table.Bulk)
 	if err == nil {
 		return nil
 	}
 	if refused := refusal(err); refused != nil {
 		return refused
 	}
-	return table.Failed("TransactWriteItems", "to repair "+v.basis.PK, err)
+	return table.Failed("TransactWriteItems", "to repair "+v.Basis.PK, err)
 }
 
 // refusal is why a transaction was turned away for good, nil where it was not.
@@ -124,7 +124,7 @@ func refusal(err error) error {
 		return nil
 	}
 	if api.ErrorCode() == "ValidationException" {
-		return &refusedError{reason: api.ErrorMessage()}
+		return &RefusedError{Reason: api.ErrorMessage()}
 	}
 	cancelled := (*types.TransactionCanceledException)(nil)
 	if !errors.As(err, &cancelled) {
@@ -144,41 +144,41 @@ func refusal(err error) error {
 	}
 	switch {
 	case other != "":
-		return &refusedError{reason: other}
+		return &RefusedError{Reason: other}
 	case busy && !changed:
 		return nil
 	}
-	return &refusedError{reason: "the records keep changing"}
+	return &RefusedError{Reason: "the records keep changing"}
 }
 
 // action is a write with its conditions.
-func (c *client) action(w fix) types.TransactWriteItem {
+func (c *Client) action(w Fix) types.TransactWriteItem {
 	e := &model.Expression{}
 	switch {
 	case w.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.table.Name, Item: w.put, ConditionExpression: aws.String(model.Absent(e)),
+			TableName: &c.Table.Name, Item: w.put, ConditionExpression: aws.String(model.Absent(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	case w.deletes:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &c.table.Name, Key: w.key.Attributes(), ConditionExpression: aws.String(asRead(w.have, nil)(e)),
+			TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: aws.String(asRead(w.Have, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := asRead(w.have, append(model.AttributeNames(w.set), w.remove...))(e)
+	condition := asRead(w.Have, append(model.AttributeNames(w.Set), w.remove...))(e)
 	var sets, removes []string
-	for _, name := range model.AttributeNames(w.set) {
-		if w.have[name] == nil {
+	for _, name := range model.AttributeNames(w.Set) {
+		if w.Have[name] == nil {
 			condition += " AND attribute_not_exists(" + e.Foreign(name) + ")"
 		}
-		sets = append(sets, e.Foreign(name)+" = "+e.Value(w.set[name]))
+		sets = append(sets, e.Foreign(name)+" = "+e.Value(w.Set[name]))
 	}
 	for _, name := range w.remove {
 		removes = append(removes, e.Foreign(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &c.table.Name, Key: w.key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(model.Clauses(sets, removes)),
+		TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(model.Clauses(sets, removes)),
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
@@ -186,36 +186,36 @@ func (c *client) action(w fix) types.TransactWriteItem {
 // nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind
 // its customer's last one, whose place it takes, and when it happened.
 //
-// Errors: refusedError where the customer's id can be in no key, and those of failed.
-func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error) {
-	b := c.table.KeyBuilder()
-	k := model.LastEventKeys(b, w.customer)
+// Errors: RefusedError where the customer's id can be in no key, and those of failed.
+func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error) {
+	b := c.Table.KeyBuilder()
+	k := model.LastEventKeys(b, w.Customer)
 	if b.Err != nil {
-		return nil, time.Time{}, &refusedError{reason: b.Err.Error()}
+		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}
-	found, err := c.get(ctx, consistent, k)
+	found, err := c.Get(ctx, Consistent, k)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	last := found[k]
-	e := *w.event
+	e := *w.Event
 	own, _ := e.ID.Time()
 	customers, _ := model.LastEventID(last).Time()
-	at := c.table.After(e.At, own, customers)
-	id, err := c.table.NewULID(at)
+	at := c.Table.After(e.At, own, customers)
+	id, err := c.Table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
-	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, w.customer, e)
+	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, w.Customer, e)
 	if b.Err != nil {
-		return nil, time.Time{}, &refusedError{reason: b.Err.Error()}
+		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}
-	fixes := []fix{{key: model.KeyOf(rec), put: rec}}
+	fixes := []Fix{{Key: model.KeyOf(rec), put: rec}}
 	if last == nil {
-		return append(fixes, fix{key: k, put: next}), at, nil
+		return append(fixes, Fix{Key: k, put: next}), at, nil
 	}
-	return append(fixes, replacement(last, next)), at, nil
+	return append(fixes, Replacement(last, next)), at, nil
 }
 
 // maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of
@@ -223,7 +223,7 @@ func (c *client) nextEvent(ctx context.Context, w fix) ([]fix, time.Time, error)
 const maxRepairBytes = 3 << 20
 
 // size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
-func (w *fix) size() int { return model.SizeOf(w.have) + model.SizeOf(w.put) + model.SizeOf(w.set) }
+func (w *Fix) size() int { return model.SizeOf(w.Have) + model.SizeOf(w.put) + model.SizeOf(w.Set) }
 
 // maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
 // operators and 4 KiB of text.

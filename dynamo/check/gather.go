@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // gathering makes units of the records of a segment, and suspects those that look wrong. What it
@@ -120,7 +121,7 @@ func (g *gathering) lookUp(ctx context.Context) error {
 	}
 	// Sorted so that two checks of one table make the same requests.
 	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
-	found, err := c.client.get(ctx, eventual, ks...)
+	found, err := c.client.Get(ctx, repair.Eventual, ks...)
 	if err != nil {
 		return err
 	}
@@ -152,11 +153,11 @@ func (g *gathering) judge() {
 	for k, u := range maps.All(g.complete) {
 		v := u.judge(c)
 		c.count(u)
-		if v.clean() {
+		if v.Clean() {
 			u.settled(c, v, v)
 			continue
 		}
-		c.suspect(k, suspicion{findings: v.findings, recount: v.has(driftStockTotal)})
+		c.suspect(k, suspicion{findings: v.Findings, recount: v.Has(repair.DriftStockTotal)})
 	}
 }
 

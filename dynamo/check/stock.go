@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -80,18 +81,18 @@ func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	return c.client.collection(ctx, &model.ProductInventory.AccessPattern, partition, u.add)
+	return c.client.Collection(ctx, &model.ProductInventory.AccessPattern, partition, u.add)
 }
 
 // doubt requires of a recount that the product stood still, and of one that finds something that it
 // took two passes.
-func (u *productUnit) doubt(v *verdict) string {
+func (u *productUnit) doubt(v *repair.Verdict) string {
 	switch {
 	case u.recount == nil || u.main == nil:
 		return ""
 	case u.uncertain != "":
-		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderKeys(v.table.KeyBuilder(), u.uncertain).PK)
-	case u.sum == nil || !v.clean() && u.sum.passes < 2:
+		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderKeys(v.Table.KeyBuilder(), u.uncertain).PK)
+	case u.sum == nil || !v.Clean() && u.sum.passes < 2:
 		return "the product changed each time that its orders were summed"
 	}
 	return ""
@@ -104,27 +105,27 @@ func (u *productUnit) repaired() { u.recount = nil }
 // rooted reports whether the product's record was read.
 func (u *productUnit) rooted() bool { return u.main != nil }
 
-func (u *productUnit) judge(c *check) *verdict {
-	v := &verdict{table: c.table}
+func (u *productUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
 	u.truth, u.inventory, u.warehouses = nil, nil, nil
 	b := c.table.KeyBuilder()
-	v.basis, v.believed = model.ProductKeys(b, u.sku), u.main
+	v.Basis, v.Believed = model.ProductKeys(b, u.sku), u.main
 	if u.main == nil {
 		for _, level := range u.levels {
-			v.orphan(driftOrphanLevel, level, "the product does not exist")
+			v.Orphan(repair.DriftOrphanLevel, level, "the product does not exist")
 		}
 		return v
 	}
 	u.judgeLevels(v, b)
-	product, err := c.table.DecodeProduct(model.Reader{Record: withKey(v.legible(&model.EntityProduct, u.main), map[string]string{"sku": string(u.sku)})})
+	product, err := c.table.DecodeProduct(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityProduct, u.main), map[string]string{"sku": string(u.sku)})})
 	if err != nil {
-		v.unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main), err)
 		return v
 	}
 	revision := model.Reader{Record: u.main}
 	next := revision.Number(model.AttrStockRevision) + 1
 	if err := revision.Err(); err != nil {
-		v.unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main), err)
 		return v
 	}
 	u.truth = product
@@ -141,43 +142,43 @@ func (u *productUnit) judge(c *check) *verdict {
 		record := model.ProductRecord(&model.KeyBuilder{Shards: b.Shards}, want)
 		delete(record, model.AttrIndexPK)
 		delete(record, model.AttrIndexSK)
-		v.compare(&model.EntityProduct, u.main, record, driftKeyAttribute)
+		v.Compare(&model.EntityProduct, u.main, record, repair.DriftKeyAttribute)
 	} else {
 		record := model.ProductRecord(b, want)
 		if b.Err != nil {
-			v.unreadable(model.KeyOf(u.main), b.Err)
+			v.Unreadable(model.KeyOf(u.main), b.Err)
 			return v
 		}
-		v.compare(&model.EntityProduct, u.main, record, driftIndexKeys)
+		v.Compare(&model.EntityProduct, u.main, record, repair.DriftIndexKeys)
 	}
 	// A repair of the stock is a change of it, and depends on the revision that was read, also on
 	// its absence.
-	if v.has(driftStockTotal) || v.has(driftStockAvailable) {
-		v.fixes[len(v.fixes)-1].set[model.AttrStockRevision] = model.Num(next)
+	if v.Has(repair.DriftStockTotal) || v.Has(repair.DriftStockAvailable) {
+		v.Fixes[len(v.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
 	return v
 }
 
-func (u *productUnit) judgeLevels(v *verdict, b *model.KeyBuilder) {
+func (u *productUnit) judgeLevels(v *repair.Verdict, b *model.KeyBuilder) {
 	sum, whole := 0, true
 	for _, rec := range u.levels {
 		warehouse := model.KeyValue(model.EntityInventoryLevel.SK, model.TextOf(rec, model.AttrSK))
-		level, err := model.DecodeInventoryLevel(model.Reader{Record: withKey(v.legible(&model.EntityInventoryLevel, rec), map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
+		level, err := model.DecodeInventoryLevel(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityInventoryLevel, rec), map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
 		if err != nil {
-			v.unreadable(model.KeyOf(rec), err)
+			v.Unreadable(model.KeyOf(rec), err)
 			whole = false
 			continue
 		}
 		sum += level.Quantity
 		u.warehouses = append(u.warehouses, level.WarehouseID)
-		v.compare(&model.EntityInventoryLevel, rec, model.InventoryLevelRecord(b, *level), driftKeyAttribute)
+		v.Compare(&model.EntityInventoryLevel, rec, model.InventoryLevelRecord(b, *level), repair.DriftKeyAttribute)
 	}
 	if whole {
 		u.inventory = &sum
 	}
 }
 
-func (u *productUnit) settled(c *check, _, _ *verdict) {
+func (u *productUnit) settled(c *check, _, _ *repair.Verdict) {
 	for _, id := range u.warehouses {
 		c.refer(id)
 	}
@@ -204,28 +205,28 @@ func (u *warehouseUnit) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.get(ctx, consistent, k)
+	found, err := c.client.Get(ctx, repair.Consistent, k)
 	u.main = found[k]
 	return err
 }
 
-func (u *warehouseUnit) judge(c *check) *verdict {
-	v := &verdict{table: c.table}
+func (u *warehouseUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.basis, v.believed = model.WarehouseKeys(b, u.id), u.main
+	v.Basis, v.Believed = model.WarehouseKeys(b, u.id), u.main
 	if u.main == nil {
 		if u.needed {
-			v.unknown(driftWarehouseMissing, model.WarehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")
+			v.Unknown(repair.DriftWarehouseMissing, model.WarehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")
 		}
 		return v
 	}
-	warehouse, err := model.DecodeWarehouse(model.Reader{Record: withKey(v.legible(&model.EntityWarehouse, u.main), map[string]string{"warehouseId": string(u.id)})})
+	warehouse, err := model.DecodeWarehouse(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityWarehouse, u.main), map[string]string{"warehouseId": string(u.id)})})
 	if err != nil {
-		v.unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main), err)
 		return v
 	}
-	v.compare(&model.EntityWarehouse, u.main, model.WarehouseRecord(b, *warehouse), driftKeyAttribute)
+	v.Compare(&model.EntityWarehouse, u.main, model.WarehouseRecord(b, *warehouse), repair.DriftKeyAttribute)
 	return v
 }
 
-func (u *warehouseUnit) settled(*check, *verdict, *verdict) {}
+func (u *warehouseUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}

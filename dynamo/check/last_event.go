@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -66,7 +67,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 		return nil
 	}
 	for _, order := range slices.Concat(u.byCopy.ids, u.byEvent.ids) {
-		last, found, err := c.client.lastOwnEvent(ctx, order, u.id)
+		last, found, err := c.client.LastOwnEvent(ctx, order, u.id)
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 		return nil
 	}
 	k := model.LastEventKeys(c.table.KeyBuilder(), u.id)
-	found, err := c.client.get(ctx, consistent, k)
+	found, err := c.client.Get(ctx, repair.Consistent, k)
 	u.lastEvent = found[k]
 	return err
 }

@@ -1,4 +1,4 @@
-package dynamo
+package repair
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// client reads for a check. It tries again for longer than a server could, and counts what the
+// Client reads for a check. It tries again for longer than a server could, and counts what the
 // reading costs.
-type client struct {
-	table *table.Table
+type Client struct {
+	Table *table.Table
 
 	mu       sync.Mutex
 	requests int
 	units    float64
 }
 
-func (r *client) count(capacity ...types.ConsumedCapacity) {
+func (r *Client) count(capacity ...types.ConsumedCapacity) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
@@ -33,9 +33,9 @@ func (r *client) count(capacity ...types.ConsumedCapacity) {
 	}
 }
 
-// cost is how many requests were made and how many read units DynamoDB says that they took; 0 units
+// Cost is how many requests were made and how many read units DynamoDB says that they took; 0 units
 // where it says nothing.
-func (r *client) cost() (requests int, units float64) {
+func (r *Client) Cost() (requests int, units float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.requests, r.units
@@ -45,14 +45,14 @@ func (r *client) cost() (requests int, units float64) {
 type consistency bool
 
 const (
-	eventual   consistency = false
-	consistent consistency = true
+	Eventual   consistency = false
+	Consistent consistency = true
 )
 
-// get reads records by their keys. The answer has no entry for a key without a record.
+// Get reads records by their keys. The answer has no entry for a key without a record.
 //
 // Errors: those of failed.
-func (r *client) get(ctx context.Context, how consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
+func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
 	found := make(map[model.Keys]model.Record, len(ks))
 	wanted := make([]map[string]types.AttributeValue, 0, len(ks))
 	asked := make(map[model.Keys]bool, len(ks))
@@ -67,19 +67,19 @@ func (r *client) get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
 		}
 		batch := wanted[from:min(from+table.BatchSize, len(wanted))]
-		out, err := r.table.Db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems:           map[string]types.KeysAndAttributes{r.table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
+		out, err := r.Table.Db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems:           map[string]types.KeysAndAttributes{r.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-		}, r.table.Bulk)
+		}, r.Table.Bulk)
 		if err != nil {
 			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
 		}
 		r.count(out.ConsumedCapacity...)
-		for _, item := range out.Responses[r.table.Name] {
+		for _, item := range out.Responses[r.Table.Name] {
 			found[model.KeyOf(item)] = item
 		}
 		from += len(batch)
-		left := out.UnprocessedKeys[r.table.Name].Keys
+		left := out.UnprocessedKeys[r.Table.Name].Keys
 		wanted = append(wanted, left...)
 		if attempt++; len(left) == 0 {
 			attempt = 0
@@ -88,20 +88,20 @@ func (r *client) get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 	return found, nil
 }
 
-// query gives take every page of a list, from the table consistently, from the index as it is.
+// Query gives take every page of a list, from the table consistently, from the index as it is.
 //
 // Errors: those of failed, and take's.
-func (r *client) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
+func (r *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
 	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
-		TableName: &r.table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: what,
+		TableName: &r.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: what,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {
 		in.IndexName = &p.Index
 	}
 	for {
-		out, err := r.table.Db.Query(ctx, in, r.table.Bulk)
+		out, err := r.Table.Db.Query(ctx, in, r.Table.Bulk)
 		if err != nil {
 			return table.Failed("Query", partition, err)
 		}
@@ -119,9 +119,9 @@ func (r *client) query(ctx context.Context, p *model.AccessPattern, partition, p
 	}
 }
 
-// collection gives add every record of an item collection.
-func (r *client) collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
-	return r.query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+// Collection gives add every record of an item collection.
+func (r *Client) Collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
+	return r.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
 			if e := model.EntityOf(model.KeyOf(item)); e != nil {
 				add(e, item)
@@ -131,13 +131,13 @@ func (r *client) collection(ctx context.Context, p *model.AccessPattern, partiti
 	})
 }
 
-// copies counts the orders in a customer's partition, and the Queries that this takes.
-func (r *client) copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
+// Copies counts the orders in a customer's partition, and the Queries that this takes.
+func (r *Client) Copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Key(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = r.query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
+	err = r.Query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
 		n += int(out.Count)
 		pages++
 		return nil
@@ -149,20 +149,20 @@ func (r *client) copies(ctx context.Context, id commerce.CustomerID) (n, pages i
 // size in memory, and a full megabyte of them saves little.
 const scanPage = 1000
 
-// scan gives take every page of one of so many segments of the table, with its last page marked.
+// Scan gives take every page of one of so many segments of the table, with its last page marked.
 // Segments divide the table by partition key, so the records of an item collection come one behind
 // the other, by sort key.
 //
 // Errors: those of failed, and take's.
-func (r *client) scan(ctx context.Context, segment, segments int, take func(page []map[string]types.AttributeValue, last bool) error) error {
+func (r *Client) Scan(ctx context.Context, segment, segments int, take func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
-		TableName: &r.table.Name, Limit: aws.Int32(scanPage), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		TableName: &r.Table.Name, Limit: aws.Int32(scanPage), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if segments > 1 {
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		out, err := r.table.Db.Scan(ctx, in, r.table.Bulk)
+		out, err := r.Table.Db.Scan(ctx, in, r.Table.Bulk)
 		if err != nil {
 			return table.Failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
@@ -179,24 +179,24 @@ func (r *client) scan(ctx context.Context, segment, segments int, take func(page
 	}
 }
 
-// lastOwnEvent returns the last event with a position of a customer's order, and whether there is
+// LastOwnEvent returns the last event with a position of a customer's order, and whether there is
 // one.
 //
 // Errors: those of failed.
-func (r *client) lastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
-	b := r.table.KeyBuilder()
+func (r *Client) LastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
+	b := r.Table.KeyBuilder()
 	partition := model.OrderKeys(b, order).PK
 	if b.Err != nil {
 		return last, false, nil // there can be no such order
 	}
 	owner := ""
-	err = r.collection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
+	err = r.Collection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
 		switch e.Name {
 		case model.EntityOrder.Name:
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
 			// They come in the order of their IDs.
-			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && r.table.Position(event.ID) != "" {
+			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && r.Table.Position(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

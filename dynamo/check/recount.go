@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -139,7 +140,7 @@ func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce
 	for i, sku := range skus {
 		wanted[i] = model.ProductKeys(b, sku)
 	}
-	found, err := c.client.get(ctx, consistent, wanted...)
+	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holdi
 		}
 		for shard := range c.table.Shards {
 			partition := base + model.ShardSuffix(shard, c.table.Shards)
-			err := c.client.query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+			err := c.client.Query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 				return c.readHoldings(ctx, out.Items, add)
 			})
 			if err != nil {
@@ -224,7 +225,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		}
 	}
 	c.mu.Unlock()
-	found, err := c.client.get(ctx, consistent, wanted...)
+	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
 	if err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	return table.Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
 		at := unlisted[i]
 		var items []model.Record
-		err := c.client.query(ctx, &model.OrderItems.AccessPattern, wanted[at].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err := c.client.Query(ctx, &model.OrderItems.AccessPattern, wanted[at].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}
@@ -266,7 +267,7 @@ func listedHolding(t *table.Table, order model.Record) (held holding, listed boo
 		return nil, true
 	}
 	at := model.Reader{Record: order}
-	lines, err := decodeLines(order["items"], at.Currency(t.Currency))
+	lines, err := repair.DecodeLines(order["items"], at.Currency(t.Currency))
 	if err != nil {
 		return nil, false
 	}

@@ -1,4 +1,4 @@
-package dynamo
+package check
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -57,14 +58,14 @@ func (u *orderUnit) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	if err := c.client.collection(ctx, model.OrderCollection, partition, u.add); err != nil {
+	if err := c.client.Collection(ctx, model.OrderCollection, partition, u.add); err != nil {
 		return err
 	}
 	ks := make([]model.Keys, 0, 2)
 	for _, id := range u.candidates() {
 		ks = append(ks, u.copyKey(c.table, id))
 	}
-	found, err := c.client.get(ctx, consistent, ks...)
+	found, err := c.client.Get(ctx, repair.Consistent, ks...)
 	if err != nil {
 		return err
 	}
@@ -118,20 +119,20 @@ type orderHeader struct {
 }
 
 // header reads what can be read of one of the records of an order, taking the ids from its key.
-func (u *orderUnit) header(v *verdict, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
+func (u *orderUnit) header(v *repair.Verdict, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
 	}
-	read := v.legible(e, rec)
-	plain := withKey(read, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
+	read := v.Legible(e, rec)
+	plain := repair.WithKey(read, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
 	delete(plain, "items")
 	if at := (model.Reader{Record: read}); !at.Has("currency") && len(u.items) > 0 {
 		// Whoever left it out on the order may have written it on the items.
 		item := model.Reader{Record: u.items[0]}
-		plain["currency"] = model.Str(string(item.Currency(v.table.Currency)))
+		plain["currency"] = model.Str(string(item.Currency(v.Table.Currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = v.table.DecodeOrder(model.Reader{Record: plain})
+	h.order, h.err = v.Table.DecodeOrder(model.Reader{Record: plain})
 	if h.err == nil && customer == "" {
 		h.err = fmt.Errorf("%w: attribute %q is missing", model.ErrCorrupt, "customerId")
 	}
@@ -139,8 +140,8 @@ func (u *orderUnit) header(v *verdict, e *model.Entity, rec model.Record, custom
 		h.order.PlacedAt = placed
 	}
 	if read["items"] != nil {
-		lines, err := decodeLines(read["items"], h.order.Total.Currency)
-		h.lines, h.listed = lines, err == nil && !v.left(e, model.KeyOf(rec), "items")
+		lines, err := repair.DecodeLines(read["items"], h.order.Total.Currency)
+		h.lines, h.listed = lines, err == nil && !v.Left(e, model.KeyOf(rec), "items")
 	}
 	return h
 }
@@ -151,7 +152,7 @@ func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 // the order names has no copy and no item names that customer either, another who has a copy is the
 // right one. A copy that is older than the order's own record, or names the same customer as that,
 // is none: it was left behind.
-func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
+func (u *orderUnit) customer(v *repair.Verdict) commerce.CustomerID {
 	named := u.named()
 	if u.copies[named] != nil {
 		return named
@@ -182,37 +183,37 @@ func (u *orderUnit) customer(v *verdict) commerce.CustomerID {
 	return best
 }
 
-func (u *orderUnit) judge(c *check) *verdict {
-	v := &verdict{table: c.table}
+func (u *orderUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
 	u.truth, u.lines, u.known, u.lastOwn = nil, nil, false, time.Time{}
 	customer := u.customer(v)
 	copied := u.copies[customer]
 	own, theirs := u.header(v, &model.EntityOrder, u.main, customer), u.header(v, &model.EntityCustomerOrder, copied, customer)
-	v.basis, v.believed = model.OrderKeys(b, u.id), u.main
+	v.Basis, v.Believed = model.OrderKeys(b, u.id), u.main
 	truth, other := own, theirs
 	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
 		truth, other = theirs, own
-		v.basis, v.believed = model.KeyOf(copied), copied
+		v.Basis, v.Believed = model.KeyOf(copied), copied
 	}
 	switch {
 	case u.main == nil && copied == nil:
 		for _, item := range u.items {
-			v.orphan(driftOrphanItem, item, "the order does not exist")
+			v.Orphan(repair.DriftOrphanItem, item, "the order does not exist")
 		}
 		for _, event := range u.events {
-			v.orphan(driftOrphanEvent, event, "the order does not exist")
+			v.Orphan(repair.DriftOrphanEvent, event, "the order does not exist")
 		}
 		return v
 	case !truth.readable():
 		for _, h := range []orderHeader{own, theirs} {
 			if h.err != nil {
-				v.unreadable(model.KeyOf(h.record), h.err)
+				v.Unreadable(model.KeyOf(h.record), h.err)
 			}
 		}
 		return v
 	}
-	v.source = model.KeyOf(truth.record)
+	v.Source = model.KeyOf(truth.record)
 	o := *truth.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
@@ -221,8 +222,8 @@ func (u *orderUnit) judge(c *check) *verdict {
 	u.truth = &o
 	u.judgeItems(v, b, o, truth, other)
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
-		if id != customer && !v.left(&model.EntityOrder, model.OrderKeys(b, u.id), model.AttrCustomerID) {
-			v.orphan(driftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
+		if id != customer && !v.Left(&model.EntityOrder, model.OrderKeys(b, u.id), model.AttrCustomerID) {
+			v.Orphan(repair.DriftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
 		}
 	}
 	u.judgeTimeline(v, o)
@@ -230,7 +231,7 @@ func (u *orderUnit) judge(c *check) *verdict {
 }
 
 // judgeItems finds what is wrong with the order's two records and its items.
-func (u *orderUnit) judgeItems(v *verdict, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
+func (u *orderUnit) judgeItems(v *repair.Verdict, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
 	u.lines, u.known = u.believedLines(v, o, truth, other)
 	if u.known {
 		if total, err := sumOf(u.lines, o.Total.Currency); err == nil {
@@ -240,7 +241,7 @@ func (u *orderUnit) judgeItems(v *verdict, b *model.KeyBuilder, o commerce.Order
 	}
 	wanted := model.OrderRecords(b, o, u.lines, nil)
 	if b.Err != nil {
-		v.unreadable(model.OrderKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
+		v.Unreadable(model.OrderKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
 		u.truth = nil
 		return
 	}
@@ -251,14 +252,14 @@ func (u *orderUnit) judgeItems(v *verdict, b *model.KeyBuilder, o commerce.Order
 		keep(copied, u.copies[o.CustomerID], "items", "itemCount")
 	}
 	if u.main == nil {
-		v.absent(driftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
+		v.Absent(repair.DriftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
 	} else {
-		v.compare(&model.EntityOrder, u.main, main, driftOrderDiffers)
+		v.Compare(&model.EntityOrder, u.main, main, repair.DriftOrderDiffers)
 	}
 	if have := u.copies[o.CustomerID]; have == nil {
-		v.absent(driftCopyMissing, copied, truth.record, "the order exists, the copy in its customer's partition does not")
+		v.Absent(repair.DriftCopyMissing, copied, truth.record, "the order exists, the copy in its customer's partition does not")
 	} else {
-		v.compare(&model.EntityCustomerOrder, have, copied, driftOrderDiffers)
+		v.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderDiffers)
 	}
 	if !u.known {
 		return
@@ -270,15 +271,15 @@ func (u *orderUnit) judgeItems(v *verdict, b *model.KeyBuilder, o commerce.Order
 	for _, want := range items {
 		k := model.KeyOf(want)
 		if have[k] == nil {
-			v.absent(driftItemMissing, want, nil, "the order's list and its total have it")
+			v.Absent(repair.DriftItemMissing, want, nil, "the order's list and its total have it")
 		} else {
-			v.compare(&model.EntityOrderItem, have[k], want, driftItemDiffers)
+			v.Compare(&model.EntityOrderItem, have[k], want, repair.DriftItemDiffers)
 		}
 		delete(have, k)
 	}
 	for _, item := range u.items {
 		if have[model.KeyOf(item)] != nil {
-			v.orphan(driftOrphanItem, item, "neither the order's list nor its total has it")
+			v.Orphan(repair.DriftOrphanItem, item, "neither the order's list nor its total has it")
 		}
 	}
 }
@@ -295,12 +296,12 @@ func keep(want, have model.Record, names ...string) {
 // believedLines are all items of an order. The items' records are believed, except where the total
 // adds up with the list on the order and not with them, or where there are none. It tells false,
 // after it found what cannot be read, where nothing tells what the items are.
-func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
+func (u *orderUnit) believedLines(v *repair.Verdict, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
 	for _, item := range u.items {
 		named := map[string]string{"productId": model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
-		line, err := model.DecodeLine(model.Reader{Record: withKey(v.legible(&model.EntityOrderItem, item), named)}, o.Total.Currency)
+		line, err := model.DecodeLine(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[model.KeyOf(item)] = err
 			continue
@@ -311,7 +312,7 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 	whole := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
 		sum, err := sumOf(lines, o.Total.Currency)
-		return err == nil && sameMoney(sum, o.Total)
+		return err == nil && repair.SameMoney(sum, o.Total)
 	}
 	for _, h := range []orderHeader{truth, other} {
 		if !h.listed || len(h.lines) == 0 || h.lines[0].UnitPrice.Currency != o.Total.Currency {
@@ -321,7 +322,7 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 		counted := o.ItemCount != nil && len(h.lines) == *o.ItemCount && len(lines) != *o.ItemCount
 		if addsUp(h.lines) && (!whole || !addsUp(lines) || counted) || len(u.items) == 0 {
 			// With some of the items' records, nothing would tell that the list was right.
-			v.atOnce = len(u.items) == 0 && !addsUp(h.lines)
+			v.AtOnce = len(u.items) == 0 && !addsUp(h.lines)
 			return model.BySKU(h.lines), true
 		}
 	}
@@ -329,14 +330,14 @@ func (u *orderUnit) believedLines(v *verdict, o commerce.Order, truth, other ord
 	case !whole:
 		for _, item := range u.items {
 			if err := problems[model.KeyOf(item)]; err != nil {
-				v.unreadable(model.KeyOf(item), err)
+				v.Unreadable(model.KeyOf(item), err)
 			}
 		}
 		return nil, false
-	case (v.left(&model.EntityOrder, model.KeyOf(truth.record), "items") || v.left(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+	case (v.Left(&model.EntityOrder, model.KeyOf(truth.record), "items") || v.Left(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the list that cannot be read may tell
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		v.find(driftUnreadable, model.OrderKeys(v.table.KeyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), byHand)
+		v.Find(repair.DriftUnreadable, model.OrderKeys(v.Table.KeyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), repair.ByHand)
 		return nil, false
 	}
 	return lines, true
@@ -363,21 +364,21 @@ func sumOf(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 // judgeTimeline finds events that are wrong, and timelines that do not lead to the order's status.
 // An event without a position may have happened at any time, so one that leads to the status is
 // enough.
-func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
-	b := v.table.KeyBuilder()
+func (u *orderUnit) judgeTimeline(v *repair.Verdict, o commerce.Order) {
+	b := v.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
 	certain, led := true, false
 	for _, rec := range u.events {
 		id := commerce.EventID(model.KeyValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
-		plain := withKey(v.legible(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(u.id)})
+		plain := repair.WithKey(v.Legible(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(u.id)})
 		event, err := model.DecodeEvent(model.Reader{Record: plain})
 		if err != nil {
-			v.unreadable(model.KeyOf(rec), err)
+			v.Unreadable(model.KeyOf(rec), err)
 			certain = false
 			continue
 		}
-		v.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), driftKeyAttribute)
-		if v.table.Position(event.ID) == "" {
+		v.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
+		if v.Table.Position(event.ID) == "" {
 			led = led || event.To == o.Status
 			continue
 		}
@@ -388,7 +389,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 		switch {
 		case event.To != 0:
 			lastTo, certain = event, true
-		case v.left(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
+		case v.Left(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
 			certain = false
 		}
 	}
@@ -396,7 +397,7 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	if !certain || led || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
-	event := &commerce.Event{OrderID: u.id, Type: commerce.EventImported, To: o.Status, Actor: checkActor, Note: "the timeline did not lead to the order's status"}
+	event := &commerce.Event{OrderID: u.id, Type: commerce.EventImported, To: o.Status, Actor: repair.CheckActor, Note: "the timeline did not lead to the order's status"}
 	detail := fmt.Sprintf("no event leads to a status, the order is %s", o.Status)
 	if len(u.events) > 0 {
 		detail = fmt.Sprintf("no event leads to %s, which the order is", o.Status)
@@ -408,25 +409,25 @@ func (u *orderUnit) judgeTimeline(v *verdict, o commerce.Order) {
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
 	}
-	v.find(driftTimeline, model.OrderKeys(b, u.id), detail, byRepair)
-	v.fixes = append(v.fixes, fix{event: event, customer: o.CustomerID})
+	v.Find(repair.DriftTimeline, model.OrderKeys(b, u.id), detail, repair.ByRepair)
+	v.Fixes = append(v.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
 	u.dateWithEvent(v, o)
 }
 
 // judgeUpdatedAt finds an order that was updated before its last event, and dates both of its
 // records.
-func (u *orderUnit) judgeUpdatedAt(v *verdict, o commerce.Order) {
-	updated := updatedAt(v.believed)
+func (u *orderUnit) judgeUpdatedAt(v *repair.Verdict, o commerce.Order) {
+	updated := updatedAt(v.Believed)
 	if updated.IsZero() || !updated.Before(u.lastOwn) {
 		return
 	}
-	v.find(driftUpdatedAt, v.basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", model.Timestamp(updated), model.Timestamp(u.lastOwn)), byRepair)
-	for _, r := range u.headerRecords(v.table, o) {
-		if v.left(r.e, r.key, "updatedAt") {
+	v.Find(repair.DriftUpdatedAt, v.Basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", model.Timestamp(updated), model.Timestamp(u.lastOwn)), repair.ByRepair)
+	for _, r := range u.headerRecords(v.Table, o) {
+		if v.Left(r.e, r.key, "updatedAt") {
 			continue
 		}
 		if w := fixOf(v, r); w != nil {
-			w.attribute("updatedAt", model.Str(model.Timestamp(u.lastOwn)))
+			w.Attribute("updatedAt", model.Str(model.Timestamp(u.lastOwn)))
 		}
 	}
 }
@@ -447,24 +448,24 @@ func (u *orderUnit) headerRecords(t *table.Table, o commerce.Order) []headerReco
 
 // fixOf returns the fix of a record, a new one where there is none yet; nil where there is no
 // record and none is written.
-func fixOf(v *verdict, r headerRecord) *fix {
-	i := slices.IndexFunc(v.fixes, func(w fix) bool { return w.event == nil && w.key == r.key })
+func fixOf(v *repair.Verdict, r headerRecord) *repair.Fix {
+	i := slices.IndexFunc(v.Fixes, func(w repair.Fix) bool { return w.Event == nil && w.Key == r.key })
 	switch {
 	case i < 0 && r.rec == nil:
 		return nil
 	case i < 0:
-		i = len(v.fixes)
-		v.fixes = append(v.fixes, fix{key: r.key, have: r.rec, set: model.Record{}})
+		i = len(v.Fixes)
+		v.Fixes = append(v.Fixes, repair.Fix{Key: r.key, Have: r.rec, Set: model.Record{}})
 	}
-	return &v.fixes[i]
+	return &v.Fixes[i]
 }
 
 // dateWithEvent makes both records of the order tell of the event that is appended, as every change
 // does that writes one: who comes back to a customer's orders reads the timelines of those that
 // were changed since.
-func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
-	for _, r := range u.headerRecords(v.table, o) {
-		dated, versioned := !v.left(r.e, r.key, "updatedAt"), !v.left(r.e, r.key, model.AttrVersion)
+func (u *orderUnit) dateWithEvent(v *repair.Verdict, o commerce.Order) {
+	for _, r := range u.headerRecords(v.Table, o) {
+		dated, versioned := !v.Left(r.e, r.key, "updatedAt"), !v.Left(r.e, r.key, model.AttrVersion)
 		if !dated && !versioned {
 			continue
 		}
@@ -472,9 +473,9 @@ func (u *orderUnit) dateWithEvent(v *verdict, o commerce.Order) {
 		if w == nil {
 			continue
 		}
-		w.dated = dated
+		w.Dated = dated
 		if versioned {
-			w.attribute(model.AttrVersion, model.Num(o.Version+1))
+			w.Attribute(model.AttrVersion, model.Num(o.Version+1))
 		}
 	}
 }
@@ -497,7 +498,7 @@ func (u *orderUnit) onItems() map[commerce.CustomerID]bool {
 
 // settled tells the check what else follows from the order: what it holds of the stock, and whose
 // number of orders may have changed.
-func (u *orderUnit) settled(c *check, v, last *verdict) {
+func (u *orderUnit) settled(c *check, v, last *repair.Verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held, known := u.holds(v)
@@ -512,7 +513,7 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 			c.held[sku] += quantity
 		}
 	}
-	if !last.clean() && u.misleads(c.table, held, last) {
+	if !last.Clean() && u.misleads(c.table, held, last) {
 		c.misleading[u.id] = u.hints
 	}
 	if u.truth == nil {
@@ -521,13 +522,13 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 	for _, class := range []struct {
 		name string
 		more int
-	}{{driftCopyMissing, 1}, {driftOrphanCopy, -1}} {
-		for _, f := range v.findings {
-			if f.class != class.name {
+	}{{repair.DriftCopyMissing, 1}, {repair.DriftOrphanCopy, -1}} {
+		for _, f := range v.Findings {
+			if f.Class != class.name {
 				continue
 			}
-			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.key.PK))
-			if last.hasAt(f.class, f.key) { // whatever else is left of the order
+			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.Key.PK))
+			if last.HasAt(f.Class, f.Key) { // whatever else is left of the order
 				c.ordersToCome[id] += class.more
 			}
 			c.suspectLocked(unitKey{unitCustomer, string(id)}, suspicion{needed: class.more > 0})
@@ -537,24 +538,24 @@ func (u *orderUnit) settled(c *check, v, last *verdict) {
 
 // holds returns what the order holds, as judge found with verdict v. known is false if the order
 // may hold something, and cannot be read.
-func (u *orderUnit) holds(v *verdict) (held holding, known bool) {
+func (u *orderUnit) holds(v *repair.Verdict) (held holding, known bool) {
 	switch {
 	case u.truth != nil && !u.truth.Status.Reserves():
 		return nil, true
 	case u.truth != nil && u.known:
 		return linesHolding(u.lines), true
 	}
-	return nil, !v.has(driftUnreadable)
+	return nil, !v.Has(repair.DriftUnreadable)
 }
 
 // misleads reports whether a recount, which believes the index and the order's own record, would
 // not come to held. v is what is wrong with the order.
-func (u *orderUnit) misleads(t *table.Table, held holding, v *verdict) bool {
+func (u *orderUnit) misleads(t *table.Table, held holding, v *repair.Verdict) bool {
 	told, listed := listedHolding(t, u.main)
 	if !listed {
 		told = itemsHolding(u.items)
 	}
-	return !maps.Equal(told, held) || len(held) > 0 && v.hasAt(driftIndexKeys, u.key(t))
+	return !maps.Equal(told, held) || len(held) > 0 && v.HasAt(repair.DriftIndexKeys, u.key(t))
 }
 
 // skus are the products of the order, as far as anything tells.
