@@ -37,18 +37,23 @@ func (r Record) With(more Record) Record {
 	return r
 }
 
+// Str returns a string attribute.
 func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
+// Num returns a number attribute.
 func Num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
 
+// Amount returns an amount of money as a number attribute.
 func Amount(m commerce.Money) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: m.Decimal()}
 }
 
+// ListValue returns a list attribute.
 func ListValue(values ...types.AttributeValue) types.AttributeValue {
 	return &types.AttributeValueMemberL{Value: values}
 }
 
+// Texts returns a list of strings.
 func Texts(values []string) types.AttributeValue {
 	l := make([]types.AttributeValue, len(values))
 	for i, v := range values {
@@ -61,6 +66,7 @@ func Texts(values []string) types.AttributeValue {
 // they sort as text.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
+// Timestamp returns a time as the table holds it.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
 // Reader takes a record apart, as the SDK gives it or as it stands in an answer. Its methods give
@@ -98,6 +104,7 @@ func (r *Reader) Size() int {
 	return r.Item.size()
 }
 
+// Fail notes that an attribute is missing or cannot be read.
 func (r *Reader) Fail(name, what string) {
 	if r.Problem == "" {
 		r.Problem = fmt.Sprintf("attribute %q %s", name, what)
@@ -163,6 +170,7 @@ func (r *Reader) of(name string) (text string, is Kind, present bool) {
 	return "", kindNone, present
 }
 
+// Text returns a string, empty where there is none.
 func (r *Reader) Text(name string) string {
 	s, is, present := r.of(name)
 	if is == KindS {
@@ -174,6 +182,7 @@ func (r *Reader) Text(name string) string {
 	return ""
 }
 
+// MustText returns a string that the record must have.
 func (r *Reader) MustText(name string) string {
 	s, is, _ := r.of(name)
 	if is == KindS {
@@ -211,21 +220,25 @@ func (r *Reader) indexValue(e *Entity) string {
 	return KeyValue(e.IndexPK, r.Text(AttrIndexPK))
 }
 
+// IndexValueOf returns the value in the index key of a record: see Reader.IndexValue.
 func IndexValueOf(e *Entity, rec Record) string {
 	at := Reader{Record: rec}
 	return at.indexValue(e)
 }
 
+// Has reports whether there is an attribute of that name.
 func (r *Reader) Has(name string) bool {
 	_, _, present := r.of(name)
 	return present
 }
 
+// Number returns a whole number, 0 where there is none.
 func (r *Reader) Number(name string) int {
 	n, _ := r.counted(name)
 	return n
 }
 
+// MustNumber returns a whole number that the record must have.
 func (r *Reader) MustNumber(name string) int {
 	n, present := r.counted(name)
 	if !present {
@@ -284,6 +297,7 @@ func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	return otherwise
 }
 
+// MustTime returns a time that the record must have.
 func (r *Reader) MustTime(name string) time.Time { return r.time(name, r.MustText(name)) }
 
 // time reads an attribute's text as a time.
@@ -309,6 +323,7 @@ func (r *Reader) UpdatedOr(otherwise time.Time) time.Time {
 	return r.time(name, text)
 }
 
+// Texts returns a list or a set of strings.
 func (r *Reader) Texts(name string) []string {
 	const what = "is not a list of strings"
 	if r.Item.Doc != nil {
@@ -418,11 +433,13 @@ func (l *mapList) next() (Reader, bool) {
 	return Reader{Record: m.Value}, true
 }
 
+// TextOf returns a string attribute of a record, empty where there is none.
 func TextOf(rec Record, name string) string {
 	at := Reader{Record: rec}
 	return at.Text(name)
 }
 
+// IsText reports whether a value is a string with this text.
 func IsText(v types.AttributeValue, text string) bool {
 	s, ok := v.(*types.AttributeValueMemberS)
 	return ok && s.Value == text

@@ -2,10 +2,12 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
+// CustomerKeys returns the keys of a customer.
 func CustomerKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
 	return Keys{PK: b.Key(EntityCustomer.PK, string(id)), SK: b.Key(EntityCustomer.SK)}
 }
 
+// EmailClaimKeys returns the keys of the claim of an e-mail address.
 func EmailClaimKeys(b *KeyBuilder, email string) Keys {
 	return Keys{PK: b.Key(EntityEmailClaim.PK, email), SK: b.Key(EntityEmailClaim.SK)}
 }
@@ -24,6 +26,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	return records
 }
 
+// CustomerRecord returns the record of a customer.
 func CustomerRecord(b *KeyBuilder, c commerce.Customer) Record {
 	k := CustomerKeys(b, c.ID)
 	k.IndexPK = b.sharded(EntityCustomer.IndexPK, string(c.ID))
@@ -49,10 +52,12 @@ func CustomerRepRecord(b *KeyBuilder, c commerce.Customer) Record {
 	return k.Attributes().With(CustomerAttributes(EntityCustomerRep, c))
 }
 
+// CustomerRepKeys returns the keys of the edge to a customer's account rep.
 func CustomerRepKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
 	return Keys{PK: b.Key(EntityCustomerRep.PK, string(id)), SK: b.Key(EntityCustomerRep.SK)}
 }
 
+// CustomerAttributes returns the attributes of a customer, for the record or for the edge.
 func CustomerAttributes(e Entity, c commerce.Customer) Record {
 	r := Record{
 		"entity": Str(e.Name), "customerId": Str(string(c.ID)), "name": Str(c.Name), "email": Str(c.Email),

@@ -185,6 +185,7 @@ func (d *Document) sizeOf(at uint32) int {
 	return total
 }
 
+// The texts of JSON's booleans.
 const (
 	JSONTrue  = "true"
 	JSONFalse = "false"

@@ -2,6 +2,7 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
+// EmployeeKeys returns the keys of an employee.
 func EmployeeKeys(b *KeyBuilder, id commerce.EmployeeID) Keys {
 	return Keys{PK: b.Key(EntityEmployee.PK, string(id)), SK: b.Key(EntityEmployee.SK)}
 }
@@ -31,6 +32,7 @@ func EmployeeRecords(b *KeyBuilder, e commerce.Employee) []Record {
 	return records
 }
 
+// EmployeeAttributes returns the attributes of an employee and of the employee's edges.
 func EmployeeAttributes(e commerce.Employee) Record {
 	r := Record{
 		"employeeId": Str(string(e.ID)), "name": Str(e.Name), "phoneNumbers": Texts(e.PhoneNumbers), "jobTitle": Str(e.JobTitle),

@@ -188,6 +188,7 @@ func RepeatsKey(e *Entity, name string) bool {
 		e.Name == EntityOrderItem.Name && name == "productId"
 }
 
+// IsIndexKey reports whether an attribute is a key of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
 // IndexedBy reports whether the index keys of a record are made of an attribute. What its primary

@@ -25,6 +25,7 @@ func (e *Expression) name(attribute string) string {
 	return "#" + attribute
 }
 
+// Value returns the placeholder of a value.
 func (e *Expression) Value(v types.AttributeValue) string {
 	if e.Values == nil {
 		e.Values = Record{}
@@ -58,6 +59,7 @@ func Has(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
 }
 
+// Lacks is the condition that a record has no such attribute.
 func Lacks(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
 }
@@ -65,6 +67,7 @@ func Lacks(attribute string) Condition {
 // Present is the condition that there is a record, absent that there is none.
 func Present(e *Expression) string { return Has(AttrPK)(e) }
 
+// Absent is the condition that there is no record.
 func Absent(e *Expression) string { return Lacks(AttrPK)(e) }
 
 // Is compares an attribute with a value: relation is =, >= or the like.
@@ -139,6 +142,7 @@ func (e *Expression) Adding(deltas map[string]int) string {
 // AttributeNames are a record's, in order, so that equal writes have equal expressions.
 func AttributeNames(r Record) []string { return slices.Sorted(maps.Keys(r)) }
 
+// Clauses joins the SET and REMOVE clauses of an update.
 func Clauses(sets, removes []string) string {
 	var parts []string
 	if len(sets) > 0 {

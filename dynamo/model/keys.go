@@ -16,6 +16,7 @@ func (k Keys) Unnamed() string {
 	return k.PK + " " + k.SK
 }
 
+// DescribeUnnamed is Describe for messages that end in a log: see Keys.Unnamed.
 func DescribeUnnamed(ks []Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {

@@ -79,6 +79,7 @@ func (p AccessPattern) Keys() string {
 	return keys
 }
 
+// MarkdownCell returns a code span for a cell of a table.
 func MarkdownCell(s string) string {
 	if s == "" {
 		return ""
@@ -86,6 +87,7 @@ func MarkdownCell(s string) string {
 	return "`" + s + "`"
 }
 
+// MarkdownTable returns a table in Markdown; the first row is the header.
 func MarkdownTable(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {

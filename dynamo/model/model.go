@@ -272,6 +272,7 @@ type KeyBuilder struct {
 	Err    error
 }
 
+// Key builds one key, and keeps the first error.
 func (b *KeyBuilder) Key(t Template, values ...string) string {
 	key, err := t.Key(values...)
 	if b.Err == nil {
@@ -298,6 +299,7 @@ func (k Keys) Attributes() Record {
 // built and checked.
 func TableKeySchema() []types.KeySchemaElement { return keySchema(AttrPK, AttrSK) }
 
+// IndexKeySchema is the key schema of the index.
 func IndexKeySchema() []types.KeySchemaElement { return keySchema(AttrIndexPK, AttrIndexSK) }
 
 func keySchema(pk, sk string) []types.KeySchemaElement {

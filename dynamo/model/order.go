@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
+// OrderKeys returns the keys of an order's own record.
 func OrderKeys(b *KeyBuilder, id commerce.OrderID) Keys {
 	return Keys{PK: b.Key(EntityOrder.PK, string(id)), SK: b.Key(EntityOrder.SK)}
 }
@@ -21,6 +22,7 @@ type CustomerOrderKey struct {
 	Order    commerce.OrderID
 }
 
+// CustomerOrderKeys returns the keys of the customer's copy of an order.
 func CustomerOrderKeys(b *KeyBuilder, k CustomerOrderKey) Keys {
 	return Keys{PK: b.Key(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Key(EntityCustomerOrder.SK, string(k.Order))}
 }
@@ -31,6 +33,7 @@ type OrderItemKey struct {
 	SKU   commerce.SKU
 }
 
+// OrderItemKeys returns the keys of an order item.
 func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Key(EntityOrderItem.PK, string(k.Order)), SK: b.Key(EntityOrderItem.SK, string(k.SKU))}
 }
@@ -192,6 +195,7 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, r.Err()
 }
 
+// DecodeLine reads an item of an order's list. c is the currency of its price.
 func DecodeLine(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
 	err = decodeLineInto(&item, r, c)
 	return item, err
@@ -224,6 +228,7 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 	return &item, nil
 }
 
+// EventRecord returns the record of an order event.
 func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	k := Keys{PK: b.Key(EntityOrderEvent.PK, string(e.OrderID)), SK: b.Key(EntityOrderEvent.SK, string(e.ID))}
 	return k.Attributes().With(eventAttributes(e)).With(Record{"entity": Str(EntityOrderEvent.Name)})

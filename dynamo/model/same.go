@@ -12,6 +12,7 @@ import (
 // a number is what it is worth, not how it is spelled.
 func SameRecord(a, b Record) bool { return maps.EqualFunc(a, b, SameValue) }
 
+// SameValue reports whether two values mean the same.
 func SameValue(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -48,6 +49,7 @@ func SameValue(a, b types.AttributeValue) bool {
 	return false
 }
 
+// SameNumber reports whether two numbers are equal, however they are spelled.
 func SameNumber(a, b string) bool { return a == b || worth(a) == worth(b) }
 
 // What the elements of sets are compared by.
@@ -62,6 +64,7 @@ func worth(n string) number {
 	return parsed
 }
 
+// SameSet reports whether two lists have the same elements, by their keys.
 func SameSet[E any, K comparable](a, b []E, key func(E) K) bool {
 	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
 }

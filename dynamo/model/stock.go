@@ -2,10 +2,12 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
+// ProductKeys returns the keys of a product.
 func ProductKeys(b *KeyBuilder, sku commerce.SKU) Keys {
 	return Keys{PK: b.Key(EntityProduct.PK, string(sku)), SK: b.Key(EntityProduct.SK)}
 }
 
+// ProductRecord returns the record of a product.
 func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
 	k := ProductKeys(b, p.SKU)
 	k.IndexPK = b.Key(EntityProduct.IndexPK, p.Category)
@@ -13,6 +15,7 @@ func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
 	return k.Attributes().With(ProductAttributes(p)).With(Record{"entity": Str(EntityProduct.Name)})
 }
 
+// ProductAttributes returns the attributes of a product.
 func ProductAttributes(p commerce.Product) Record {
 	return Record{
 		"sku": Str(string(p.SKU)), "name": Str(p.Name), "category": Str(p.Category),
@@ -43,10 +46,12 @@ type InventoryLevelKey struct {
 	Warehouse commerce.WarehouseID
 }
 
+// InventoryLevelKeys returns the keys of an inventory level.
 func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
 	return Keys{PK: b.Key(EntityInventoryLevel.PK, string(k.SKU)), SK: b.Key(EntityInventoryLevel.SK, string(k.Warehouse))}
 }
 
+// InventoryLevelRecord returns the record of an inventory level.
 func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
 	k := InventoryLevelKeys(b, InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID})
 	k.IndexPK = b.Key(EntityInventoryLevel.IndexPK, string(l.WarehouseID))
@@ -54,6 +59,7 @@ func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
 	return k.Attributes().With(InventoryLevelAttributes(l)).With(Record{"entity": Str(EntityInventoryLevel.Name)})
 }
 
+// InventoryLevelAttributes returns the attributes of an inventory level.
 func InventoryLevelAttributes(l commerce.InventoryLevel) Record {
 	return Record{
 		"sku": Str(string(l.SKU)), "warehouseId": Str(string(l.WarehouseID)), AttrQuantity: Num(l.Quantity), AttrVersion: Num(l.Version),
@@ -73,10 +79,12 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 	return l, r.Err()
 }
 
+// WarehouseKeys returns the keys of a warehouse.
 func WarehouseKeys(b *KeyBuilder, id commerce.WarehouseID) Keys {
 	return Keys{PK: b.Key(EntityWarehouse.PK, string(id)), SK: b.Key(EntityWarehouse.SK)}
 }
 
+// WarehouseRecord returns the record of a warehouse.
 func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
 	k := WarehouseKeys(b, w.ID)
 	k.IndexPK = b.Key(EntityWarehouse.IndexPK)
@@ -84,6 +92,7 @@ func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
 	return k.Attributes().With(WarehouseAttributes(w)).With(Record{"entity": Str(EntityWarehouse.Name)})
 }
 
+// WarehouseAttributes returns the attributes of a warehouse.
 func WarehouseAttributes(w commerce.Warehouse) Record {
 	return Record{"warehouseId": Str(string(w.ID)), "name": Str(w.Name), AttrVersion: Num(w.Version)}
 }

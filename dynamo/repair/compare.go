@@ -163,6 +163,7 @@ func sameLine(a, b commerce.LineItem) bool {
 	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && SameMoney(a.UnitPrice, b.UnitPrice)
 }
 
+// SameMoney reports whether two amounts are equal, in one currency.
 func SameMoney(a, b commerce.Money) bool {
 	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
 }

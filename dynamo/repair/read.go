@@ -44,6 +44,7 @@ func (r *Client) Cost() (requests int, units float64) {
 // consistency tells which reads see everything that was written before; they cost twice as much.
 type consistency bool
 
+// The consistencies of reads.
 const (
 	Eventual   consistency = false
 	Consistent consistency = true

@@ -25,7 +25,9 @@ type Finding struct {
 // remedy is how a finding is put right.
 type remedy int
 
+// The remedies.
 const (
+	// ByRepair is a repair that restores what is known.
 	ByRepair remedy = iota
 	// ByStandIn is a repair that writes a record of which nothing but the id is known.
 	ByStandIn
@@ -134,6 +136,7 @@ func (v *Verdict) HasAt(class string, key model.Keys) bool {
 	return false
 }
 
+// Find adds a finding.
 func (v *Verdict) Find(class string, key model.Keys, detail string, by remedy) {
 	v.Findings = append(v.Findings, Finding{Class: class, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, By: by})
 }

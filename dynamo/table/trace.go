@@ -174,6 +174,7 @@ type timer struct {
 	start time.Time
 }
 
+// StartTimer begins to measure a request.
 func StartTimer(ctx context.Context) timer {
 	span := SpanOf(ctx)
 	if span == nil {

@@ -187,7 +187,7 @@ func someValue(depth int) *rapid.Generator[types.AttributeValue] {
 	text, data := rapid.String(), rapid.SliceOf(rapid.Byte())
 	kinds := []*rapid.Generator[types.AttributeValue]{
 		rapid.Map(text, func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }),
-		rapid.Map(rapid.Int(), func(n int) types.AttributeValue { return model.Num(n) }),
+		rapid.Map(rapid.Int(), model.Num),
 		rapid.Map(data, func(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }),
 		rapid.Map(rapid.Bool(), func(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }),
 		rapid.Just[types.AttributeValue](&types.AttributeValueMemberNULL{Value: true}),
