@@ -447,7 +447,7 @@ type cell struct {
 
 func allCells(t testing.TB, rules map[string]rule) []cell {
 	t.Helper()
-	documents := newDocuments(newSchema(), Options{})
+	documents := newDocuments(Schema(), Options{})
 	var all []cell
 	for _, typ := range slices.Sorted(maps.Keys(ways)) {
 		d := parsedSchema.Types[typ]
@@ -562,7 +562,7 @@ func TestTheMatrixIsWhole(t *testing.T) {
 
 func TestMatrix(t *testing.T) {
 	rules := documentedRules(t)
-	m := newMatrix(t, rules, allCells(t, rules), nil, newSchema(), sampleBook(t))
+	m := newMatrix(t, rules, allCells(t, rules), nil, Schema(), sampleBook(t))
 	for _, d := range m.differences(people(), 20, func(string) bool { return true }) {
 		t.Error(d)
 	}
@@ -600,7 +600,7 @@ func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.S
 
 // Each field needs the permission that the docs tell, and no other.
 func TestMatrixOfSinglePermissions(t *testing.T) {
-	rules, schema, book := documentedRules(t), newSchema(), sampleBook(t)
+	rules, schema, book := documentedRules(t), Schema(), sampleBook(t)
 	cells := allCells(t, rules)
 	for _, p := range commerce.Permissions() {
 		for _, d := range separately(t, rules, cells, schema, book, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
@@ -612,7 +612,7 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 // The matrix tells when any cell of the policy is another one: as a whole, and at the root of each
 // kind of operation by itself.
 func TestMatrixSeesEveryGrant(t *testing.T) {
-	rules, schema, book, standard := documentedRules(t), newSchema(), sampleBook(t), commerce.StandardPolicy()
+	rules, schema, book, standard := documentedRules(t), Schema(), sampleBook(t), commerce.StandardPolicy()
 	cells := allCells(t, rules)
 	waysIn := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
@@ -651,7 +651,7 @@ func TestMatrixSeesEveryDirective(t *testing.T) {
 	rules, book := documentedRules(t), sampleBook(t)
 	cells := allCells(t, rules)
 	taken := 0
-	schema := newSchema()
+	schema := Schema()
 	notices := func(what, permission string, directives *ast.DirectiveList, passes func(field string) bool) {
 		taken++
 		was := *directives

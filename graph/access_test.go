@@ -182,7 +182,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	if errs := validate(e.schema.Schema(), parsed, true, false); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if errs := e.resolver.access.check(ann, document.prepare(e.preparer, parsed.Operations[0], nil), nil); len(errs) != 1 {
+	if errs := e.resolver.access.check(ann, e.preparer.Prepare(document, parsed.Operations[0], nil), nil); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
@@ -465,7 +465,7 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		}
 		come(document.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
-		for _, err := range e.resolver.access.check(ann, e.preparer.prepare(document.Operations[0], func(d ast.DirectiveList) (in, optional bool) { return included(d, operation.Variables), false }), operation.Variables) {
+		for _, err := range e.resolver.access.check(ann, e.preparer.build(document.Operations[0], func(d ast.DirectiveList) (in, optional bool) { return included(d, operation.Variables), false }), operation.Variables) {
 			got[err.Locations[0].Column-1] = true // the text has one line
 		}
 		if len(got) < maxErrors && !maps.Equal(got, want) {

@@ -175,7 +175,7 @@ func (b *bounding) findWhole(root *selectionSet) {
 	}
 	for _, f := range fields {
 		for _, r := range b.routes[root.typ.Name+"."+f.Name] {
-			if may, _ := f.selects(r.sub); r.sub != "" && may {
+			if may, _ := selected(f, r.sub); r.sub != "" && may {
 				typ := f.Definition.Type.Name()
 				b.whole[typ+"."+r.sub], b.wholeTypes[typ] = true, true
 			}

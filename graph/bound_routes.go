@@ -53,15 +53,6 @@ func routesOf(f *ast.FieldDefinition, patterns []dynamo.AccessPattern) []route {
 	return routes
 }
 
-// readsDirective is the directive by which the schema names the access patterns of fields.
-const readsDirective = "reads"
-
-// readsByHand reports whether a leaf field may be read: its @reads says that it is by hand.
-func readsByHand(f *ast.FieldDefinition) bool {
-	d := f.Directives.ForName(readsDirective)
-	return d != nil && d.Arguments.ForName("byHand") != nil
-}
-
 // schemaRoutes are the routes of all fields of a schema that need requests, by Type.field.
 func schemaRoutes(schema *ast.Schema, patterns []dynamo.AccessPattern) map[string][]route {
 	routes := map[string][]route{}
@@ -80,8 +71,8 @@ func schemaRoutes(schema *ast.Schema, patterns []dynamo.AccessPattern) map[strin
 }
 
 // PatternsMarkdown is the table of the access patterns for the docs, with the fields that each serves.
-func PatternsMarkdown() string {
-	schema, patterns := newSchema(), dynamo.AccessPatterns()
+func PatternsMarkdown(schema *ast.Schema) string {
+	patterns := dynamo.AccessPatterns()
 	fields := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		for _, f := range schema.Types[name].Fields {
@@ -103,7 +94,7 @@ func (b *bounding) ways(typ *ast.Definition, f *selectedField) [][]int {
 	for _, r := range routes {
 		switch {
 		case r.sub != "":
-			may, must := f.selects(r.sub)
+			may, must := selected(f, r.sub)
 			if must {
 				return [][]int{{r.pattern}}
 			}
@@ -111,7 +102,7 @@ func (b *bounding) ways(typ *ast.Definition, f *selectedField) [][]int {
 				whole = append(whole, []int{r.pattern})
 			}
 		case len(r.arguments) > 0:
-			may, must := f.given(r.arguments[0])
+			may, must := hasArgument(f, r.arguments[0])
 			if may {
 				ways = append(ways, []int{r.pattern})
 			}
@@ -212,9 +203,9 @@ func (b *bounding) statuses(p dynamo.AccessPattern, f *selectedField) []commerce
 	return named
 }
 
-// given reports whether an argument may have a value and whether it must have one. An object may
+// hasArgument reports whether an argument may have a value and whether it must have one. An object may
 // turn out to be empty.
-func (f *selectedField) given(name string) (may, must bool) {
+func hasArgument(f *selectedField, name string) (may, must bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
 		return false, false
@@ -222,9 +213,9 @@ func (f *selectedField) given(name string) (may, must bool) {
 	return true, a.Value.Kind == ast.ListValue || a.Value.Kind == ast.EnumValue
 }
 
-// selects reports whether a field may be selected below f and whether it must be, whatever the
+// selected reports whether a field may be selected below f and whether it must be, whatever the
 // variables are.
-func (f *selectedField) selects(name string) (may, must bool) {
+func selected(f *selectedField, name string) (may, must bool) {
 	if f.set == nil {
 		return false, false
 	}

@@ -188,7 +188,7 @@ type failer interface {
 
 // anyVariables prepares an operation for whatever variables.
 func anyVariables(o *ast.OperationDefinition) *preparedOperation {
-	return newPreparer(parsedSchema, access{}, costs{}, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).prepareAny(o)
+	return newPreparer(parsedSchema, access{}, costs{}, objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).prepareAny(o)
 }
 
 // newExecutableSchema is a schema without resolvers.

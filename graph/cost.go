@@ -24,6 +24,17 @@ const (
 	plainList = commerce.MaxPhoneNumbers
 )
 
+// entitiesField is the field of Query by which gateways ask for entities.
+const entitiesField = "_entities"
+
+// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
+// page has that they come from.
+const maxRepresentations = 1000
+
+// maxRefusals is how many refusals one answer has: a caller who gets so many learns nothing from
+// more.
+const maxRefusals = 50
+
 // costs limits what operations cost.
 type costs struct {
 	limit int

@@ -25,7 +25,7 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
-	return document.prepare(e.preparer, document.parsed.Operations[0], coerced).cost(coerced)
+	return e.preparer.Prepare(document, document.parsed.Operations[0], coerced).cost(coerced)
 }
 
 func TestCost(t *testing.T) {

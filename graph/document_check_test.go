@@ -16,7 +16,7 @@ func TestCheckDocuments(t *testing.T) {
 	introspecting := TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
 	given := append(slices.Clone(manifest), dear, several, introspecting)
 	opts := Options{Documents: given}
-	schema := newSchema()
+	schema := Schema()
 	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: "}
 	var ids []string
 	for _, o := range CheckDocuments(opts, 3) {

@@ -25,18 +25,18 @@ const (
 )
 
 // document is a text that was parsed, kept within limits and validated. Requests share it. Nothing
-// writes to it but prepare, which adds trees: validation has filled in what execution reads.
+// writes to it but keepPrepared: validation has filled in what execution reads.
 type document struct {
 	text   string
 	parsed *ast.QueryDocument
 	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs
 	// tell the same to those who are not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
-	// trees are the prepared operations. Reading takes no lock: the map is replaced and never
-	// written to. mu is for adding one; treeBytes is the memory that all of them take.
-	trees     atomic.Pointer[map[treeKey]*preparedOperation]
-	mu        sync.Mutex
-	treeBytes int
+	// prepared are the prepared operations. Reading takes no lock: the map is replaced and never
+	// written to. mu is for adding one; preparedBytes is the memory that all of them take.
+	prepared      atomic.Pointer[map[PreparedKey]Prepared]
+	mu            sync.Mutex
+	preparedBytes int
 	// strict has the places of each operation that take no null and have a variable that can be
 	// null.
 	strict map[*ast.OperationDefinition][]*ast.Value

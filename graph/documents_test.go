@@ -145,7 +145,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 
 // What is kept does not keep alive what the text was cut out of.
 func TestDocumentsHaveTheirOwnText(t *testing.T) {
-	d := newDocuments(newSchema(), Options{})
+	d := newDocuments(Schema(), Options{})
 	url := aliceQuery + strings.Repeat("x", 100_000)
 	before := heap()
 	for i := range 100 {
@@ -376,7 +376,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 // for them.
 func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDocuments(newSchema(), Options{})
+		d := newDocuments(Schema(), Options{})
 		kept, err := d.find(Request{Query: "{ __typename }"}, false)
 		if err != nil {
 			t.Fatal(err)

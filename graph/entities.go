@@ -16,13 +16,6 @@ import (
 // employee or a warehouse.
 type Entity any
 
-// entitiesField is the field of Query by which gateways ask for entities.
-const entitiesField = "_entities"
-
-// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
-// page has that they come from.
-const maxRepresentations = 1000
-
 // entityType is one type of entity: how its key is read, how a record is loaded, and how one is
 // planned.
 type entityType struct {

@@ -151,7 +151,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 // A panic costs the answer of one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
 	var told []error
-	r := &Resolver{entityTypes: entityTypes(), access: newAccess(newSchema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
+	r := &Resolver{entityTypes: entityTypes(), access: newAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
 	// Without loaders, looking up panics.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})

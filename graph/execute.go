@@ -24,7 +24,7 @@ import (
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
-	operation *operation
+	operation *admittedOperation
 	// ctx is the operation's context. resolverCtx is what resolvers get: it gives them the loaders
 	// and the execution.
 	ctx, resolverCtx context.Context
@@ -33,8 +33,7 @@ type execution struct {
 	budget *dynamo.ReadBudget
 	// trace collects the requests that the response explains; nil where it explains none.
 	trace *dynamo.Trace
-	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
-	// read.
+	// arguments are those that contain variables.
 	arguments []any
 	// resolving is the field whose resolver was called last.
 	resolving *selectedField
@@ -56,7 +55,7 @@ type step struct {
 type mark struct{ offset, values int }
 
 // begin returns the execution of an operation, before any of its fields is resolved.
-func (e *Executor) begin(ctx context.Context, o *operation) *execution {
+func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: dynamo.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.responseBytes.Load()), e.limits.Answer),
@@ -66,19 +65,12 @@ func (e *Executor) begin(ctx context.Context, o *operation) *execution {
 		ctx = x.trace.Begin(ctx)
 	}
 	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.present, recovered)
-	if n := len(o.prepared.varying); n > 0 {
-		x.arguments = make([]any, n)
-		for i, f := range o.prepared.varying {
-			if read, err := f.readArguments(x.ctx, x.generated, f.ArgumentMap(o.Variables)); err == nil {
-				x.arguments[i] = read
-			}
-		}
-	}
+	x.arguments = o.prepared.VaryingArguments(x.ctx, x.generated, o.Variables)
 	return x
 }
 
 // run executes an operation; for a subscription, for one event. spent is what the execution costs.
-func (e *Executor) run(ctx context.Context, o *operation, change *dynamo.OrderChange) (response *graphql.Response, spent int) {
+func (e *Executor) run(ctx context.Context, o *admittedOperation, change *dynamo.OrderChange) (response *graphql.Response, spent int) {
 	x := e.begin(ctx, o)
 	var data []byte
 	switch o.Operation.Operation {
@@ -326,14 +318,11 @@ func (x *execution) null() bool {
 // argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error
 // of its own.
 func (x *execution) argumentsOf(f *selectedField) (any, bool) {
-	if f.arguments != nil {
-		return f.arguments, true
-	}
-	if read := x.arguments[f.slot]; read != nil {
+	if read := f.ArgumentsIn(x.arguments); read != nil {
 		return read, true
 	}
 	ctx := x.fieldContext(f)
-	_, err := f.readArguments(ctx, x.generated, f.ArgumentMap(x.operation.Variables))
+	_, err := f.ReadArguments(ctx, x.generated, x.operation.Variables)
 	graphql.GetOperationContext(ctx).Error(ctx, err)
 	return nil, false
 }

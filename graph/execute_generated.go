@@ -795,8 +795,8 @@ type customerOrdersArguments struct {
 	before *string
 }
 
-func readCustomerOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Customer_orders_args(ctx, given)
+func readCustomerOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_orders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -826,8 +826,8 @@ type customerOrderArguments struct {
 	id string
 }
 
-func readCustomerOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Customer_order_args(ctx, given)
+func readCustomerOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_order_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -1223,8 +1223,8 @@ type employeeCustomersArguments struct {
 	before *string
 }
 
-func readEmployeeCustomersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Employee_customers_args(ctx, given)
+func readEmployeeCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Employee_customers_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -1256,8 +1256,8 @@ type employeeOrdersArguments struct {
 	before *string
 }
 
-func readEmployeeOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Employee_orders_args(ctx, given)
+func readEmployeeOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Employee_orders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2296,8 +2296,8 @@ type mutationCreateCustomerArguments struct {
 	input CreateCustomerInput
 }
 
-func readMutationCreateCustomerArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_createCustomer_args(ctx, given)
+func readMutationCreateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createCustomer_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2322,8 +2322,8 @@ type mutationUpdateCustomerArguments struct {
 	input UpdateCustomerInput
 }
 
-func readMutationUpdateCustomerArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateCustomer_args(ctx, given)
+func readMutationUpdateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateCustomer_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2348,8 +2348,8 @@ type mutationAssignAccountRepArguments struct {
 	input AssignAccountRepInput
 }
 
-func readMutationAssignAccountRepArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_assignAccountRep_args(ctx, given)
+func readMutationAssignAccountRepArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_assignAccountRep_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2374,8 +2374,8 @@ type mutationPlaceOrderArguments struct {
 	input PlaceOrderInput
 }
 
-func readMutationPlaceOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_placeOrder_args(ctx, given)
+func readMutationPlaceOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_placeOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2400,8 +2400,8 @@ type mutationConfirmOrderArguments struct {
 	input ConfirmOrderInput
 }
 
-func readMutationConfirmOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_confirmOrder_args(ctx, given)
+func readMutationConfirmOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_confirmOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2426,8 +2426,8 @@ type mutationShipOrderArguments struct {
 	input ShipOrderInput
 }
 
-func readMutationShipOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_shipOrder_args(ctx, given)
+func readMutationShipOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_shipOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2452,8 +2452,8 @@ type mutationDeliverOrderArguments struct {
 	input DeliverOrderInput
 }
 
-func readMutationDeliverOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_deliverOrder_args(ctx, given)
+func readMutationDeliverOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_deliverOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2478,8 +2478,8 @@ type mutationCancelOrderArguments struct {
 	input CancelOrderInput
 }
 
-func readMutationCancelOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_cancelOrder_args(ctx, given)
+func readMutationCancelOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_cancelOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2504,8 +2504,8 @@ type mutationSetOrderItemArguments struct {
 	input SetOrderItemInput
 }
 
-func readMutationSetOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_setOrderItem_args(ctx, given)
+func readMutationSetOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setOrderItem_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2530,8 +2530,8 @@ type mutationRemoveOrderItemArguments struct {
 	input RemoveOrderItemInput
 }
 
-func readMutationRemoveOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_removeOrderItem_args(ctx, given)
+func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_removeOrderItem_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2556,8 +2556,8 @@ type mutationUpdateShippingAddressArguments struct {
 	input UpdateShippingAddressInput
 }
 
-func readMutationUpdateShippingAddressArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateShippingAddress_args(ctx, given)
+func readMutationUpdateShippingAddressArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateShippingAddress_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2582,8 +2582,8 @@ type mutationCreateProductArguments struct {
 	input CreateProductInput
 }
 
-func readMutationCreateProductArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_createProduct_args(ctx, given)
+func readMutationCreateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createProduct_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2608,8 +2608,8 @@ type mutationUpdateProductArguments struct {
 	input UpdateProductInput
 }
 
-func readMutationUpdateProductArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateProduct_args(ctx, given)
+func readMutationUpdateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateProduct_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2634,8 +2634,8 @@ type mutationCreateWarehouseArguments struct {
 	input CreateWarehouseInput
 }
 
-func readMutationCreateWarehouseArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_createWarehouse_args(ctx, given)
+func readMutationCreateWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createWarehouse_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2660,8 +2660,8 @@ type mutationSetInventoryLevelArguments struct {
 	input SetInventoryLevelInput
 }
 
-func readMutationSetInventoryLevelArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_setInventoryLevel_args(ctx, given)
+func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setInventoryLevel_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2686,8 +2686,8 @@ type mutationAdjustInventoryArguments struct {
 	input AdjustInventoryInput
 }
 
-func readMutationAdjustInventoryArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_adjustInventory_args(ctx, given)
+func readMutationAdjustInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_adjustInventory_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2712,8 +2712,8 @@ type mutationHireEmployeeArguments struct {
 	input HireEmployeeInput
 }
 
-func readMutationHireEmployeeArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_hireEmployee_args(ctx, given)
+func readMutationHireEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_hireEmployee_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -2738,8 +2738,8 @@ type mutationUpdateEmployeeArguments struct {
 	input UpdateEmployeeInput
 }
 
-func readMutationUpdateEmployeeArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateEmployee_args(ctx, given)
+func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateEmployee_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -3002,8 +3002,8 @@ type orderItemsArguments struct {
 	before *string
 }
 
-func readOrderItemsArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Order_items_args(ctx, given)
+func readOrderItemsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_items_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -3032,8 +3032,8 @@ type orderItemArguments struct {
 	productID string
 }
 
-func readOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Order_item_args(ctx, given)
+func readOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_item_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -3061,8 +3061,8 @@ type orderTimelineArguments struct {
 	before *string
 }
 
-func readOrderTimelineArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Order_timeline_args(ctx, given)
+func readOrderTimelineArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_timeline_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4077,8 +4077,8 @@ type productInventoryArguments struct {
 	before *string
 }
 
-func readProductInventoryArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Product_inventory_args(ctx, given)
+func readProductInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Product_inventory_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4110,8 +4110,8 @@ type productOrderItemsArguments struct {
 	before *string
 }
 
-func readProductOrderItemsArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Product_orderItems_args(ctx, given)
+func readProductOrderItemsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Product_orderItems_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4549,8 +4549,8 @@ type queryCustomerArguments struct {
 	id string
 }
 
-func readQueryCustomerArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_customer_args(ctx, given)
+func readQueryCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customer_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4575,8 +4575,8 @@ type queryCustomerByEmailArguments struct {
 	email string
 }
 
-func readQueryCustomerByEmailArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_customerByEmail_args(ctx, given)
+func readQueryCustomerByEmailArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customerByEmail_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4604,8 +4604,8 @@ type queryCustomersArguments struct {
 	before *string
 }
 
-func readQueryCustomersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_customers_args(ctx, given)
+func readQueryCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customers_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4634,8 +4634,8 @@ type queryOrderArguments struct {
 	id string
 }
 
-func readQueryOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_order_args(ctx, given)
+func readQueryOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_order_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4661,8 +4661,8 @@ type queryOrderItemArguments struct {
 	productID string
 }
 
-func readQueryOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_orderItem_args(ctx, given)
+func readQueryOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orderItem_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4693,8 +4693,8 @@ type queryOrdersArguments struct {
 	before   *string
 }
 
-func readQueryOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_orders_args(ctx, given)
+func readQueryOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4730,8 +4730,8 @@ type queryOrdersByStatusArguments struct {
 	before *string
 }
 
-func readQueryOrdersByStatusArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_ordersByStatus_args(ctx, given)
+func readQueryOrdersByStatusArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersByStatus_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4762,8 +4762,8 @@ type queryProductArguments struct {
 	sku string
 }
 
-func readQueryProductArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_product_args(ctx, given)
+func readQueryProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_product_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4792,8 +4792,8 @@ type queryProductsArguments struct {
 	before   *string
 }
 
-func readQueryProductsArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_products_args(ctx, given)
+func readQueryProductsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_products_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4824,8 +4824,8 @@ type queryInventoryLevelArguments struct {
 	warehouseID string
 }
 
-func readQueryInventoryLevelArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_inventoryLevel_args(ctx, given)
+func readQueryInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_inventoryLevel_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4851,8 +4851,8 @@ type queryEmployeeArguments struct {
 	id string
 }
 
-func readQueryEmployeeArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employee_args(ctx, given)
+func readQueryEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employee_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4881,8 +4881,8 @@ type queryEmployeesArguments struct {
 	before *string
 }
 
-func readQueryEmployeesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employees_args(ctx, given)
+func readQueryEmployeesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employees_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4916,8 +4916,8 @@ type queryEmployeesByNameArguments struct {
 	before *string
 }
 
-func readQueryEmployeesByNameArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employeesByName_args(ctx, given)
+func readQueryEmployeesByNameArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employeesByName_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4951,8 +4951,8 @@ type queryEmployeesByJobTitleArguments struct {
 	before   *string
 }
 
-func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employeesByJobTitle_args(ctx, given)
+func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employeesByJobTitle_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4982,8 +4982,8 @@ type queryWarehouseArguments struct {
 	id string
 }
 
-func readQueryWarehouseArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_warehouse_args(ctx, given)
+func readQueryWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_warehouse_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5011,8 +5011,8 @@ type queryWarehousesArguments struct {
 	before *string
 }
 
-func readQueryWarehousesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_warehouses_args(ctx, given)
+func readQueryWarehousesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_warehouses_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5041,8 +5041,8 @@ type queryEntitiesArguments struct {
 	representations []any
 }
 
-func readQueryEntitiesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query__entities_args(ctx, given)
+func readQueryEntitiesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query__entities_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5293,8 +5293,8 @@ type subscriptionOrderUpdatedArguments struct {
 	after *string
 }
 
-func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Subscription_orderUpdated_args(ctx, given)
+func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_orderUpdated_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5321,8 +5321,8 @@ type subscriptionCustomerOrdersArguments struct {
 	after      *string
 }
 
-func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Subscription_customerOrders_args(ctx, given)
+func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_customerOrders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5348,8 +5348,8 @@ type subscriptionOrderStatusChangedArguments struct {
 	status *commerce.Status
 }
 
-func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Subscription_orderStatusChanged_args(ctx, given)
+func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_orderStatusChanged_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5769,8 +5769,8 @@ type warehouseEmployeesArguments struct {
 	before *string
 }
 
-func readWarehouseEmployeesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Warehouse_employees_args(ctx, given)
+func readWarehouseEmployeesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_employees_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5802,8 +5802,8 @@ type warehouseInventoryArguments struct {
 	before *string
 }
 
-func readWarehouseInventoryArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Warehouse_inventory_args(ctx, given)
+func readWarehouseInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_inventory_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}

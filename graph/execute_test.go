@@ -331,7 +331,7 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 		}
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
 		var delivered []string
-		for _, run := range []func(context.Context, *operation, *dynamo.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
+		for _, run := range []func(context.Context, *admittedOperation, *dynamo.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
 			tw.executor.limits.Answer, tw.oracle.limits.Answer = limit, limit
 			operation, refused := tw.executor.admit(withReported(t.Context()), Request{Query: query})
 			if refused != nil {

@@ -55,6 +55,19 @@ type Result struct {
 	RetryAfter time.Duration
 }
 
+// The operations that are being executed have a quota of what they cost together,
+// Limits.ConcurrentCost: their responses grow in memory at the same time, so that a limit for each,
+// and one for how many there are, would let two hundred of the largest take gigabytes.
+const (
+	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields
+	// costs some 250.
+	smallCost = 2000
+	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth.
+	// With a quota of their own, a change that ten thousand follow keeps no query out. Events wait
+	// in the feed until there is capacity, which ends subscriptions that fall behind.
+	eventShare = 4
+)
+
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
 // A request passes these checks before anything is read: the document is found, or parsed, kept
@@ -83,8 +96,8 @@ type Executor struct {
 	followed  *followedDocuments
 }
 
-// operation is one that can be executed.
-type operation struct {
+// admittedOperation is an operation that can be executed.
+type admittedOperation struct {
 	*graphql.OperationContext
 	document *document
 	prepared *preparedOperation
@@ -95,7 +108,7 @@ type operation struct {
 
 // NewExecutor returns an Executor.
 func NewExecutor(opts Options) *Executor {
-	return newExecutor(opts, newSchema())
+	return newExecutor(opts, Schema())
 }
 
 func newExecutor(opts Options, served *ast.Schema) *Executor {
@@ -114,7 +127,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		resolver:  r,
 		schema:    schema,
 		fields:    fields,
-		preparer:  newPreparer(served, r.access, costs, fields.generated),
+		preparer:  newPreparer(served, r.access, costs, objectTypeOf, fields.generated),
 		plans:     true,
 		limits:    limits,
 		costs:     costs,
@@ -130,7 +143,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 // Execute answers one request. All that goes wrong is in the result. A subscription is refused, as
 // it has more than one answer: see Start.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
-	_, result := e.start(ctx, r, func(ctx context.Context, o *operation) (*Stream, Result) {
+	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 		o.paid.settle(0, nil)
 		return nil, Result{Response: e.refusal(ctx, refusedAt(o.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
@@ -138,7 +151,7 @@ func (e *Executor) Execute(ctx context.Context, r Request) Result {
 }
 
 // start executes a query or a mutation, and has a subscription begun by subscribe.
-func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *operation) (*Stream, Result)) (stream *Stream, result Result) {
+func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Stream, Result)) (stream *Stream, result Result) {
 	ctx = withReported(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -158,11 +171,10 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 
 // admit makes an operation that can be executed of a request, and takes what it can cost; or it is
 // the answer that tells why not.
-func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
+func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal := e.resolver.principal(ctx).ID
 	if wait, ok := e.rates.take(principal, refusedCost, 0); !ok {
-		refused := e.rates.refused(principal, nil, refusedCost, 0, wait)
-		return nil, &refused
+		return nil, &Result{Response: e.rates.Refuse(principal, nil, refusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
@@ -174,15 +186,14 @@ func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
 	}
 	paid, wait := e.rates.pay(principal, operation.cost, refusedCost)
 	if wait > 0 {
-		refused := e.rates.refused(principal, operation.Operation.Position, operation.cost, refusedCost, wait)
-		return nil, &refused
+		return nil, &Result{Response: e.rates.Refuse(principal, operation.Operation.Position, operation.cost, refusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation.paid = paid
 	return operation, nil
 }
 
 // execute executes a query or a mutation, if there is room for what it costs.
-func (e *Executor) execute(ctx context.Context, operation *operation) (result Result) {
+func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.paid.settle(spent, result.Response) }()
 	if !e.load.Take(operation.cost) {
@@ -194,15 +205,12 @@ func (e *Executor) execute(ctx context.Context, operation *operation) (result Re
 	return result
 }
 
-// maxErrors is how many errors of one document are told; the client mends the first anyway.
-const maxErrors = 20
-
 func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.present(ctx, err)}}
 }
 
 // prepare makes an operation that can be executed of a request, or tells what is wrong with it.
-func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome, gqlerror.List) {
+func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start := graphql.Now()
 	who, access := e.resolver.principal(ctx), e.resolver.access
 	if who.Role == 0 {
@@ -227,7 +235,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	prepared := document.prepare(e.preparer, chosen, variables)
+	prepared := e.preparer.Prepare(document, chosen, variables)
 	if prepared.tooLarge {
 		return nil, Refused, gqlerror.List{refusedAt(chosen.Position, CodeTooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, maxExpanded)}
 	}
@@ -238,7 +246,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome,
 	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &operation{document: document, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
+	return &admittedOperation{document: document, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
 		RawQuery:           document.text,
 		Variables:          variables,
 		OperationName:      r.OperationName,

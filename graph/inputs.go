@@ -13,10 +13,6 @@ type checks struct {
 	refusals commerce.Refusals
 }
 
-// maxRefusals is how many refusals one answer has: a caller who gets so many learns nothing from
-// more.
-const maxRefusals = 50
-
 func (c *checks) refuse(r commerce.Refusal) {
 	if len(c.refusals) < maxRefusals {
 		c.refusals = append(c.refusals, r)

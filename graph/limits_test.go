@@ -172,7 +172,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 			continue
 		}
 		for _, operation := range document.parsed.Operations {
-			if cost := document.prepare(e.preparer, operation, nil).cost(nil); cost > DefaultLimits().Cost/2 {
+			if cost := e.preparer.Prepare(document, operation, nil).cost(nil); cost > DefaultLimits().Cost/2 {
 				t.Errorf("%s costs %d", name, cost)
 			}
 		}

@@ -1,25 +1,12 @@
 package graph
 
 import (
-	"context"
 	"strconv"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/loaders"
 )
-
-// Page sizes.
-const (
-	defaultPage = 20
-	maxPage     = 100
-)
-
-// isPage tells whether a field gives a page of a list: those are the fields with a "first".
-func isPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
 
 // paging are the arguments that choose a page, and whether the query asks if there are more beyond
 // it.
@@ -30,10 +17,6 @@ type paging struct {
 	before *string
 	beyond beyond
 }
-
-// beyond tells, for reading from the start and from the end, whether pageInfo is asked for what
-// lies beyond.
-type beyond struct{ next, previous bool }
 
 // page reads the arguments. This is the one place where the size of a page is decided.
 //
@@ -76,17 +59,6 @@ type listRequest struct {
 	scope cursorScope
 	// err is the first error of an argument.
 	err error
-}
-
-// list begins a request for the list of a field. of is the ID of the record that the list belongs
-// to; lists of Query have none.
-func (r *Resolver) list(field string, of ...string) listRequest {
-	q := listRequest{scope: r.cursors.of(field)}
-	for _, id := range of {
-		q.key.Of = id
-		q.scope.add(id)
-	}
-	return q
 }
 
 // refuse records an error of an argument.
@@ -178,20 +150,4 @@ func (q *listRequest) page(p paging) {
 	if q.err == nil {
 		q.key.Page, q.err = p.page(q.scope)
 	}
-}
-
-// connection loads a page of a list.
-func connection[T any](ctx context.Context, from *dynamo.List[T], q *listRequest) (*Connection[T], error) {
-	if q.err != nil {
-		return nil, q.err
-	}
-	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.key)
-	return connected(q, slice, err)
-}
-
-func connected[T any](q *listRequest, slice dynamo.Slice[T], err error) (*Connection[T], error) {
-	if err != nil {
-		return nil, err
-	}
-	return &Connection[T]{slice: slice, list: q.scope}, nil
 }

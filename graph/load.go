@@ -6,19 +6,6 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// The operations that are being executed have a quota of what they cost together,
-// Limits.ConcurrentCost: their responses grow in memory at the same time, so that a limit for each,
-// and one for how many there are, would let two hundred of the largest take gigabytes.
-const (
-	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields
-	// costs some 250.
-	smallCost = 2000
-	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth.
-	// With a quota of their own, a change that ten thousand follow keeps no query out. Events wait
-	// in the feed until there is capacity, which ends subscriptions that fall behind.
-	eventShare = 4
-)
-
 // Quota is an amount that requests take parts of and give back. It is safe for concurrent use.
 type Quota struct {
 	most, free int64

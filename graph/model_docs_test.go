@@ -15,7 +15,7 @@ func TestDocsShowTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(text)
-	for marker, table := range map[string]string{"keys": dynamo.KeysMarkdown(), "patterns": PatternsMarkdown()} {
+	for marker, table := range map[string]string{"keys": dynamo.KeysMarkdown(), "patterns": PatternsMarkdown(Schema())} {
 		begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
 		from := strings.Index(doc, begin)
 		to := strings.Index(doc, end)

@@ -30,7 +30,7 @@ func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 }
 
 // run is Executor.run by the generated code.
-func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.OrderChange) (*graphql.Response, int) {
+func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *dynamo.OrderChange) (*graphql.Response, int) {
 	x := o.begin(ctx, prepared)
 	given := prepared.OperationContext
 	operation := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
@@ -134,7 +134,7 @@ func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b beyon
 
 // loading returns a context in which resolvers can load.
 func loading(ctx context.Context, e *Executor) context.Context {
-	x := e.begin(ctx, &operation{OperationContext: &graphql.OperationContext{}, prepared: &preparedOperation{}})
+	x := e.begin(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &preparedOperation{}})
 	x.load(e.resolver.store, "")
 	return x.resolverCtx
 }

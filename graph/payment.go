@@ -84,13 +84,13 @@ func (r *rates) told(extensions map[string]any, principal string, requested, act
 	return extensions
 }
 
-// refused is the result of a request that is not executed because it does not fit now.
-func (r *rates) refused(principal string, position *ast.Position, requested, actual int, wait time.Duration) Result {
+// Refuse returns the response to a request that is not executed because it does not fit now.
+func (r *rates) Refuse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
 	extensions := r.told(nil, principal, requested, actual)
 	// Rounded up, or whoever waits as long as they are told would be refused again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
 	err := refusedAt(position, CodeRateLimited, "the operation costs %d points, and there are %d left of the %d that can be spent at once, of which %d come back each second: try again in %s s, or ask for less",
 		requested, extensions["cost"].(costTold).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
-	return Result{Response: &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}, Outcome: RateLimited, RetryAfter: wait}
+	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}
 }

@@ -27,8 +27,7 @@ type plan struct {
 type planning struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
-	// read.
+	// arguments are those that contain variables.
 	arguments []any
 }
 
@@ -41,12 +40,7 @@ func argumentsOf[A any](p plan, f *selectedField) *A {
 	return new(A)
 }
 
-func (p plan) argumentsOf(f *selectedField) any {
-	if f.arguments != nil {
-		return f.arguments
-	}
-	return p.planning.arguments[f.slot]
-}
+func (p plan) argumentsOf(f *selectedField) any { return f.ArgumentsIn(p.planning.arguments) }
 
 // target is a record, or the id of one, with what the query selects of it.
 type target[T any] struct {

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -72,12 +71,11 @@ type selectedField struct {
 	// records are the selections of the records that the field returns: its own, or those of a
 	// connection's nodes and edges.
 	records []*selectionSet
-	// readArguments reads the field's arguments; nil where it has none. arguments is the result
-	// where they contain no variables; otherwise the result is in the execution's slot of this
-	// number.
-	readArguments argumentsReader
-	arguments     any
-	slot          int
+	// reader reads the field's arguments; nil where it has none. arguments is the result where they
+	// contain no variables; otherwise each execution has the result in the slot of this number.
+	reader    argumentsReader
+	arguments any
+	slot      int
 	// beyond reports what pageInfo asks for outside the page.
 	beyond beyond
 	// withCount reports whether "itemCount" is selected beside the field.
@@ -109,64 +107,54 @@ type objectType struct {
 }
 
 // argumentsReader reads the arguments of a field into the generated struct that its resolver takes.
-type argumentsReader func(ctx context.Context, generated *executionContext, given map[string]any) (any, error)
+// generated is the generated code's own state.
+type argumentsReader func(ctx context.Context, generated any, given map[string]any) (any, error)
 
-// prepare returns the prepared form of an operation of the document, decided by the variables. The
-// document keeps the trees while it has room for them.
-func (d *document) prepare(p *preparer, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
-	key, cacheable := d.treeKey(operation, variables)
-	if kept := d.trees.Load(); cacheable && kept != nil && (*kept)[key] != nil {
-		return (*kept)[key]
+// ReadArguments reads the arguments of a field, with these variables.
+func (f *selectedField) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
+	return f.reader(ctx, generated, f.ArgumentMap(variables))
+}
+
+// ArgumentsIn returns the arguments of a field in an execution with these VaryingArguments; nil
+// where they cannot be read.
+func (f *selectedField) ArgumentsIn(varying []any) any {
+	if f.arguments != nil {
+		return f.arguments
 	}
-	prepared := p.prepare(operation, func(directives ast.DirectiveList) (in, optional bool) {
+	return varying[f.slot]
+}
+
+// VaryingArguments reads the arguments that contain variables, for ArgumentsIn. Those that cannot
+// be read are nil.
+func (p *preparedOperation) VaryingArguments(ctx context.Context, generated any, variables map[string]any) []any {
+	if len(p.varying) == 0 {
+		return nil
+	}
+	arguments := make([]any, len(p.varying))
+	for i, f := range p.varying {
+		if read, err := f.ReadArguments(ctx, generated, variables); err == nil {
+			arguments[i] = read
+		}
+	}
+	return arguments
+}
+
+// Prepare returns the prepared form of an operation of a document, decided by the variables. The
+// document keeps it while it has room.
+func (p *preparer) Prepare(d *document, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
+	key, cacheable := d.preparedKey(operation, variables)
+	if cacheable {
+		if kept, ok := d.preparedFor(key).(*preparedOperation); ok {
+			return kept
+		}
+	}
+	prepared := p.build(operation, func(directives ast.DirectiveList) (in, optional bool) {
 		return included(directives, variables), false
 	})
 	if cacheable && !prepared.tooLarge {
-		return d.keep(key, prepared)
+		return d.keepPrepared(key, prepared).(*preparedOperation)
 	}
 	return prepared
-}
-
-// keep adds a tree if there is room for it, and returns it; or the one that another request added
-// first.
-func (d *document) keep(key treeKey, prepared *preparedOperation) *preparedOperation {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	trees := map[treeKey]*preparedOperation{}
-	if kept := d.trees.Load(); kept != nil {
-		trees = maps.Clone(*kept)
-	}
-	if trees[key] != nil {
-		return trees[key]
-	}
-	if d.treeBytes+prepared.bytes <= roomBytes+d.nodes*nodeRoomBytes {
-		d.treeBytes += prepared.bytes
-		trees[key] = prepared
-		d.trees.Store(&trees)
-	}
-	return prepared
-}
-
-// treeKey identifies a tree among those of a document: the operation, and one bit for each variable
-// that decides what is selected.
-type treeKey struct {
-	operation  *ast.OperationDefinition
-	conditions uint64
-}
-
-// treeKey returns the key of an operation's tree; false where more variables decide than the key
-// has bits.
-func (d *document) treeKey(operation *ast.OperationDefinition, variables map[string]any) (treeKey, bool) {
-	key := treeKey{operation: operation}
-	if len(d.conditions) > 64 {
-		return key, false
-	}
-	for i, name := range d.conditions {
-		if value, _ := variables[name].(bool); value {
-			key.conditions |= 1 << i
-		}
-	}
-	return key, true
 }
 
 // included reports whether @skip and @include let a selection in. The variables are coerced, so
@@ -205,17 +193,20 @@ type preparer struct {
 	schema *ast.Schema
 	access access
 	costs  costs
-	// generated reads arguments.
-	generated *executionContext
+	// types returns what the generator knows of a type; the zero value for a type of the schema's
+	// schema. generated is the state of the generated code that reads arguments.
+	types     func(name string) objectType
+	generated any
 	// turns limits how many trees are built at once: building waits for nothing but the processor.
 	turns chan struct{}
 }
 
-func newPreparer(schema *ast.Schema, access access, costs costs, generated *executionContext) *preparer {
-	return &preparer{schema: schema, access: access, costs: costs, generated: generated, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+// newPreparer returns a preparer of the operations of a schema.
+func newPreparer(schema *ast.Schema, access access, costs costs, types func(name string) objectType, generated any) *preparer {
+	return &preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-func (p *preparer) prepare(operation *ast.OperationDefinition, conditions func(ast.DirectiveList) (in, optional bool)) *preparedOperation {
+func (p *preparer) build(operation *ast.OperationDefinition, conditions func(ast.DirectiveList) (in, optional bool)) *preparedOperation {
 	p.turns <- struct{}{}
 	defer func() { <-p.turns }()
 	b := treeBuilder{preparer: p, conditions: conditions, out: &preparedOperation{definition: operation, bytes: treeBytes}}
@@ -226,7 +217,7 @@ func (p *preparer) prepare(operation *ast.OperationDefinition, conditions func(a
 // prepareAny prepares an operation for whatever variables: fields that some variables select are
 // selected, and marked optional.
 func (p *preparer) prepareAny(operation *ast.OperationDefinition) *preparedOperation {
-	return p.prepare(operation, undecided)
+	return p.build(operation, undecided)
 }
 
 // rootType is the type of the fields that an operation begins with.
@@ -298,6 +289,9 @@ func (m *merging) field(f *ast.Field, optional bool) {
 	}
 }
 
+// Bytes estimates the memory that the prepared operation takes.
+func (p *preparedOperation) Bytes() int { return p.bytes }
+
 // Estimates of the memory that trees take (TestDocumentsKeepNoMoreThanTheyAreSaidTo): a tree with
 // its place among those of the document, a selection set, a field, and a pointer to one.
 const (
@@ -309,7 +303,7 @@ const (
 
 // set prepares what is selected of an object type.
 func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *selectionSet {
-	known := objectTypeOf(typ.Name)
+	known := b.types(typ.Name)
 	m := merging{}
 	visit := fieldVisit{conditions: b.conditions, satisfies: known.satisfies, field: m.field}
 	if visit.satisfies == nil {
@@ -355,7 +349,7 @@ func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField
 	case in == anywhere && strings.HasPrefix(f.Name, "__"):
 		f.number = introspectionField
 	case of.field != nil:
-		f.number, f.readArguments = of.field(f.Name)
+		f.number, f.reader = of.field(f.Name)
 	}
 	if f.permission, f.guarded = b.access.fields[f.Definition]; f.guarded {
 		b.require(f.permission)
@@ -367,7 +361,7 @@ func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField
 			b.require(permission)
 		}
 	}
-	if f.readArguments != nil {
+	if f.reader != nil {
 		b.arguments(f)
 	}
 	if len(f.selections) > 0 {
@@ -388,7 +382,7 @@ func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField
 func (b *treeBuilder) below(f *selectedField, in place) {
 	typ := b.schema.Types[f.Definition.Type.Name()]
 	if typ.IsAbstractType() {
-		for _, name := range objectTypeOf(typ.Name).members {
+		for _, name := range b.types(typ.Name).members {
 			f.members = append(f.members, b.set(b.schema.Types[name], f.selections, f.path, in))
 		}
 		b.out.bytes += cap(f.members) * pointerBytes
@@ -431,7 +425,7 @@ func (b *treeBuilder) require(permission commerce.Permission) {
 // read are read again for each object, which then has an error.
 func (b *treeBuilder) arguments(f *selectedField) {
 	if !containsVariable(f.Arguments) {
-		if read, err := f.readArguments(context.Background(), b.generated, f.ArgumentMap(nil)); err == nil {
+		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
 			f.arguments = read
 			for _, a := range f.Field.Arguments {
 				b.out.bytes += argumentBytes(a.Value)
@@ -469,6 +463,15 @@ func isVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
+// readsDirective is the directive by which the schema names the access patterns of fields.
+const readsDirective = "reads"
+
+// readsByHand reports whether a leaf field may be read: its @reads says that it is by hand.
+func readsByHand(f *ast.FieldDefinition) bool {
+	d := f.Directives.ForName(readsDirective)
+	return d != nil && d.Arguments.ForName("byHand") != nil
+}
+
 // mayRead reports whether a field may trigger a further read once the record is there that has the
 // field.
 func mayRead(f *selectedField) bool {
@@ -494,7 +497,7 @@ func (s *selectionSet) readsMore() bool { return len(s.reads) > 0 }
 
 // member returns the selection of one possible type of a field that returns an interface or union.
 func (f *selectedField) member(typ string) []*selectionSet {
-	i := slices.Index(objectTypeOf(f.Definition.Type.Name()).members, typ)
+	i := slices.IndexFunc(f.members, func(s *selectionSet) bool { return s.typ.Name == typ })
 	return f.members[i : i+1]
 }
 

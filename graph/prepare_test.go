@@ -11,7 +11,7 @@ import (
 // than their document has room for.
 func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
-	prepare := func(query, operation string, variables map[string]any) *operation {
+	prepare := func(query, operation string, variables map[string]any) *admittedOperation {
 		o, _, errs := e.prepare(t.Context(), Request{Query: query, OperationName: operation, Variables: variables})
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -36,7 +36,7 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.bytes <= room {
 		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.bytes, room)
 	}
-	if taken := large.document.treeBytes; taken != 0 {
+	if taken := large.document.preparedBytes; taken != 0 {
 		t.Errorf("the trees are said to take %d bytes", taken)
 	}
 }

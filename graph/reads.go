@@ -86,6 +86,33 @@ func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID 
 	return orNull(of(ctx).Item(ctx, order, sku))
 }
 
+// list begins a request for the list of a field. of is the ID of the record that the list belongs
+// to; lists of Query have none.
+func (r *Resolver) list(field string, of ...string) listRequest {
+	q := listRequest{scope: r.cursors.of(field)}
+	for _, id := range of {
+		q.key.Of = id
+		q.scope.add(id)
+	}
+	return q
+}
+
+// connection loads a page of a list.
+func connection[T any](ctx context.Context, from *dynamo.List[T], q *listRequest) (*Connection[T], error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.key)
+	return connected(q, slice, err)
+}
+
+func connected[T any](q *listRequest, slice dynamo.Slice[T], err error) (*Connection[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Connection[T]{slice: slice, list: q.scope}, nil
+}
+
 // The lists below may have come with their record.
 
 // orderItems is the request for a page of an order's items.

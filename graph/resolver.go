@@ -90,11 +90,11 @@ type Resolver struct {
 	requestID func(ctx context.Context) string
 }
 
-// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain
+// Schema returns the schema as it is served: without @defer, whose data would be dropped over plain
 // POST; without the directives of federation and of access, and the types of their arguments, which
 // only those who compose schemas can use; and without Float, which a schema that does not use it
 // must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
-func newSchema() *ast.Schema {
+func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", readsDirective} {
 		delete(schema.Directives, name)

@@ -176,7 +176,7 @@ func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 
 // Clients are promised nothing that serves only those who compose or generate code from the schema.
 func TestMachineryIsNotPromised(t *testing.T) {
-	served := newSchema()
+	served := Schema()
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", "reads"} {
 		if parsedSchema.Directives[name] == nil {
 			t.Errorf("@%s is not defined: newSchema need not take it out", name)

@@ -16,7 +16,7 @@ import (
 // {"field": null} where data have to be null.
 type Stream struct {
 	executor  *Executor
-	operation *operation
+	operation *admittedOperation
 	changes   changes
 	over      bool
 }
@@ -35,7 +35,7 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 }
 
 // subscribe begins a subscription. That costs as much as an event, and nothing of it comes back.
-func (e *Executor) subscribe(ctx context.Context, operation *operation) (*Stream, Result) {
+func (e *Executor) subscribe(ctx context.Context, operation *admittedOperation) (*Stream, Result) {
 	opened := &opening{}
 	stream, result := e.follow(ctx, operation, opened)
 	if stream == nil {
@@ -52,7 +52,7 @@ func (e *Executor) subscribe(ctx context.Context, operation *operation) (*Stream
 const beginningReads = 2
 
 // follow opens the source of a subscription's events.
-func (e *Executor) follow(ctx context.Context, operation *operation, opened *opening) (*Stream, Result) {
+func (e *Executor) follow(ctx context.Context, operation *admittedOperation, opened *opening) (*Stream, Result) {
 	if !e.followed.take(operation) {
 		return nil, Result{Response: e.refusal(ctx, refusedAt(nil, CodeTooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
 	}

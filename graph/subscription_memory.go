@@ -17,7 +17,7 @@ type followedDocuments struct {
 }
 
 // take counts a subscription, and tells whether there is room for it.
-func (f *followedDocuments) take(o *operation) bool {
+func (f *followedDocuments) take(o *admittedOperation) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	bytes := variableBytes(o.Variables)
@@ -33,7 +33,7 @@ func (f *followedDocuments) take(o *operation) bool {
 }
 
 // give takes back what take has counted.
-func (f *followedDocuments) give(o *operation) {
+func (f *followedDocuments) give(o *admittedOperation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left += variableBytes(o.Variables)

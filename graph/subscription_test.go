@@ -307,7 +307,7 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 // Documents that subscriptions hold are counted once each, and have a limit together.
 func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	e := executor(t, Options{})
-	admitted := func(query string, variables map[string]any) *operation {
+	admitted := func(query string, variables map[string]any) *admittedOperation {
 		o, refused := e.admit(t.Context(), Request{Query: query, Variables: variables})
 		if refused != nil {
 			t.Fatal(refused.Errors)

@@ -282,7 +282,7 @@ func TestMessagesSuggest(t *testing.T) {
 
 // A walk ends when it has found what is told, and what is wrong in a fragment is told once.
 func TestErrorsAreTold(t *testing.T) {
-	schema := newSchema()
+	schema := Schema()
 	if errs := walk(schema, parsed(t, `{`+numbered(1000, "unknown%d ")+`}`), true, false); len(errs) != maxErrors {
 		t.Errorf("%d errors, want %d", len(errs), maxErrors)
 	}

@@ -501,7 +501,7 @@ func patterns(args []string, env Environment) error {
 		return err
 	}
 	if asMarkdown {
-		fmt.Fprint(env.Stdout, graph.PatternsMarkdown())
+		fmt.Fprint(env.Stdout, graph.PatternsMarkdown(graph.Schema()))
 		return nil
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)

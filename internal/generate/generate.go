@@ -434,9 +434,9 @@ func (g *generator) arguments(f *codegen.Field) {
 	for _, a := range f.Args {
 		g.p("%s %s", a.VarName, g.name(a.TypeReference.GO))
 	}
-	g.p("}\n\nfunc read%sArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {", funcName(f))
+	g.p("}\n\nfunc read%sArguments(ctx context.Context, generated any, given map[string]any) (any, error) {", funcName(f))
 	g.imported("context", "context")
-	g.p("read, err := generated.%s(ctx, given)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
+	g.p("read, err := generated.(*executionContext).%s(ctx, given)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
 	for _, a := range f.Args {
 		g.p("%s: read[%q].(%s),", a.VarName, a.Name, g.name(a.TypeReference.GO))
 	}
