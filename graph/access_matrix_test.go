@@ -447,7 +447,7 @@ type cell struct {
 
 func allCells(t testing.TB, rules map[string]rule) []cell {
 	t.Helper()
-	documents := newDocuments(Schema(), Options{})
+	documents := newDocuments(Schema(), documentOptions{})
 	var all []cell
 	for _, typ := range slices.Sorted(maps.Keys(ways)) {
 		d := parsedSchema.Types[typ]

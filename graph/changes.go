@@ -8,16 +8,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
+// Payload is what a mutation answers: the record, or why the rules refused.
+type Payload[T any] struct {
+	// Value is the record as the mutation left it; with a VersionConflict as it is; else nil where
+	// the mutation was refused.
+	Value *T
+	// UserErrors are why it was not done, empty where it was.
+	UserErrors []commerce.Refusal
+}
+
 // change makes a mutation's payload: it checks the input, has the change made, and tells what the
 // rules refused. Faults are errors of the field.
 func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*checks) C, key *string) (*Payload[T], error) {
-	c := checks{currency: r.store.Currency()}
-	asked := command(&c)
+	c := newChecks(r.store.Currency())
+	asked := command(c)
 	caller, err := r.caller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	caller.IdempotencyKey = given(&c, idempotencyKey, key, "idempotencyKey")
+	caller.IdempotencyKey = c.idempotencyKey(key)
 	if err := c.err(); err != nil {
 		return payload[T](nil, err)
 	}
@@ -26,10 +35,6 @@ func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context,
 		planPayload(ctx, p.Value)
 	}
 	return p, err
-}
-
-func idempotencyKey(s string) (string, error) {
-	return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
 }
 
 // payload tells a refusal from a fault.

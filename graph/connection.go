@@ -10,6 +10,11 @@ type Connection[T any] struct {
 	list  cursorScope
 }
 
+// newConnection returns a page of a list.
+func newConnection[T any](slice dynamo.Slice[T], list cursorScope) *Connection[T] {
+	return &Connection[T]{slice: slice, list: list}
+}
+
 // Edge is one record of a page and its place in the list.
 type Edge[T any] struct {
 	node     T

@@ -13,7 +13,7 @@ import (
 // every shape it is at least what the heap grows by, and not so much more that the caches would
 // stay empty.
 func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
-	d := newDocuments(Schema(), Options{})
+	d := newDocuments(Schema(), documentOptions{})
 	e := NewExecutor(Options{})
 	for name, text := range map[string]string{
 		"a small one":       `{ customer(id: "cust_01") { name } }`,
@@ -83,7 +83,7 @@ func askFor(e *Executor, d *document) {
 // decide which parts there are: trees of few fields that have long arguments, say, for each choice
 // of many conditions.
 func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
-	d, e := newDocuments(Schema(), Options{Limits: Limits{Aliases: 1000}}), NewExecutor(Options{})
+	d, e := newDocuments(Schema(), documentOptions{Limits: Limits{Aliases: 1000}}), NewExecutor(Options{})
 	conditions, variables := "", "query ("
 	for i := range 6 {
 		variables += fmt.Sprintf("$v%d: Boolean! ", i)
@@ -149,7 +149,7 @@ func heap() int {
 // Whatever is added, in whatever order and size, a cache holds no more than it may, and what it
 // holds is what was added. What was used last is there, unless it is too large.
 func TestDocumentCacheIsBounded(t *testing.T) {
-	d := newDocuments(Schema(), Options{})
+	d := newDocuments(Schema(), documentOptions{})
 	var texts []*document
 	for i := range 12 {
 		texts = append(texts, d.parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i)), false))

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -22,21 +21,6 @@ type CheckedOperation struct {
 	Errors []DocumentError
 }
 
-// DocumentError is something that is wrong with a document. Line and Column count from 1 and are 0
-// where it is wrong as a whole.
-type DocumentError struct {
-	Message      string
-	Line, Column int
-}
-
-// Error is the message, behind line and column where there are any.
-func (e DocumentError) Error() string {
-	if e.Line == 0 {
-		return e.Message
-	}
-	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
-}
-
 // CheckDocuments tells what a server with these options would make of its trusted documents, on a
 // table of so many shards. It needs no store. The operations are in the documents' order; a
 // document with errors is one operation.
@@ -44,12 +28,11 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	given := opts.Documents
 	opts.Documents = nil
 	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
-	documents := e.documents
 	var checked []CheckedOperation
 	for _, g := range given {
-		d := documents.parse(g.Text, !documents.introspection)
-		if len(d.errs) > 0 {
-			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, operationName(d.parsed)), Errors: documentErrors(d.errs)}
+		d := e.documents.parse(g.Text, opts.NoIntrospection)
+		if errs := d.told(opts.NoIntrospection); len(errs) > 0 {
+			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, operationName(d.parsed)), Errors: documentErrors(errs)}
 			if d.parsed != nil {
 				c.Type = string(d.parsed.Operations[0].Operation)
 			}
@@ -76,15 +59,4 @@ func (e *Executor) check(of TrustedDocument, o *ast.OperationDefinition, table d
 	}
 	c.Bound = boundOf(e.schema.Schema(), prepared, table)
 	return c
-}
-
-func documentErrors(errs gqlerror.List) []DocumentError {
-	all := make([]DocumentError, len(errs))
-	for i, err := range errs {
-		all[i].Message = err.Message
-		if len(err.Locations) > 0 {
-			all[i].Line, all[i].Column = err.Locations[0].Line, err.Locations[0].Column
-		}
-	}
-	return all
 }

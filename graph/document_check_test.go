@@ -36,7 +36,7 @@ func TestCheckDocuments(t *testing.T) {
 				text = d.Text
 			}
 		}
-		d := newDocuments(schema, Options{}).parse(text, false)
+		d := newDocuments(schema, documentOptions{}).parse(text, false)
 		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}

@@ -95,7 +95,21 @@ type documents struct {
 	parsing chan struct{}
 }
 
-func newDocuments(schema *ast.Schema, opts Options) *documents {
+// documentOptions are the settings of the documents that a server executes.
+type documentOptions struct {
+	Limits Limits
+	// NoIntrospection reports that documents may not ask for the schema.
+	NoIntrospection bool
+	// Trusted are the trusted documents. TrustedOnly reports that no others are executed.
+	Trusted     []TrustedDocument
+	TrustedOnly bool
+	// Unfit is called for each trusted document that does not fit the schema or a limit, with its
+	// first error; nil for no call.
+	Unfit func(TrustedDocument, DocumentError)
+}
+
+// newDocuments returns the documents of a server with this schema. It parses the trusted ones.
+func newDocuments(schema *ast.Schema, opts documentOptions) *documents {
 	d := &documents{
 		schema:        schema,
 		limits:        opts.Limits.orDefaults(),
@@ -109,29 +123,30 @@ func newDocuments(schema *ast.Schema, opts Options) *documents {
 		// text, so that more at once would only take memory.
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
-	d.trust(opts.Documents, opts.Unfit)
+	d.trust(opts.Trusted, opts.Unfit)
 	return d
 }
 
-// find returns the document that a request asks for, which may have errors, or tells why there is
-// none. With quiet, errors do not tell of the schema what the request does not.
+// find returns the document that a request names by the ID of a trusted document, by its text or by
+// its extensions. The document may have errors. With quiet, errors do not tell of the schema what
+// the request does not.
 //
 // Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form
 // than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
 // DOCUMENT_NOT_TRUSTED.
-func (d *documents) find(r Request, quiet bool) (*document, *gqlerror.Error) {
-	hash, given, err := persistedQuery(r.Extensions)
+func (d *documents) find(id, text string, extensions map[string]any, quiet bool) (*document, *gqlerror.Error) {
+	hash, given, err := persistedQuery(extensions)
 	switch {
 	case err != nil:
 		return nil, err
-	case r.DocumentID != "" && (given || r.Query != ""):
+	case id != "" && (given || text != ""):
 		return nil, refusedAt(nil, CodeBadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
-	case r.DocumentID != "":
-		return d.withID(r.DocumentID)
+	case id != "":
+		return d.withID(id)
 	case given:
-		return d.withHash(hash, r.Query, quiet)
+		return d.withHash(hash, text, quiet)
 	default:
-		return d.withText(r.Query, quiet)
+		return d.withText(text, quiet)
 	}
 }
 
@@ -205,6 +220,12 @@ func untrusted() *gqlerror.Error {
 
 func mismatch() *gqlerror.Error {
 	return refusedAt(nil, CodePersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
+}
+
+// variables are the coerced values of the variables of an operation of a document: see
+// coerceVariables.
+func (d *documents) variables(of *document, operation *ast.OperationDefinition, given map[string]any, quiet bool) (map[string]any, gqlerror.List) {
+	return coerceVariables(d.schema, operation, given, d.limits, quiet, of.strict[operation]...)
 }
 
 // parse makes a document of a text: parsed, within limits and valid, or with errors. A document

@@ -145,7 +145,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 
 // What is kept does not keep alive what the text was cut out of.
 func TestDocumentsHaveTheirOwnText(t *testing.T) {
-	d := newDocuments(Schema(), Options{})
+	d := newDocuments(Schema(), documentOptions{})
 	url := aliceQuery + strings.Repeat("x", 100_000)
 	before := heap()
 	for i := range 100 {
@@ -376,8 +376,8 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 // for them.
 func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDocuments(Schema(), Options{})
-		kept, err := d.find(Request{Query: "{ __typename }"}, false)
+		d := newDocuments(Schema(), documentOptions{})
+		kept, err := d.find("", "{ __typename }", nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,12 +385,12 @@ func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
 			d.parsing <- struct{}{}
 		}
 		var found *document
-		go func() { found, _ = d.find(Request{Query: "{ a: __typename }"}, false) }()
+		go func() { found, _ = d.find("", "{ a: __typename }", nil, false) }()
 		synctest.Wait()
 		if found != nil {
 			t.Error("one more is parsed")
 		}
-		if again, err := d.find(Request{Query: kept.text}, false); again != kept || err != nil {
+		if again, err := d.find("", kept.text, nil, false); again != kept || err != nil {
 			t.Error(again, err)
 		}
 		<-d.parsing

@@ -133,7 +133,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		costs:     costs,
 		rates:     newRates(opts.Rates),
 		load:      NewQuota(limits.ConcurrentCost, smallCost),
-		documents: newDocuments(schema.Schema(), opts),
+		documents: newDocuments(schema.Schema(), documentOptions{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
 		eventTime: opts.EventTime,
 		events:    NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
 		followed:  &followedDocuments{left: followedBytes, by: map[*document]int{}},
@@ -217,7 +217,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		return nil, Refused, gqlerror.List{unauthenticated()}
 	}
 	quiet := access.quiet(who)
-	document, missing := e.documents.find(r, quiet)
+	document, missing := e.documents.find(r.DocumentID, r.Query, r.Extensions, quiet)
 	if missing != nil {
 		return nil, Refused, gqlerror.List{missing}
 	}
@@ -226,12 +226,12 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// Whatever else is wrong with it.
 		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
-	case len(document.errs) > 0:
+	case len(document.told(quiet)) > 0:
 		return nil, Refused, document.told(quiet)
 	case chosen == nil:
 		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
 	}
-	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, quiet, document.strict[chosen]...)
+	variables, errs := e.documents.variables(document, chosen, r.Variables, quiet)
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}

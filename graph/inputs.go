@@ -19,6 +19,16 @@ func (c *checks) refuse(r commerce.Refusal) {
 	}
 }
 
+// newChecks returns checks of an input whose amounts without a currency are in this one.
+func newChecks(currency commerce.Currency) *checks { return &checks{currency: currency} }
+
+// idempotencyKey reads an idempotency key, which may be left out.
+func (c *checks) idempotencyKey(key *string) string {
+	return given(c, func(s string) (string, error) {
+		return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
+	}, key, "idempotencyKey")
+}
+
 // err is what was collected, nil where nothing was.
 func (c *checks) err() error {
 	if len(c.refusals) == 0 {

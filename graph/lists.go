@@ -61,6 +61,17 @@ type listRequest struct {
 	err error
 }
 
+// request begins a request for the list of a field. of is the ID of the record that the list belongs
+// to.
+func (c Cursors) request(field string, of ...string) listRequest {
+	q := listRequest{scope: c.of(field)}
+	for _, id := range of {
+		q.key.Of = id
+		q.scope.add(id)
+	}
+	return q
+}
+
 // refuse records an error of an argument.
 func (q *listRequest) refuse(argument string, err error) {
 	if q.err == nil {

@@ -89,12 +89,7 @@ func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID 
 // list begins a request for the list of a field. of is the ID of the record that the list belongs
 // to; lists of Query have none.
 func (r *Resolver) list(field string, of ...string) listRequest {
-	q := listRequest{scope: r.cursors.of(field)}
-	for _, id := range of {
-		q.key.Of = id
-		q.scope.add(id)
-	}
-	return q
+	return r.cursors.request(field, of...)
 }
 
 // connection loads a page of a list.
@@ -110,7 +105,7 @@ func connected[T any](q *listRequest, slice dynamo.Slice[T], err error) (*Connec
 	if err != nil {
 		return nil, err
 	}
-	return &Connection[T]{slice: slice, list: q.scope}, nil
+	return newConnection(slice, q.scope), nil
 }
 
 // The lists below may have come with their record.
