@@ -8,12 +8,13 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // unauthenticated refuses a request of nobody.
 func unauthenticated() *gqlerror.Error {
-	return refusedAt(nil, CodeUnauthenticated, "the request does not say who makes it: send a token")
+	return errcode.New(nil, errcode.Unauthenticated, "the request does not say who makes it: send a token")
 }
 
 // viewer is whom the records of a request are read for.
@@ -42,7 +43,7 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 	case commerce.Own:
 		return dynamo.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
 	default:
-		return dynamo.Caller{}, refusedAt(nil, CodeForbidden, "%s may not use this mutation", who.Role)
+		return dynamo.Caller{}, errcode.New(nil, errcode.Forbidden, "%s may not use this mutation", who.Role)
 	}
 }
 
@@ -52,7 +53,7 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 // Errors: FORBIDDEN.
 func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	if r.granted(ctx, r.access.types[typ]) == commerce.None {
-		return refusedAt(nil, CodeForbidden, "%s may not use the type %q: leave it out, or ask as somebody who may", r.principal(ctx).Role, typ)
+		return errcode.New(nil, errcode.Forbidden, "%s may not use the type %q: leave it out, or ask as somebody who may", r.principal(ctx).Role, typ)
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID
 
 func orUnknown(err error, says string) error {
 	if errors.Is(err, commerce.ErrNotFound) {
-		return refusedAt(nil, CodeNotFound, "%s", says)
+		return errcode.New(nil, errcode.NotFound, "%s", says)
 	}
 	return err
 }

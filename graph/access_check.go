@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // access tells who may use what. The schema says which permission a field needs, with @access; the
@@ -101,7 +102,7 @@ func (a access) quiet(who commerce.Principal) bool {
 }
 
 // check refuses an operation that selects fields, or gives values to input fields, which the
-// caller's role may not use: one error for each, at most maxErrors. The variables are coerced. It
+// caller's role may not use: one error for each, at most MaxErrors. The variables are coerced. It
 // depends on no ID.
 //
 // Errors: FORBIDDEN.
@@ -179,7 +180,7 @@ func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
 }
 
 func (c *accessCheck) refuse(at *ast.Position, format, name string) {
-	if len(c.errs) < maxErrors {
-		c.errs = append(c.errs, refusedAt(at, CodeForbidden, format, c.who.Role, name))
+	if len(c.errs) < errcode.MaxErrors {
+		c.errs = append(c.errs, errcode.New(at, errcode.Forbidden, format, c.who.Role, name))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -251,12 +252,12 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 // asked are the fields with rules that a document selects, as Type.field, with where they stand.
 // Input fields are those that it gives a value to, and of a variable's value all that its type has.
 func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
-	parsed, missing := documents.withText(document, false)
+	parsed, missing := documents.find("", document, nil, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
 	}
-	if len(parsed.errs) > 0 {
-		return nil, fmt.Errorf("%s: %w", document, parsed.errs)
+	if len(parsed.told(false)) > 0 {
+		return nil, fmt.Errorf("%s: %w", document, parsed.told(false))
 	}
 	fields = map[string][]int{}
 	var walk func(set ast.SelectionSet)
@@ -315,7 +316,7 @@ func (m *matrix) gate(who commerce.Principal, c cell) string {
 	}
 	_, _, errs := m.e.prepare(WithPrincipal(context.Background(), who), Request{Query: document})
 	for _, e := range errs {
-		if e.Extensions["code"] != CodeForbidden || len(e.Locations) != 1 || !strings.Contains(e.Message, who.Role.String()) {
+		if e.Extensions["code"] != errcode.Forbidden || len(e.Locations) != 1 || !strings.Contains(e.Message, who.Role.String()) {
 			return fmt.Sprintf("%s, %s: %v", who.Role, document, e)
 		}
 		got = append(got, fmt.Sprint(e.Locations[0].Column))

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // An operation costs one point for each value that its response can hold at most: a field's value,
@@ -52,7 +53,7 @@ func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.E
 	if cost <= c.limit {
 		return nil
 	}
-	return refusedAt(operation.Position, CodeTooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
+	return errcode.New(operation.Position, errcode.TooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 }
 
 // amount is the cost of a selection: once, and again for each record of the page that the selection

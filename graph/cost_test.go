@@ -12,16 +12,18 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // costOf is what a query costs by the default limits.
 func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
 	t.Helper()
 	document := e.documents.parse(query, false)
-	if len(document.errs) > 0 {
-		t.Fatalf("%s: %v", query, document.errs)
+	if len(document.told(false)) > 0 {
+		t.Fatalf("%s: %v", query, document.told(false))
 	}
-	coerced, errs := coerceVariables(e.schema.Schema(), document.parsed.Operations[0], variables, e.limits, false)
+	coerced, errs := e.documents.variables(document, document.parsed.Operations[0], variables, false)
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
@@ -79,7 +81,7 @@ func TestCostLimit(t *testing.T) {
 		if (len(errs) > 0) != refused {
 			t.Errorf("a page of %s: %v", n, errs)
 		}
-		if refused && (errs[0].Extensions["code"] != CodeTooExpensive || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
+		if refused && (errs[0].Extensions["code"] != errcode.TooExpensive || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
 			t.Errorf("a page of %s: %v %v", n, errs, errs[0].Extensions)
 		}
 	}
@@ -92,8 +94,8 @@ func TestCostLimit(t *testing.T) {
 		"introspection": `{__schema{` + numbered(20, "t%d:types{fields{type{fields{name description}}}} ") + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, _, errs := unread(t, Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
-			t.Errorf("%s: %v, want %s", name, errs, CodeTooExpensive)
+		if _, _, errs := unread(t, Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != errcode.TooExpensive {
+			t.Errorf("%s: %v, want %s", name, errs, errcode.TooExpensive)
 		}
 	}
 }

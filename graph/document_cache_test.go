@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // What the caches reckon a document to take is what bounds their memory, so it is measured: for
@@ -42,7 +40,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			}
 			one := d.parse(text, false)
 			if one.parsed == nil {
-				t.Fatal(one.errs)
+				t.Fatal(one.told(false))
 			}
 			// So many that what else happens on the heap is small beside them.
 			many := make([]*document, 40+4<<20/one.bytes())
@@ -65,13 +63,19 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 // askFor makes all that requests can have made of a document and is kept with it, whatever their
 // variables are.
 func askFor(e *Executor, d *document) {
-	if len(d.errs) > 0 {
+	if len(d.told(false)) > 0 {
 		return
 	}
 	for _, o := range d.parsed.Operations {
-		for i := range min(1<<len(d.conditions), 64) {
+		var conditions []string
+		for _, v := range o.VariableDefinitions {
+			if v.Type.Name() == "Boolean" {
+				conditions = append(conditions, v.Variable)
+			}
+		}
+		for i := range min(1<<len(conditions), 64) {
 			variables := map[string]any{}
-			for bit, name := range d.conditions {
+			for bit, name := range conditions {
 				variables[name] = i>>bit&1 == 1
 			}
 			e.preparer.Prepare(d, o, variables)
@@ -111,8 +115,8 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 				text = strings.Replace(text, "%d", fmt.Sprint("v", i), 1)
 			}
 			one := d.parse(text, false)
-			if len(one.errs) > 0 {
-				t.Fatal(one.errs)
+			if len(one.told(false)) > 0 {
+				t.Fatal(one.told(false))
 			}
 			many := make([]*document, 4+1<<20/one.bytes())
 			for i := range many {
@@ -123,8 +127,8 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 				askFor(e, d)
 			}
 			grown := (heap() - before) / len(many)
-			room := roomBytes + one.nodes*nodeRoomBytes
-			said := many[0].preparedBytes
+			room := one.Room()
+			said := many[0].PreparedBytes()
 			t.Logf("%d bytes are kept, said %d, of %d", grown, said, room)
 			if said < grown || said > 6*grown {
 				t.Errorf("%d bytes are kept, and said to be %d", grown, said)
@@ -144,49 +148,4 @@ func heap() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
-}
-
-// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it
-// holds is what was added. What was used last is there, unless it is too large.
-func TestDocumentCacheIsBounded(t *testing.T) {
-	d := newDocuments(Schema(), documentOptions{})
-	var texts []*document
-	for i := range 12 {
-		texts = append(texts, d.parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i)), false))
-	}
-	wrong := d.parse("{ nonsense }", false)
-	rapid.Check(t, func(t *rapid.T) {
-		most, bytes := rapid.IntRange(1, 6).Draw(t, "documents"), rapid.IntRange(1000, 120_000).Draw(t, "bytes")
-		c := newDocumentCache(most, bytes)
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
-				c.add(documentHash{byte(i)}, texts[i])
-				if kept := c.get(documentHash{byte(i)}); kept != texts[i] && texts[i].bytes() <= bytes {
-					t.Fatalf("document %d of %d bytes is not kept", i, texts[i].bytes())
-				}
-			},
-			"get": func(t *rapid.T) {
-				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
-				if kept := c.get(documentHash{byte(i)}); kept != nil && kept != texts[i] {
-					t.Fatalf("%q is kept as document %d", kept.text, i)
-				}
-			},
-			"add a wrong one": func(t *rapid.T) {
-				c.add(documentHash{0xff}, wrong)
-				if c.get(documentHash{0xff}) != nil {
-					t.Fatal("a document with errors is kept")
-				}
-			},
-			"": func(t *rapid.T) {
-				sum := 0
-				for _, kept := range c.kept.Values() {
-					sum += kept.document.bytes()
-				}
-				if c.kept.Len() > most || sum > bytes || sum != c.bytes {
-					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, sum, c.bytes, bytes)
-				}
-			},
-		})
-	})
 }

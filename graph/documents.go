@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // Documents that are kept ready besides the trusted ones. Clients decide what is among them, so
@@ -106,6 +109,9 @@ type documentOptions struct {
 	// Unfit is called for each trusted document that does not fit the schema or a limit, with its
 	// first error; nil for no call.
 	Unfit func(TrustedDocument, DocumentError)
+	// Kept is the number of documents that are kept of those that clients register, and of those
+	// that they send; 0 for 1,000.
+	Kept int
 }
 
 // newDocuments returns the documents of a server with this schema. It parses the trusted ones.
@@ -117,8 +123,8 @@ func newDocuments(schema *ast.Schema, opts documentOptions) *documents {
 		byID:          map[string]*document{},
 		byHash:        map[documentHash]*document{},
 		trustedOnly:   opts.TrustedOnly,
-		registered:    newDocumentCache(keptDocuments, keptDocumentBytes),
-		recent:        newDocumentCache(keptDocuments, keptTextBytes),
+		registered:    newDocumentCache(cmp.Or(opts.Kept, keptDocuments), keptDocumentBytes),
+		recent:        newDocumentCache(cmp.Or(opts.Kept, keptDocuments), keptTextBytes),
 		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a
 		// text, so that more at once would only take memory.
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
@@ -140,7 +146,7 @@ func (d *documents) find(id, text string, extensions map[string]any, quiet bool)
 	case err != nil:
 		return nil, err
 	case id != "" && (given || text != ""):
-		return nil, refusedAt(nil, CodeBadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
+		return nil, errcode.New(nil, errcode.BadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
 	case id != "":
 		return d.withID(id)
 	case given:
@@ -155,7 +161,7 @@ func (d *documents) withID(id string) (*document, *gqlerror.Error) {
 	if trusted := d.trusted(id); trusted != nil {
 		return trusted, nil
 	}
-	return nil, refusedAt(nil, CodeUntrustedDocument, "there is no trusted document with this documentId: have it added to the server's manifest")
+	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: have it added to the server's manifest")
 }
 
 // withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a
@@ -173,14 +179,14 @@ func (d *documents) withHash(name, text string, quiet bool) (*document, *gqlerro
 	hash, ok := parseHash(name)
 	switch {
 	case !ok:
-		return nil, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.sha256Hash is neither the id of a trusted document nor a SHA-256: write it as 64 hexadecimal digits")
+		return nil, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is neither the id of a trusted document nor a SHA-256: write it as 64 hexadecimal digits")
 	case text != "" && sha256.Sum256([]byte(text)) != hash:
 		return nil, mismatch()
 	}
 	found := d.registered.get(hash)
 	if found == nil && text == "" {
 		// Clients know this answer by its message or by its code, and send the text.
-		return nil, refusedAt(nil, CodePersistedQueryNotFound, "PersistedQueryNotFound")
+		return nil, errcode.New(nil, errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 	}
 	if found == nil {
 		if found = d.recent.get(hash); found == nil {
@@ -197,7 +203,7 @@ func (d *documents) withText(text string, quiet bool) (*document, *gqlerror.Erro
 	case d.trustedOnly:
 		return nil, untrusted()
 	case text == "":
-		return nil, refusedAt(nil, CodeBadUserInput, "the request has no document: send its text as query, or its name as documentId")
+		return nil, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or its name as documentId")
 	}
 	hash := documentHash(sha256.Sum256([]byte(text)))
 	if trusted := d.byHash[hash]; trusted != nil {
@@ -215,11 +221,11 @@ func (d *documents) withText(text string, quiet bool) (*document, *gqlerror.Erro
 
 // untrusted is an answer that no client takes for a miss, so none sends the text.
 func untrusted() *gqlerror.Error {
-	return refusedAt(nil, CodeUntrustedDocument, "only trusted documents are executed here: send the id of one, as documentId or as extensions.persistedQuery.sha256Hash, instead of a text")
+	return errcode.New(nil, errcode.UntrustedDocument, "only trusted documents are executed here: send the id of one, as documentId or as extensions.persistedQuery.sha256Hash, instead of a text")
 }
 
 func mismatch() *gqlerror.Error {
-	return refusedAt(nil, CodePersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
+	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
 }
 
 // variables are the coerced values of the variables of an operation of a document: see

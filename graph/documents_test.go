@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -78,7 +78,7 @@ func (a answer) refused(t *testing.T, what, code, says string) {
 func TestPersistedQueries(t *testing.T) {
 	e := executor(t, Options{})
 	hash := hashOf(aliceQuery)
-	miss := answer{code: CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
+	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
 	ask(e, hashed(hash, "")).check(t, "a hash that is not known", miss)
 	ask(e, Request{Query: aliceQuery}).check(t, "the text alone", alice)
@@ -86,17 +86,17 @@ func TestPersistedQueries(t *testing.T) {
 	ask(e, hashed(hash, aliceQuery)).check(t, "hash and text", alice)
 	ask(e, hashed(hash, "")).check(t, "the hash", alice)
 	ask(e, hashed(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
-	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", CodePersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not of the text")
 
 	other := `{ customer(id: "cust_02") { name } }`
-	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", CodePersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not of the text")
 	ask(e, hashed(hashOf(other), "")).check(t, "the hash of that", miss)
 
 	for text, says := range map[string]string{`{ nonsense }`: "Cannot query field", `{ customer(`: "Expected Name", "#": "no operation"} {
-		ask(e, hashed(hashOf(text), text)).refused(t, text, CodeBadUserInput, says)
+		ask(e, hashed(hashOf(text), text)).refused(t, text, errcode.BadUserInput, says)
 		ask(e, hashed(hashOf(text), "")).check(t, "the hash of "+text, miss)
 	}
-	ask(e, Request{}).refused(t, "nothing", CodeBadUserInput, "no document")
+	ask(e, Request{}).refused(t, "nothing", errcode.BadUserInput, "no document")
 }
 
 // Members that a client adds are let through: urql sends miss: true with the text. All else has to
@@ -132,7 +132,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 		if says == "" {
 			ask(e, r).check(t, text, alice)
 		} else {
-			ask(e, r).refused(t, text, CodeBadUserInput, says)
+			ask(e, r).refused(t, text, errcode.BadUserInput, says)
 		}
 	}
 	// Numbers of callers that do not decode with UseNumber.
@@ -140,23 +140,6 @@ func TestPersistedQueryExtension(t *testing.T) {
 		r := hashed(hash, aliceQuery)
 		r.Extensions["persistedQuery"].(map[string]any)["version"] = version
 		ask(e, r).check(t, fmt.Sprintf("%T", version), alice)
-	}
-}
-
-// What is kept does not keep alive what the text was cut out of.
-func TestDocumentsHaveTheirOwnText(t *testing.T) {
-	d := newDocuments(Schema(), documentOptions{})
-	url := aliceQuery + strings.Repeat("x", 100_000)
-	before := heap()
-	for i := range 100 {
-		text := fmt.Sprint(url, i)[:len(aliceQuery)]
-		d.registered.add(documentHash{byte(i)}, d.parse(text, false))
-	}
-	if grown := heap() - before; grown > 1<<20 {
-		t.Errorf("100 small documents take %d bytes", grown)
-	}
-	if d.registered.kept.Len() != 100 {
-		t.Errorf("%d documents are kept", d.registered.kept.Len())
 	}
 }
 
@@ -192,19 +175,19 @@ func TestTrustedDocuments(t *testing.T) {
 			} {
 				ask(e, r).check(t, name, alice)
 			}
-			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", CodeUntrustedDocument, "no trusted document")
-			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", CodeBadUserInput, "send one of them")
-			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", CodeBadUserInput, "send one of them")
-			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", CodePersistedQueryMismatch, "not of the text")
-			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", CodeBadUserInput, "Cannot query field")
-			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", CodeBadUserInput, "")
-			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", CodeBadUserInput, "id")
-			ask(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", CodeMethodNotAllowed, "POST")
+			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", errcode.UntrustedDocument, "no trusted document")
+			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send one of them")
+			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send one of them")
+			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not of the text")
+			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
+			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
+			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")
+			ask(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", errcode.MethodNotAllowed, "POST")
 			few, many := map[string]any{"n": json.Number("1")}, map[string]any{"n": json.Number("100")}
 			if got := ask(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
 				t.Errorf("small pages: %+v", got)
 			}
-			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", CodeTooExpensive, "")
+			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", errcode.TooExpensive, "")
 		})
 	}
 }
@@ -226,10 +209,7 @@ func TestTrustedOnly(t *testing.T) {
 		"nothing":                          {},
 		"an unknown hash, after its texts": hashed(hashOf(aliceQuery), ""),
 	} {
-		ask(e, r).refused(t, name, CodeUntrustedDocument, "only trusted documents")
-	}
-	if n := e.documents.registered.kept.Len() + e.documents.recent.kept.Len(); n != 0 {
-		t.Errorf("%d documents were kept", n)
+		ask(e, r).refused(t, name, errcode.UntrustedDocument, "only trusted documents")
 	}
 }
 
@@ -241,7 +221,7 @@ func TestTrustedBesideOthers(t *testing.T) {
 	ask(e, Request{Query: manifest[0].Text}).check(t, "a text of the manifest", alice)
 	ask(e, hashed(hashOf(aliceQuery), aliceQuery)).check(t, "registering", alice)
 	ask(e, hashed(hashOf(aliceQuery), "")).check(t, "registered", alice)
-	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", CodeUntrustedDocument, "no trusted document")
+	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", errcode.UntrustedDocument, "no trusted document")
 }
 
 // Whatever clients send in whatever order, a hash is answered exactly as its text would be, or not
@@ -260,10 +240,10 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 		want[text] = ask(e, Request{Query: text})
 	}
 	invalid := func(text string) bool { return want[text].data == "" }
-	miss := answer{code: CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
+	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
 	rapid.Check(t, func(t *rapid.T) {
-		e.documents.registered, e.documents.recent = newDocumentCache(most, keptDocumentBytes), newDocumentCache(most, keptDocumentBytes)
+		e.documents = newDocuments(e.schema.Schema(), documentOptions{Trusted: manifest[:1], Kept: most})
 		var registered []string // by when they were last used
 		use := func(text string) {
 			if invalid(text) || text == manifest[0].Text {
@@ -300,7 +280,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 			"wrong hash": func(t *rapid.T) {
 				one, other := text.Draw(t, "one"), text.Draw(t, "other")
 				if one != other {
-					if got := ask(e, hashed(hashOf(one), other)); got.code != CodePersistedQueryMismatch {
+					if got := ask(e, hashed(hashOf(one), other)); got.code != errcode.PersistedQueryMismatch {
 						t.Fatalf("the hash of %s with %s: %+v", one, other, got)
 					}
 				}
@@ -339,7 +319,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	dumps := make([]string, len(texts))
 	for i, text := range texts {
 		want[i] = ask(e, Request{Query: text, Variables: variables})
-		if d := e.documents.recent.get(documentHash(sha256.Sum256([]byte(text)))); d != nil {
+		if d, err := e.documents.find("", text, nil, false); err == nil && len(d.told(false)) == 0 {
 			dumps[i] = ast.Dump(d.parsed)
 		}
 		if (dumps[i] == "") != (text == `{ nonsense }`) {
@@ -366,37 +346,8 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	}
 	all.Wait()
 	for i, text := range texts {
-		if d := e.documents.registered.get(documentHash(sha256.Sum256([]byte(text)))); d != nil && ast.Dump(d.parsed) != dumps[i] {
+		if d, err := e.documents.find("", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.parsed) != dumps[i] {
 			t.Errorf("%s: its document was changed", text)
 		}
 	}
-}
-
-// No more texts are parsed at once than there are processors; documents that are kept do not wait
-// for them.
-func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDocuments(Schema(), documentOptions{})
-		kept, err := d.find("", "{ __typename }", nil, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range cap(d.parsing) {
-			d.parsing <- struct{}{}
-		}
-		var found *document
-		go func() { found, _ = d.find("", "{ a: __typename }", nil, false) }()
-		synctest.Wait()
-		if found != nil {
-			t.Error("one more is parsed")
-		}
-		if again, err := d.find("", kept.text, nil, false); again != kept || err != nil {
-			t.Error(again, err)
-		}
-		<-d.parsing
-		synctest.Wait()
-		if found == nil || len(found.errs) > 0 {
-			t.Errorf("what waited is %v", found)
-		}
-	})
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // oneByOne are limits that have room for entities that are asked for one by one.
@@ -142,7 +144,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 			continue
 		}
 		if string(got.Data) != "null" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "1001") || fmt.Sprint(got.Errors[0].Path) != "[_entities]" ||
-			!strings.Contains(text, CodeBadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
+			!strings.Contains(text, errcode.BadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
 			t.Errorf("%d representations are answered by %s", n, text)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // present makes what a client sees of an error. It is a list of what may be seen: all else is
@@ -30,42 +31,42 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	var clock *dynamo.ClockError
 	shows := func(code, format string, args ...any) *gqlerror.Error {
 		shown.Message = fmt.Sprintf(format, args...)
-		return withCode(shown, code)
+		return errcode.With(shown, code)
 	}
 	switch {
 	case errors.As(err, &invalid):
-		return shows(CodeBadUserInput, "%s", sentence(invalid, shown.Path))
+		return shows(errcode.BadUserInput, "%s", sentence(invalid, shown.Path))
 	case located != nil && located.Err == nil && located.Extensions["code"] != nil:
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
 		// The parser's and the validator's own words: they tell what is wrong with the query.
-		return shows(CodeBadUserInput, "%s", located.Message)
+		return shows(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.
-		return shows(CodeBadUserInput, "argument %q is not of its type", lastName(shown.Path))
+		return shows(errcode.BadUserInput, "argument %q is not of its type", lastName(shown.Path))
 	case errors.Is(err, dynamo.ErrOverBudget):
-		return shows(CodeTooManyRequests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
+		return shows(errcode.TooManyRequests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
 	case outOfTime(ctx, err):
 		r.reportOnce(ctx, err)
-		return shows(CodeTimedOut, "The request took longer than it may. Ask for less, or try again.")
+		return shows(errcode.TimedOut, "The request took longer than it may. Ask for less, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return shows(CodeUnavailable, "The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
+		return shows(errcode.Unavailable, "The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
 	case errors.Is(err, dynamo.ErrTooManyToCount):
 		r.reportOnce(ctx, err)
-		return shows(CodeUnavailable, "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`.")
+		return shows(errcode.Unavailable, "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`.")
 	case errors.Is(err, dynamo.ErrUnavailable), errors.Is(err, dynamo.ErrNoTable), errors.Is(err, dynamo.ErrAccessDenied):
 		r.reportOnce(ctx, err)
-		return shows(CodeUnavailable, "The order book cannot be reached right now. Try again.")
+		return shows(errcode.Unavailable, "The order book cannot be reached right now. Try again.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.reportOnce(ctx, err)
 		}
-		return shows(CodeUnavailable, "The order book took too long to answer, or the caller went away. Try again.")
+		return shows(errcode.Unavailable, "The order book took too long to answer, or the caller went away. Try again.")
 	default:
 		r.reportOnce(ctx, err)
-		shown = shows(CodeInternal, "Something went wrong on the server.")
+		shown = shows(errcode.Internal, "Something went wrong on the server.")
 		if r.requestID != nil {
 			shown.Extensions["requestId"] = r.requestID(ctx)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -195,7 +196,7 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	case 3:
 		panic("a resolver's panic")
 	case 4:
-		return none, refusedAt(nil, CodeForbidden, "not today")
+		return none, errcode.New(nil, errcode.Forbidden, "not today")
 	}
 	return value()
 }

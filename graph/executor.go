@@ -7,6 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -145,7 +147,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 		o.paid.settle(0, nil)
-		return nil, Result{Response: e.refusal(ctx, refusedAt(o.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
 }
@@ -179,7 +181,7 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
-		for _, err := range errs[:min(len(errs), maxErrors)] {
+		for _, err := range errs[:min(len(errs), errcode.MaxErrors)] {
 			refused.Errors = append(refused.Errors, e.resolver.present(ctx, err))
 		}
 		return nil, &refused
@@ -197,7 +199,7 @@ func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (r
 	spent := 0
 	defer func() { operation.paid.settle(spent, result.Response) }()
 	if !e.load.Take(operation.cost) {
-		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
+		return Result{Response: e.refusal(ctx, errcode.New(nil, errcode.Overloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.Give(operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
@@ -225,7 +227,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// Whatever else is wrong with it.
-		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
+		return nil, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
 	case len(document.told(quiet)) > 0:
 		return nil, Refused, document.told(quiet)
 	case chosen == nil:
@@ -237,7 +239,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	}
 	prepared := e.preparer.Prepare(document, chosen, variables)
 	if prepared.tooLarge {
-		return nil, Refused, gqlerror.List{refusedAt(chosen.Position, CodeTooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, maxExpanded)}
+		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, errcode.TooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, maxExpanded)}
 	}
 	if errs := access.check(who, prepared, variables); len(errs) > 0 {
 		return nil, Refused, errs

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -62,7 +63,7 @@ func FuzzRequests(f *testing.F) {
 		for _, executor := range []*Executor{e, closed} {
 			result := executor.Execute(ctx, Request{Query: query, Variables: given})
 			for _, err := range result.Errors {
-				if err.Extensions["code"] == CodeInternal || err.Extensions["code"] == CodeUnavailable || err.Extensions["code"] == nil {
+				if err.Extensions["code"] == errcode.Internal || err.Extensions["code"] == errcode.Unavailable || err.Extensions["code"] == nil {
 					t.Errorf("%v: %v", err, err.Extensions)
 				}
 			}

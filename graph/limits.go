@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // Limits bound what one request can ask for. Each has an error code of its own; the zero value of
@@ -81,12 +83,12 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	switch {
 	case strings.HasPrefix(told.Message, "exceeded token limit"):
 		count, position := tokens(text, l.Tokens)
-		return refusedAt(position, CodeTooManyTokens, "the document has %d tokens (names, values, brackets and the like), and the limit is %d: ask for less at once, or move values into variables", count, l.Tokens)
+		return errcode.New(position, errcode.TooManyTokens, "the document has %d tokens (names, values, brackets and the like), and the limit is %d: ask for less at once, or move values into variables", count, l.Tokens)
 	case strings.HasPrefix(told.Message, "exceeded maximum nesting depth"):
 		told.Message = "the document has more than 1000 brackets inside one another: write it flatter"
-		return withCode(told, CodeTooDeep)
+		return errcode.With(told, errcode.TooDeep)
 	}
-	told.Message = excerpt(told.Message, maxMessage)
+	told.Message = errcode.Excerpt(told.Message, maxMessage)
 	return told
 }
 

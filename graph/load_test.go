@@ -1,6 +1,10 @@
 package graph
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
+)
 
 func TestLoad(t *testing.T) {
 	l := NewQuota(10_000, smallCost)
@@ -39,7 +43,7 @@ func TestOverload(t *testing.T) {
 		t.Fatal("no room from the start")
 	}
 	got := e.Execute(t.Context(), large)
-	if got.Outcome != Overloaded || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeOverloaded {
+	if got.Outcome != Overloaded || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Overloaded {
 		t.Errorf("a large one: outcome %d, data %s, errors %v", got.Outcome, got.Data, got.Errors)
 	}
 	if got := e.Execute(t.Context(), small); got.Outcome != Executed {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -123,11 +124,11 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 		tw.executor.limits.Answer, tw.oracle.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
 		now.forward(time.Second)
 		got := tw.alike(rt, r)
-		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", CodeAnswerTooLarge} {
+		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
 	})
-	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", CodeAnswerTooLarge} {
+	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
 		if !seen[what] && !testing.Short() {
 			t.Errorf("no mutation met %q", what)
 		}

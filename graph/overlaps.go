@@ -5,6 +5,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // overlaps finds fields of one response name that cannot be merged
@@ -80,7 +82,7 @@ func (o *overlapping) checkBelow(fields []*ast.Field, shapesOnly bool) {
 
 func (o *overlapping) refuse(a, b *ast.Field, why string) {
 	if o.found == nil {
-		o.found = refusedAt(a.Position, CodeBadUserInput, "two fields answer as %q and %s: give one of them another alias", a.Alias, why)
+		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields answer as %q and %s: give one of them another alias", a.Alias, why)
 		o.found.Locations = append(o.found.Locations, gqlerror.Location{Line: b.Position.Line, Column: b.Position.Column})
 	}
 }

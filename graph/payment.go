@@ -9,6 +9,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // refusedCost is what a request costs that is not executed: it was read, and its document perhaps
@@ -89,7 +91,7 @@ func (r *rates) Refuse(principal string, position *ast.Position, requested, actu
 	extensions := r.told(nil, principal, requested, actual)
 	// Rounded up, or whoever waits as long as they are told would be refused again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
-	err := refusedAt(position, CodeRateLimited, "the operation costs %d points, and there are %d left of the %d that can be spent at once, of which %d come back each second: try again in %s s, or ask for less",
+	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, and there are %d left of the %d that can be spent at once, of which %d come back each second: try again in %s s, or ask for less",
 		requested, extensions["cost"].(costTold).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}

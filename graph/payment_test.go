@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -115,7 +116,7 @@ func TestRateLimited(t *testing.T) {
 	}
 	missing := time.Duration(200-left+refusedCost) * time.Second / 20
 	err, told := refused.Errors[0], costTold{200, refusedCost, left - refusedCost, 200, 20}
-	if refused.RetryAfter != missing || err.Extensions["code"] != CodeRateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
+	if refused.RetryAfter != missing || err.Extensions["code"] != errcode.RateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
 		!strings.Contains(err.Message, fmt.Sprintf("try again in %v s", missing.Seconds())) || len(err.Locations) != 1 {
 		t.Errorf("refused with %v, %v, after %v; want %v", err, err.Extensions, refused.RetryAfter, missing)
 	}
@@ -141,7 +142,7 @@ func TestRateLimited(t *testing.T) {
 func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 	e, _ := rated(t, 50, 1, Options{})
 	got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id name } } }`})
-	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != CodeTooExpensive || got.Extensions != nil {
+	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != errcode.TooExpensive || got.Extensions != nil {
 		t.Errorf("outcome %d, %v, %v", got.Outcome, got.Errors, got.Extensions)
 	}
 }
@@ -255,7 +256,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
 			stream.Close()
-		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeBadUserInput {
+		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.BadUserInput {
 			t.Fatalf("%s: %v", arguments, result.Errors)
 		}
 		return stream != nil, before - e.rates.available(commerce.Anonymous().ID)

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // persistedQuery reads extensions.persistedQuery, by which Apollo's protocol of automatic persisted
@@ -17,14 +19,14 @@ func persistedQuery(extensions map[string]any) (hash string, given bool, err *gq
 	}
 	members, ok := extension.(map[string]any)
 	if !ok {
-		return "", false, refusedAt(nil, CodeBadUserInput, `extensions.persistedQuery is no object: send {"version": 1, "sha256Hash": "..."}`)
+		return "", false, errcode.New(nil, errcode.BadUserInput, `extensions.persistedQuery is no object: send {"version": 1, "sha256Hash": "..."}`)
 	}
 	if version, ok := number(members["version"]); !ok || version != 1 {
-		return "", false, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.version is not 1, the only version that there is")
+		return "", false, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.version is not 1, the only version that there is")
 	}
 	hash, ok = members["sha256Hash"].(string)
 	if !ok || hash == "" {
-		return "", false, refusedAt(nil, CodeBadUserInput, "extensions.persistedQuery.sha256Hash is no text: send the SHA-256 of the document, as 64 hexadecimal digits")
+		return "", false, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is no text: send the SHA-256 of the document, as 64 hexadecimal digits")
 	}
 	return hash, true, nil
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -187,7 +188,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := withReported(t.Context())
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
-		if shown := r.present(ctx, err); shown.Extensions["code"] != CodeUnavailable {
+		if shown := r.present(ctx, err); shown.Extensions["code"] != errcode.Unavailable {
 			t.Errorf("%v is shown as %v", err, shown.Extensions)
 		}
 	}
@@ -197,7 +198,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
 	for err, code := range map[error]string{
-		context.DeadlineExceeded: CodeTimedOut, context.Canceled: CodeTimedOut, dynamo.ErrUnavailable: CodeTimedOut, errors.New("a fault"): CodeInternal,
+		context.DeadlineExceeded: errcode.TimedOut, context.Canceled: errcode.TimedOut, dynamo.ErrUnavailable: errcode.TimedOut, errors.New("a fault"): errcode.Internal,
 	} {
 		if shown := r.present(late, err); shown.Extensions["code"] != code {
 			t.Errorf("when the time is over, %v is shown as %v, want %s", err, shown.Extensions, code)

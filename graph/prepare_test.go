@@ -32,11 +32,11 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	// One operation of this document takes more than the document has room for.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
-	room := roomBytes + large.document.nodes*nodeRoomBytes
+	room := large.document.Room()
 	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.bytes <= room {
 		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.bytes, room)
 	}
-	if taken := large.document.preparedBytes; taken != 0 {
+	if taken := large.document.PreparedBytes(); taken != 0 {
 		t.Errorf("the trees are said to take %d bytes", taken)
 	}
 }

@@ -42,6 +42,16 @@ func (d *document) preparedFor(key PreparedKey) Prepared {
 	return nil
 }
 
+// Room is the number of bytes that the document's prepared operations may take.
+func (d *document) Room() int { return roomBytes + d.nodes*nodeRoomBytes }
+
+// PreparedBytes is the number of bytes that the document's prepared operations take.
+func (d *document) PreparedBytes() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.preparedBytes
+}
+
 // keepPrepared adds a prepared operation if there is room for it, and returns it; or the one that
 // another request added first.
 func (d *document) keepPrepared(key PreparedKey, prepared Prepared) Prepared {
@@ -54,7 +64,7 @@ func (d *document) keepPrepared(key PreparedKey, prepared Prepared) Prepared {
 	if all[key] != nil {
 		return all[key]
 	}
-	if bytes := prepared.Bytes(); d.preparedBytes+bytes <= roomBytes+d.nodes*nodeRoomBytes {
+	if bytes := prepared.Bytes(); d.preparedBytes+bytes <= d.Room() {
 		d.preparedBytes += bytes
 		all[key] = prepared
 		d.prepared.Store(&all)

@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
@@ -54,7 +55,7 @@ const beginningReads = 2
 // follow opens the source of a subscription's events.
 func (e *Executor) follow(ctx context.Context, operation *admittedOperation, opened *opening) (*Stream, Result) {
 	if !e.followed.take(operation) {
-		return nil, Result{Response: e.refusal(ctx, refusedAt(nil, CodeTooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
+		return nil, Result{Response: e.refusal(ctx, errcode.New(nil, errcode.TooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
 	}
 	defer func() {
 		if opened.changes == nil {
@@ -101,7 +102,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	case ctx.Err() != nil:
 		return Result{Response: &graphql.Response{}}, false
 	case errors.Is(err, dynamo.ErrTooSlow):
-		err = refusedAt(s.operation.Operation.Position, CodeTooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
+		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
 	}
 	return Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}, false
 }

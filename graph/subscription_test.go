@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -146,9 +147,9 @@ func TestErrorsOfEvents(t *testing.T) {
 		query, code, data string
 		path              string
 	}{
-		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, CodeTooManyRequests, "", `["u","order",`},
-		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, CodeAnswerTooLarge, "", ``},
-		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, CodeBadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
+		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, errcode.TooManyRequests, "", `["u","order",`},
+		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, errcode.AnswerTooLarge, "", ``},
+		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, errcode.BadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := following(t, e, c.query, &scripted{changes: []dynamo.OrderChange{change, change}})
@@ -188,7 +189,7 @@ func TestStreamsEnd(t *testing.T) {
 		err  error
 		code string
 	}{
-		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), CodeTooSlow}, "broken": {fmt.Errorf("following: %w", dynamo.ErrUnavailable), CodeUnavailable}, "a fault": {errors.New("x"), CodeInternal},
+		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), errcode.TooSlow}, "broken": {fmt.Errorf("following: %w", dynamo.ErrUnavailable), errcode.Unavailable}, "a fault": {errors.New("x"), errcode.Internal},
 	} {
 		s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{then: c.err})
 		got, more := s.Next(t.Context())
@@ -278,7 +279,7 @@ func TestPlainRequestsFollowNothing(t *testing.T) {
 	e := executor(t, Options{})
 	for _, readOnly := range []bool{false, true} {
 		got := e.Execute(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, ReadOnly: readOnly})
-		if got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeBadUserInput || !strings.Contains(got.Errors[0].Message, "text/event-stream") {
+		if got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.BadUserInput || !strings.Contains(got.Errors[0].Message, "text/event-stream") {
 			t.Errorf("outcome %d, %s", got.Outcome, text(t, got))
 		}
 	}
@@ -296,7 +297,7 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 	var reported []error
 	e.resolver.report = func(_ context.Context, err error) { reported = append(reported, err) }
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
-	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeUnavailable || len(reported) != 1 {
+	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Unavailable || len(reported) != 1 {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
 	if e.followed.left != followedBytes {
@@ -334,7 +335,7 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 		t.Error("there was room for variables that are too large")
 	}
 	e.followed.left = 0
-	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTooManySubscriptions {
+	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions {
 		t.Errorf("%s", text(t, got))
 	}
 }
@@ -419,7 +420,7 @@ func TestEventsHaveATimeLimit(t *testing.T) {
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	got, more := s.Next(t.Context())
-	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTimedOut {
+	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TimedOut {
 		t.Errorf("more %v: %s", more, text(t, got))
 	}
 }

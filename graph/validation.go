@@ -7,9 +7,11 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// validate tells what is wrong with a document that is within limits, up to maxErrors. It fills in
+// validate tells what is wrong with a document that is within limits, up to MaxErrors. It fills in
 // the document's definitions, so a document is validated before others see it. Without
 // introspection, a document may not ask for the schema; with quiet, messages do not tell of it.
 //
@@ -62,14 +64,14 @@ func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet 
 			if plain := plainly[rule.Name]; plain != "" && quiet {
 				err.Message = plain
 			}
-			err.Message = excerpt(err.Message, maxMessage)
+			err.Message = errcode.Excerpt(err.Message, maxMessage)
 			// What a fragment has wrong is found in each operation that spreads it, and in itself.
 			if !slices.ContainsFunc(errs, func(told *gqlerror.Error) bool {
 				return told.Message == err.Message && slices.Equal(told.Locations, err.Locations)
 			}) {
 				errs = append(errs, err)
 			}
-			if calls++; len(errs) == maxErrors || calls == 10*maxErrors {
+			if calls++; len(errs) == errcode.MaxErrors || calls == 10*errcode.MaxErrors {
 				panic(enough{})
 			}
 		})
@@ -121,7 +123,7 @@ var introspectionOff = core.Rule{
 		events.OnField(func(_ *core.Walker, f *ast.Field) {
 			if f.Name == "__schema" || f.Name == "__type" {
 				add(core.Message("this server does not tell its schema: leave %s out, and ask its operators for the schema", f.Name), core.At(f.Position),
-					func(err *gqlerror.Error) { err.Extensions = map[string]any{"code": CodeIntrospectionOff} })
+					func(err *gqlerror.Error) { err.Extensions = map[string]any{"code": errcode.IntrospectionOff} })
 			}
 		})
 	},

@@ -12,6 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // maxDigits is how many digits a number has that stands for an ID.
@@ -34,7 +36,7 @@ const maxRepeated = 50
 // (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed); here it is
 // refused.
 //
-// Errors: BAD_USER_INPUT, up to maxErrors, which name the variable and the place in it;
+// Errors: BAD_USER_INPUT, up to MaxErrors, which name the variable and the place in it;
 // LIST_TOO_DEEP for values that are deeper than limits allow.
 func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any, limits Limits, quiet bool, strict ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
@@ -49,11 +51,11 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 			c.refuse("must be defined")
 		case !ok:
 		case deeper(value, limits.ListDepth):
-			c.errs = append(c.errs, refusedAt(d.Position, CodeListTooDeep, "variable %q has lists and objects more than %d inside one another, which is the limit: no field here takes so many", d.Variable, limits.ListDepth))
+			c.errs = append(c.errs, errcode.New(d.Position, errcode.ListTooDeep, "variable %q has lists and objects more than %d inside one another, which is the limit: no field here takes so many", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}
-		if len(c.errs) >= maxErrors {
+		if len(c.errs) >= errcode.MaxErrors {
 			break
 		}
 	}
@@ -66,7 +68,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 			if quiet {
 				wanted = "a value"
 			}
-			return nil, gqlerror.List{refusedAt(use.Position, CodeBadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", use.Raw, wanted)}
+			return nil, gqlerror.List{errcode.New(use.Position, errcode.BadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", use.Raw, wanted)}
 		}
 	}
 	return variables, nil
@@ -118,14 +120,14 @@ type coercion struct {
 
 // refuse tells what is wrong at the path.
 func (c *coercion) refuse(format string, args ...any) {
-	if len(c.errs) >= maxErrors {
+	if len(c.errs) >= errcode.MaxErrors {
 		return
 	}
 	where := ""
 	if len(c.path) > 0 {
 		where = strings.Join(c.path, ".") + " "
 	}
-	c.errs = append(c.errs, refusedAt(c.variable.Position, CodeBadUserInput, "variable %q: %s%s", c.variable.Variable, where, fmt.Sprintf(format, args...)))
+	c.errs = append(c.errs, errcode.New(c.variable.Position, errcode.BadUserInput, "variable %q: %s%s", c.variable.Variable, where, fmt.Sprintf(format, args...)))
 }
 
 // mistyped tells that a value is not of its type.
@@ -154,7 +156,7 @@ func (c *coercion) literal(t *ast.Type, literal *ast.Value) any {
 
 func (c *coercion) value(t *ast.Type, value any) any {
 	switch {
-	case len(c.errs) >= maxErrors:
+	case len(c.errs) >= errcode.MaxErrors:
 		return nil
 	case value == nil && t.NonNull:
 		c.refuse("cannot be null")
@@ -194,9 +196,9 @@ func (c *coercion) enum(definition *ast.Definition, value any) any {
 	case !ok:
 		c.mistyped(value, "a value of "+definition.Name+", as a string,")
 	case definition.EnumValues.ForName(text) == nil && c.quiet:
-		c.refuse("holds %q, which is not wanted there", excerpt(text, maxRepeated))
+		c.refuse("holds %q, which is not wanted there", errcode.Excerpt(text, maxRepeated))
 	case definition.EnumValues.ForName(text) == nil:
-		c.refuse("holds %q, which is no value of %s", excerpt(text, maxRepeated), definition.Name)
+		c.refuse("holds %q, which is no value of %s", errcode.Excerpt(text, maxRepeated), definition.Name)
 	}
 	return text
 }
@@ -237,10 +239,10 @@ func (c *coercion) object(definition *ast.Definition, value any) any {
 
 func (c *coercion) unknown(definition *ast.Definition, name string) {
 	if c.quiet {
-		c.refuse("has a field %q, which is not wanted there", excerpt(name, maxRepeated))
+		c.refuse("has a field %q, which is not wanted there", errcode.Excerpt(name, maxRepeated))
 		return
 	}
-	c.refuse("has a field %q, which %s does not have", excerpt(name, maxRepeated), definition.Name)
+	c.refuse("has a field %q, which %s does not have", errcode.Excerpt(name, maxRepeated), definition.Name)
 }
 
 // one holds an object of a type with @oneOf to one field that is not null.

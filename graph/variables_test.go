@@ -10,6 +10,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // A schema with every kind of input, more than the product's has.
@@ -141,9 +143,9 @@ func TestVariables(t *testing.T) {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) || len(errs[0].Locations) != 1 || len(errs[0].Message) > 300 {
 				t.Errorf("%s: %v %v, want %q", name, got, errs, c.refused)
 			}
-			want := CodeBadUserInput
+			want := errcode.BadUserInput
 			if strings.HasPrefix(c.refused, "more than") {
-				want = CodeListTooDeep
+				want = errcode.ListTooDeep
 			}
 			if len(errs) > 0 && errs[0].Extensions["code"] != want {
 				t.Errorf("%s: %v, want %s", name, errs[0].Extensions, want)
@@ -215,8 +217,8 @@ func TestWrongVariablesAreToldTogether(t *testing.T) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	many := `{"a":[` + strings.Repeat(`"x",`, 20_000) + `1]}`
-	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), DefaultLimits(), false); len(errs) != maxErrors {
-		t.Errorf("%d errors, want %d", len(errs), maxErrors)
+	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), DefaultLimits(), false); len(errs) != errcode.MaxErrors {
+		t.Errorf("%d errors, want %d", len(errs), errcode.MaxErrors)
 	}
 }
 
