@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -251,13 +252,13 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 
 // asked are the fields with rules that a document selects, as Type.field, with where they stand.
 // Input fields are those that it gives a value to, and of a variable's value all that its type has.
-func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
-	parsed, missing := documents.find("", document, nil, false)
+func asked(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
+	parsed, missing := documents.Find("", document, nil, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
 	}
-	if len(parsed.told(false)) > 0 {
-		return nil, fmt.Errorf("%s: %w", document, parsed.told(false))
+	if len(parsed.Errors(false)) > 0 {
+		return nil, fmt.Errorf("%s: %w", document, parsed.Errors(false))
 	}
 	fields = map[string][]int{}
 	var walk func(set ast.SelectionSet)
@@ -283,7 +284,7 @@ func asked(documents *documents, rules map[string]rule, document string) (fields
 			}
 		}
 	}
-	walk(parsed.parsed.Operations[0].SelectionSet)
+	walk(parsed.Parsed.Operations[0].SelectionSet)
 	return fields, nil
 }
 
@@ -448,7 +449,7 @@ type cell struct {
 
 func allCells(t testing.TB, rules map[string]rule) []cell {
 	t.Helper()
-	documents := newDocuments(Schema(), documentOptions{})
+	documents := document.NewStore(Schema(), document.Options{})
 	var all []cell
 	for _, typ := range slices.Sorted(maps.Keys(ways)) {
 		d := parsedSchema.Types[typ]

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -176,11 +177,11 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	for i := range 100 {
 		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
 	}
-	document, _ := e.documents.find("", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
-	if len(document.told(true)) > 0 && document.told(true)[0].Extensions["code"] == errcode.BadUserInput {
-		t.Fatal(document.told(true))
+	document, _ := e.documents.Find("", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
+	if len(document.Errors(true)) > 0 && document.Errors(true)[0].Extensions["code"] == errcode.BadUserInput {
+		t.Fatal(document.Errors(true))
 	}
-	parsed := document.parsed
+	parsed := document.Parsed
 	// The limits refuse it before; the gate does not count on them.
 	if errs := validator.ValidateWithRules(e.schema.Schema(), parsed, rules.NewRules(rules.LoneAnonymousOperationRule)); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
@@ -198,7 +199,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 // whoever has sent the document before.
 func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
-	e := guarded(t, Options{Documents: []TrustedDocument{{ID: "wrong", Text: wrong}}})
+	e := guarded(t, Options{Documents: []document.Trusted{{ID: "wrong", Text: wrong}}})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, hashed(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
 		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {
@@ -403,9 +404,9 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 // A mutation whose gate was left open is refused all the same.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
-	document, _ := e.documents.find("", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
+	document, _ := e.documents.Find("", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
 	ctx := WithPrincipal(withReported(t.Context()), ann)
-	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.text})
+	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.Text})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -418,7 +419,7 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 // Whatever a document spreads where, and leaves out by which variables: refused are exactly the
 // forbidden fields that execution would come to.
 func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	schema := e.schema.Schema()
 	rapid.Check(t, func(t *rapid.T) {
 		fragments := rapid.IntRange(0, 4).Draw(t, "fragments")
@@ -450,12 +451,12 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		for i := range fragments {
 			query += fmt.Sprintf(" fragment F%d on Query{%s}", i, selections(1, i+1))
 		}
-		document, err := parser.ParseQuery(&ast.Source{Input: query})
+		parsed, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = walk(schema, document, true, false) // it fills in the definitions; unused fragments are no matter here
-		operation := &graphql.OperationContext{Doc: document, Variables: map[string]any{"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b")}}
+		_ = validator.ValidateWithRules(schema, parsed, rules.NewRules(rules.LoneAnonymousOperationRule)) // it fills in the definitions; unused fragments are no matter here
+		operation := &graphql.OperationContext{Doc: parsed, Variables: map[string]any{"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b")}}
 		want := map[int]bool{}
 		var come func(set ast.SelectionSet, typ string)
 		come = func(set ast.SelectionSet, typ string) {
@@ -466,9 +467,9 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 				come(f.Selections, f.Definition.Type.Name())
 			}
 		}
-		come(document.Operations[0].SelectionSet, "Query")
+		come(parsed.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
-		for _, err := range e.resolver.access.check(ann, e.preparer.build(document.Operations[0], func(d ast.DirectiveList) (in, optional bool) { return included(d, operation.Variables), false }), operation.Variables) {
+		for _, err := range e.resolver.access.check(ann, e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables), operation.Variables) {
 			got[err.Locations[0].Column-1] = true // the text has one line
 		}
 		if len(got) < errcode.MaxErrors && !maps.Equal(got, want) {

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -43,7 +44,9 @@ type costs struct {
 	lists schemaSizes
 }
 
-func newCosts(schema *ast.Schema, limits Limits) costs { return costs{limits.Cost, sizesOf(schema)} }
+func newCosts(schema *ast.Schema, limits document.Limits) costs {
+	return costs{limits.Cost, sizesOf(schema)}
+}
 
 // refused returns the error for an operation that costs more than the limit; nil for others.
 // Loaders read each record once, so a query that goes in circles from customers to orders and back

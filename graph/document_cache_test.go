@@ -5,13 +5,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // What the caches reckon a document to take is what bounds their memory, so it is measured: for
 // every shape it is at least what the heap grows by, and not so much more that the caches would
 // stay empty.
 func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
-	d := newDocuments(Schema(), documentOptions{})
+	d := document.NewStore(Schema(), document.Options{})
 	e := NewExecutor(Options{})
 	for name, text := range map[string]string{
 		"a small one":       `{ customer(id: "cust_01") { name } }`,
@@ -38,19 +40,19 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 					i++
 				}
 			}
-			one := d.parse(text, false)
-			if one.parsed == nil {
-				t.Fatal(one.told(false))
+			one := d.Parse(text, false)
+			if one.Parsed == nil {
+				t.Fatal(one.Errors(false))
 			}
 			// So many that what else happens on the heap is small beside them.
-			many := make([]*document, 40+4<<20/one.bytes())
+			many := make([]*document.Document, 40+4<<20/one.Bytes())
 			before := heap()
 			for i := range many {
-				many[i] = d.parse(text, false)
+				many[i] = d.Parse(text, false)
 				askFor(e, many[i])
 			}
 			grown := (heap() - before) / len(many)
-			said := one.bytes()
+			said := one.Bytes()
 			t.Logf("takes %d bytes, said %d", grown, said)
 			if said < grown || said > 6*grown {
 				t.Errorf("it takes %d bytes, and is said to take %d", grown, said)
@@ -62,11 +64,11 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 
 // askFor makes all that requests can have made of a document and is kept with it, whatever their
 // variables are.
-func askFor(e *Executor, d *document) {
-	if len(d.told(false)) > 0 {
+func askFor(e *Executor, d *document.Document) {
+	if len(d.Errors(false)) > 0 {
 		return
 	}
-	for _, o := range d.parsed.Operations {
+	for _, o := range d.Parsed.Operations {
 		var conditions []string
 		for _, v := range o.VariableDefinitions {
 			if v.Type.Name() == "Boolean" {
@@ -87,7 +89,7 @@ func askFor(e *Executor, d *document) {
 // decide which parts there are: trees of few fields that have long arguments, say, for each choice
 // of many conditions.
 func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
-	d, e := newDocuments(Schema(), documentOptions{Limits: Limits{Aliases: 1000}}), NewExecutor(Options{})
+	d, e := document.NewStore(Schema(), document.Options{Limits: document.Limits{Aliases: 1000}}), NewExecutor(Options{})
 	conditions, variables := "", "query ("
 	for i := range 6 {
 		variables += fmt.Sprintf("$v%d: Boolean! ", i)
@@ -114,13 +116,13 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 			for i := 0; strings.Contains(text, "%d"); i++ {
 				text = strings.Replace(text, "%d", fmt.Sprint("v", i), 1)
 			}
-			one := d.parse(text, false)
-			if len(one.told(false)) > 0 {
-				t.Fatal(one.told(false))
+			one := d.Parse(text, false)
+			if len(one.Errors(false)) > 0 {
+				t.Fatal(one.Errors(false))
 			}
-			many := make([]*document, 4+1<<20/one.bytes())
+			many := make([]*document.Document, 4+1<<20/one.Bytes())
 			for i := range many {
-				many[i] = d.parse(text, false)
+				many[i] = d.Parse(text, false)
 			}
 			before := heap()
 			for _, d := range many {
@@ -133,8 +135,8 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 			if said < grown || said > 6*grown {
 				t.Errorf("%d bytes are kept, and said to be %d", grown, said)
 			}
-			if said > room || one.bytes() < room {
-				t.Errorf("%d bytes are kept, there is room for %d, and the document is said to take %d", said, room, one.bytes())
+			if said > room || one.Bytes() < room {
+				t.Errorf("%d bytes are kept, there is room for %d, and the document is said to take %d", said, room, one.Bytes())
 			}
 			runtime.KeepAlive(many)
 		})

@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // CheckedOperation is an operation of a trusted document, as CheckDocuments found it.
@@ -18,7 +19,7 @@ type CheckedOperation struct {
 	// Bound is the most that it can ask of DynamoDB; nothing where there are Errors.
 	Bound Bound
 	// Errors tell why the server would not execute it.
-	Errors []DocumentError
+	Errors []document.Error
 }
 
 // CheckDocuments tells what a server with these options would make of its trusted documents, on a
@@ -30,16 +31,16 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
 	var checked []CheckedOperation
 	for _, g := range given {
-		d := e.documents.parse(g.Text, opts.NoIntrospection)
-		if errs := d.told(opts.NoIntrospection); len(errs) > 0 {
-			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, operationName(d.parsed)), Errors: documentErrors(errs)}
-			if d.parsed != nil {
-				c.Type = string(d.parsed.Operations[0].Operation)
+		d := e.documents.Parse(g.Text, opts.NoIntrospection)
+		if errs := d.Errors(opts.NoIntrospection); len(errs) > 0 {
+			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, document.OperationName(d.Parsed)), Errors: document.Errors(errs)}
+			if d.Parsed != nil {
+				c.Type = string(d.Parsed.Operations[0].Operation)
 			}
 			checked = append(checked, c)
 			continue
 		}
-		for _, o := range d.parsed.Operations {
+		for _, o := range d.Parsed.Operations {
 			checked = append(checked, e.check(g, o, table))
 		}
 	}
@@ -48,12 +49,12 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 
 // check bounds an operation of a valid document. What it costs can depend on its variables, so only
 // where it has none it is known here that it costs too much.
-func (e *Executor) check(of TrustedDocument, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
+func (e *Executor) check(of document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
 	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.prepareAny(o)
 	if len(o.VariableDefinitions) == 0 {
 		if err := e.costs.refused(o, prepared.cost(nil)); err != nil {
-			c.Errors = documentErrors(gqlerror.List{err})
+			c.Errors = document.Errors(gqlerror.List{err})
 			return c
 		}
 	}

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // What the check finds is what the server would answer, with the bound of what it would execute.
 func TestCheckDocuments(t *testing.T) {
-	dear := TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
-	several := TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
-	introspecting := TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
+	dear := document.Trusted{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
+	several := document.Trusted{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
+	introspecting := document.Trusted{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
 	given := append(slices.Clone(manifest), dear, several, introspecting)
 	opts := Options{Documents: given}
 	schema := Schema()
@@ -36,8 +37,8 @@ func TestCheckDocuments(t *testing.T) {
 				text = d.Text
 			}
 		}
-		d := newDocuments(schema, documentOptions{}).parse(text, false)
-		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
+		d := document.NewStore(schema, document.Options{}).Parse(text, false)
+		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.Parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}
 	}

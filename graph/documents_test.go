@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -143,7 +144,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 	}
 }
 
-var manifest = []TrustedDocument{
+var manifest = []document.Trusted{
 	{ID: "alice", Name: "Alice", Text: `query Alice { customer(id: "cust_01") { name } }`},
 	{ID: hashOf(`query Bob($id: ID!) { customer(id: $id) { name } }`), Name: "Bob", Text: `query Bob($id: ID!) { customer(id: $id) { name } }`},
 	{ID: "wrong", Text: "query Wrong {\n  nonsense\n}"},
@@ -156,7 +157,7 @@ func TestTrustedDocuments(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		t.Run(fmt.Sprintf("only %v", only), func(t *testing.T) {
 			unfit := map[string]string{}
-			e := executor(t, Options{Documents: manifest, TrustedOnly: only, Unfit: func(d TrustedDocument, err DocumentError) { unfit[d.ID+" "+d.Name] = err.Error() }})
+			e := executor(t, Options{Documents: manifest, TrustedOnly: only, Unfit: func(d document.Trusted, err document.Error) { unfit[d.ID+" "+d.Name] = err.Error() }})
 			if want := []string{"broken Broken", "wrong Wrong"}; !slices.Equal(slices.Sorted(maps.Keys(unfit)), want) || !strings.HasPrefix(unfit["wrong Wrong"], "2:3: Cannot query") {
 				t.Errorf("unfit are %q", unfit)
 			}
@@ -243,7 +244,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
 	rapid.Check(t, func(t *rapid.T) {
-		e.documents = newDocuments(e.schema.Schema(), documentOptions{Trusted: manifest[:1], Kept: most})
+		e.documents = document.NewStore(e.schema.Schema(), document.Options{Trusted: manifest[:1], Kept: most})
 		var registered []string // by when they were last used
 		use := func(text string) {
 			if invalid(text) || text == manifest[0].Text {
@@ -319,8 +320,8 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	dumps := make([]string, len(texts))
 	for i, text := range texts {
 		want[i] = ask(e, Request{Query: text, Variables: variables})
-		if d, err := e.documents.find("", text, nil, false); err == nil && len(d.told(false)) == 0 {
-			dumps[i] = ast.Dump(d.parsed)
+		if d, err := e.documents.Find("", text, nil, false); err == nil && len(d.Errors(false)) == 0 {
+			dumps[i] = ast.Dump(d.Parsed)
 		}
 		if (dumps[i] == "") != (text == `{ nonsense }`) {
 			t.Fatalf("%s: %+v", text, want[i])
@@ -346,7 +347,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	}
 	all.Wait()
 	for i, text := range texts {
-		if d, err := e.documents.find("", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.parsed) != dumps[i] {
+		if d, err := e.documents.Find("", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
 			t.Errorf("%s: its document was changed", text)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // oneByOne are limits that have room for entities that are asked for one by one.
-var oneByOne = Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
+var oneByOne = document.Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
 
 const gatewayQuery = `query ($representations: [_Any!]!) {
 	_entities(representations: $representations) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -115,12 +116,12 @@ func (tw *twins) alike(t rapid.TB, r Request) string {
 // oracle.
 func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
+	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = document.Limits{Answer: limit}.OrDefaults().Answer, document.Limits{Answer: limit}.OrDefaults().Answer
 		tw.alike(rt, r)
 	})
 }
@@ -297,7 +298,7 @@ func (v faultyEvent) Note(ctx context.Context, of *commerce.Event) (*string, err
 // Whatever resolvers do, null where none may be, errors and panics, it has the same consequences.
 func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
+	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	seen := map[string]bool{}
 	queries := []string{
 		`{ a: customers { nodes { id orders { nodes { id customer { name } items { nodes { productId product { name } } } itemCount } } orderCount } } b: customers { edges { cursor node { orders { edges { node { id } } pageInfo { endCursor } } } } } }`,
@@ -321,7 +322,7 @@ func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 // Events are delivered alike, also those that cannot be, and those that are too long.
 func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
+	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	event := &commerce.Event{ID: "01HVMK3P2Q0000000000000003", Type: commerce.EventPlaced, Actor: "ann"}
 	rapid.Check(t, func(rt *rapid.T) {
 		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 1 << 30}).Draw(rt, "most")

@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -86,11 +87,11 @@ type Executor struct {
 	// plans reports whether to look ahead. Without a plan the responses are the same and take more
 	// requests.
 	plans     bool
-	limits    Limits
+	limits    document.Limits
 	costs     costs
 	rates     *rates
 	load      *Quota
-	documents *documents
+	documents *document.Store
 	// eventTime is how long each event's execution can take, events is what they cost at once, and
 	// followed are the documents that subscriptions hold.
 	eventTime time.Duration
@@ -101,7 +102,7 @@ type Executor struct {
 // admittedOperation is an operation that can be executed.
 type admittedOperation struct {
 	*graphql.OperationContext
-	document *document
+	document *document.Document
 	prepared *preparedOperation
 	cost     int
 	// paid is what was taken for it; nil where there are no rate limits.
@@ -119,7 +120,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		access: newAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
-	limits := opts.Limits.orDefaults()
+	limits := opts.Limits.OrDefaults()
 	if opts.Rates.Burst > 0 {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
 	}
@@ -135,10 +136,10 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		costs:     costs,
 		rates:     newRates(opts.Rates),
 		load:      NewQuota(limits.ConcurrentCost, smallCost),
-		documents: newDocuments(schema.Schema(), documentOptions{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
+		documents: document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
 		eventTime: opts.EventTime,
 		events:    NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
-		followed:  &followedDocuments{left: followedBytes, by: map[*document]int{}},
+		followed:  &followedDocuments{left: followedBytes, by: map[*document.Document]int{}},
 	}
 }
 
@@ -219,27 +220,27 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		return nil, Refused, gqlerror.List{unauthenticated()}
 	}
 	quiet := access.quiet(who)
-	document, missing := e.documents.find(r.DocumentID, r.Query, r.Extensions, quiet)
+	doc, missing := e.documents.Find(r.DocumentID, r.Query, r.Extensions, quiet)
 	if missing != nil {
 		return nil, Refused, gqlerror.List{missing}
 	}
-	chosen := document.operation(r.OperationName)
+	chosen := doc.Operation(r.OperationName)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// Whatever else is wrong with it.
 		return nil, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
-	case len(document.told(quiet)) > 0:
-		return nil, Refused, document.told(quiet)
+	case len(doc.Errors(quiet)) > 0:
+		return nil, Refused, doc.Errors(quiet)
 	case chosen == nil:
-		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
+		return nil, Refused, gqlerror.List{notFound(doc.Parsed, r.OperationName)}
 	}
-	variables, errs := e.documents.variables(document, chosen, r.Variables, quiet)
+	variables, errs := e.documents.Variables(doc, chosen, r.Variables, quiet)
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	prepared := e.preparer.Prepare(document, chosen, variables)
+	prepared := e.preparer.Prepare(doc, chosen, variables)
 	if prepared.tooLarge {
-		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, errcode.TooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, maxExpanded)}
+		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, errcode.TooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
 	}
 	if errs := access.check(who, prepared, variables); len(errs) > 0 {
 		return nil, Refused, errs
@@ -248,11 +249,11 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	if err := e.costs.refused(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &admittedOperation{document: document, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
-		RawQuery:           document.text,
+	return &admittedOperation{document: doc, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
+		RawQuery:           doc.Text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
-		Doc:                document.parsed,
+		Doc:                doc.Parsed,
 		Operation:          chosen,
 		RecoverFunc:        recovered,
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },

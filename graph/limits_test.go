@@ -13,11 +13,12 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/tools/txtar"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // unread is an executor whose table nobody can read: all that reaches it was refused before.
-func unread(t *testing.T, limits Limits) *Executor {
+func unread(t *testing.T, limits document.Limits) *Executor {
 	t.Helper()
 	return NewExecutor(Options{Limits: limits, Report: func(_ context.Context, err error) { t.Error(err) }})
 }
@@ -47,48 +48,48 @@ func TestLimits(t *testing.T) {
 	workers := func(inner string) string { return nested(3, "warehouse{employees{nodes{", inner, "}}}") }
 	for _, c := range []struct {
 		name, code string
-		limits     Limits
+		limits     document.Limits
 		passes     string
 		refused    string
 		says       []string
 	}{
-		{"tokens", errcode.TooManyTokens, Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
-		{"tokens with comments", errcode.TooManyTokens, Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
-		{"depth", errcode.TooDeep, Limits{Depth: 4}, `{order(id:"1"){customer{accountRep{id}}}}`, `{order(id:"1"){customer{accountRep{warehouse{id}}}}}`, []string{"5", "4"}},
-		{"depth through fragments", errcode.TooDeep, Limits{Depth: 4}, `{order(id:"1"){...F}} fragment F on Order{customer{accountRep{id}}}`,
+		{"tokens", errcode.TooManyTokens, document.Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
+		{"tokens with comments", errcode.TooManyTokens, document.Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
+		{"depth", errcode.TooDeep, document.Limits{Depth: 4}, `{order(id:"1"){customer{accountRep{id}}}}`, `{order(id:"1"){customer{accountRep{warehouse{id}}}}}`, []string{"5", "4"}},
+		{"depth through fragments", errcode.TooDeep, document.Limits{Depth: 4}, `{order(id:"1"){...F}} fragment F on Order{customer{accountRep{id}}}`,
 			`{order(id:"1"){...F}} fragment F on Order{customer{...G}} fragment G on Customer{...on Customer{accountRep{warehouse{id}}}}`, []string{"5", "4"}},
-		{"depth by default", errcode.TooDeep, Limits{}, rep(workers("warehouse{name}")), rep(workers("warehouse{inventory{pageInfo{endCursor}}}")), []string{"16", "15"}},
-		{"brackets", errcode.TooDeep, Limits{Tokens: 1 << 20, Depth: 1 << 20}, `{__typename}`, nested(1001, "{a", "", "}"), []string{"1000"}},
-		{"lists by the million", errcode.TooDeep, Limits{Tokens: 1 << 20}, `{__typename}`, `{a(b:` + strings.Repeat("[", 300_000) + `)}`, []string{"1000"}},
-		{"nesting of inline fragments through fragments", errcode.TooDeep, Limits{Tokens: 1 << 20}, `{...F} fragment F on Query{` + nested(998, "...{", "__typename", "}") + `}`,
+		{"depth by default", errcode.TooDeep, document.Limits{}, rep(workers("warehouse{name}")), rep(workers("warehouse{inventory{pageInfo{endCursor}}}")), []string{"16", "15"}},
+		{"brackets", errcode.TooDeep, document.Limits{Tokens: 1 << 20, Depth: 1 << 20}, `{__typename}`, nested(1001, "{a", "", "}"), []string{"1000"}},
+		{"lists by the million", errcode.TooDeep, document.Limits{Tokens: 1 << 20}, `{__typename}`, `{a(b:` + strings.Repeat("[", 300_000) + `)}`, []string{"1000"}},
+		{"nesting of inline fragments through fragments", errcode.TooDeep, document.Limits{Tokens: 1 << 20}, `{...F} fragment F on Query{` + nested(998, "...{", "__typename", "}") + `}`,
 			`{...F} fragment F on Query{` + nested(500, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
-		{"nesting through fragments that were seen", errcode.TooDeep, Limits{Tokens: 1 << 20}, `{__typename}`,
+		{"nesting through fragments that were seen", errcode.TooDeep, document.Limits{Tokens: 1 << 20}, `{__typename}`,
 			`{...G ` + nested(700, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
-		{"aliases", errcode.TooManyAliases, Limits{Aliases: 3}, `{` + numbered(3, "a%d:__typename ") + `}`, `{` + numbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
-		{"aliases in fragments", errcode.TooManyAliases, Limits{Aliases: 3}, `{...F __typename} fragment F on Query{a:__typename}`, `{...F ...F} fragment F on Query{a:__typename b:__typename}`, []string{"4", "3"}},
-		{"an alias that is the name", errcode.TooManyAliases, Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
-		{"root fields", errcode.TooManyRootFields, Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
-		{"root fields in fragments", errcode.TooManyRootFields, Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
-		{"doubling", errcode.TooManyRootFields, Limits{}, `{...A}` + fan("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + fan("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{"50"}},
-		{"directives", errcode.TooManyDirectives, Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
+		{"aliases", errcode.TooManyAliases, document.Limits{Aliases: 3}, `{` + numbered(3, "a%d:__typename ") + `}`, `{` + numbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
+		{"aliases in fragments", errcode.TooManyAliases, document.Limits{Aliases: 3}, `{...F __typename} fragment F on Query{a:__typename}`, `{...F ...F} fragment F on Query{a:__typename b:__typename}`, []string{"4", "3"}},
+		{"an alias that is the name", errcode.TooManyAliases, document.Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
+		{"root fields", errcode.TooManyRootFields, document.Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
+		{"root fields in fragments", errcode.TooManyRootFields, document.Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
+		{"doubling", errcode.TooManyRootFields, document.Limits{}, `{...A}` + fan("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + fan("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{"50"}},
+		{"directives", errcode.TooManyDirectives, document.Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
 			`{__typename @include(if:true) ...F @skip(if:true)} fragment F on Query{...@include(if:true){__typename}}`, []string{"3", "2"}},
-		{"directives of the definitions", errcode.TooManyDirectives, Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
-		{"lists", errcode.ListTooDeep, Limits{ListDepth: 2}, `{orders(statuses:[PENDING]){nodes{id}}}`, `{orders(statuses:[[[PENDING]]]){nodes{id}}}`, []string{"2"}},
-		{"lists in defaults", errcode.ListTooDeep, Limits{ListDepth: 2}, `query($s:[OrderStatus!]=[PENDING]){orders(statuses:$s){nodes{id}}}`, `query($s:[OrderStatus!]=[{a:[PENDING]}]){orders(statuses:$s){nodes{id}}}`, []string{"2"}},
-		{"lists in directives", errcode.ListTooDeep, Limits{ListDepth: 2}, `{__typename @include(if:true)}`, `{__typename @include(if:[[[true]]])}`, []string{"2"}},
-		{"introspection", errcode.IntrospectionTooDeep, Limits{}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
-		{"introspection through fragments", errcode.IntrospectionTooDeep, Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
+		{"directives of the definitions", errcode.TooManyDirectives, document.Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
+		{"lists", errcode.ListTooDeep, document.Limits{ListDepth: 2}, `{orders(statuses:[PENDING]){nodes{id}}}`, `{orders(statuses:[[[PENDING]]]){nodes{id}}}`, []string{"2"}},
+		{"lists in defaults", errcode.ListTooDeep, document.Limits{ListDepth: 2}, `query($s:[OrderStatus!]=[PENDING]){orders(statuses:$s){nodes{id}}}`, `query($s:[OrderStatus!]=[{a:[PENDING]}]){orders(statuses:$s){nodes{id}}}`, []string{"2"}},
+		{"lists in directives", errcode.ListTooDeep, document.Limits{ListDepth: 2}, `{__typename @include(if:true)}`, `{__typename @include(if:[[[true]]])}`, []string{"2"}},
+		{"introspection", errcode.IntrospectionTooDeep, document.Limits{}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
+		{"introspection through fragments", errcode.IntrospectionTooDeep, document.Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
 			`{__type(name:"Order"){...F}} fragment F on __Type{interfaces{...G}} fragment G on __Type{inputFields{name}}`, []string{"2", "1"}},
-		{"ofType", errcode.IntrospectionTooDeep, Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
-		{"a long document", errcode.TooExpensive, Limits{RootFields: 1 << 20}, `{...A}` + fan("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + fan("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
-		{"many operations", errcode.TooExpensive, Limits{}, `query Q{__typename}`, numbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
+		{"ofType", errcode.IntrospectionTooDeep, document.Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
+		{"a long document", errcode.TooExpensive, document.Limits{RootFields: 1 << 20}, `{...A}` + fan("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + fan("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
+		{"many operations", errcode.TooExpensive, document.Limits{}, `query Q{__typename}`, numbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := unread(t, c.limits)
-			if errs := e.documents.parse(c.passes, false).told(false); len(errs) > 0 {
+			if errs := e.documents.Parse(c.passes, false).Errors(false); len(errs) > 0 {
 				t.Errorf("%.200s is refused: %v", c.passes, errs)
 			}
-			errs := e.documents.parse(c.refused, false).told(false)
+			errs := e.documents.Parse(c.refused, false).Errors(false)
 			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
 				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
 			}
@@ -112,7 +113,7 @@ func fan(names string, n int) string {
 
 // Whatever the fragments do, a document is measured, and refused where it is wrong.
 func TestFragmentsThatAreWrong(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	long := strings.Repeat("x", 200+1)
 	for query, says := range map[string]string{
 		`{...F} fragment F on Query{...F}`:                                              `"F" is spread inside itself`,
@@ -148,7 +149,7 @@ func TestFragmentsThatAreWrong(t *testing.T) {
 
 // What tools send, and what this repository shows, is within limits.
 func TestHonestDocumentsAreWithinLimits(t *testing.T) {
-	e, shallow := unread(t, Limits{}), unread(t, Limits{Depth: 8})
+	e, shallow := unread(t, document.Limits{}), unread(t, document.Limits{Depth: 8})
 	standard, err := os.ReadFile("testdata/introspection.graphql")
 	if err != nil {
 		t.Fatal(err)
@@ -163,16 +164,16 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 		queries[name] = query
 	}
 	for name, query := range queries {
-		document := e.documents.parse(query, false)
+		doc := e.documents.Parse(query, false)
 		if name == "introspection" {
-			document = shallow.documents.parse(query, false) // whatever the limit of depth
+			doc = shallow.documents.Parse(query, false) // whatever the limit of depth
 		}
-		if len(document.told(false)) > 0 {
-			t.Errorf("%s: %v", name, document.told(false))
+		if len(doc.Errors(false)) > 0 {
+			t.Errorf("%s: %v", name, doc.Errors(false))
 			continue
 		}
-		for _, operation := range document.parsed.Operations {
-			if cost := e.preparer.Prepare(document, operation, nil).cost(nil); cost > DefaultLimits().Cost/2 {
+		for _, operation := range doc.Parsed.Operations {
+			if cost := e.preparer.Prepare(doc, operation, nil).cost(nil); cost > document.DefaultLimits().Cost/2 {
 				t.Errorf("%s costs %d", name, cost)
 			}
 		}
@@ -259,7 +260,7 @@ func TestDocumentedCodes(t *testing.T) {
 
 // Messages repeat little of what was sent, and there are not more of them than anybody reads.
 func TestMessagesStayShort(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	long := strings.Repeat("x", 100_000)
 	for _, query := range []string{
 		`{customers(first:"` + long + `"){nodes{id}}}`, `{orders(statuses:["` + long + `"]){nodes{id}}}`, `{orders(statuses:[{a:"` + long + `"}]){nodes{id}}}`,

@@ -3,6 +3,7 @@ package graph
 import (
 	"testing"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -37,7 +38,7 @@ func TestLoad(t *testing.T) {
 // An operation that there is no room for is not executed; small ones are, and so is it once there
 // is room.
 func TestOverload(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{ConcurrentCost: 5000}})
+	e := executor(t, Options{Limits: document.Limits{ConcurrentCost: 5000}})
 	large, small := Request{Query: `{ orders(first: 100) { nodes { a: id b: id c: id d: id e: id f: id g: id h: id i: id j: id k: id l: id m: id n: id o: id p: id q: id r: id s: id t: id u: id } } }`}, Request{Query: `{ __typename }`}
 	if !e.load.Take(3000) {
 		t.Fatal("no room from the start")

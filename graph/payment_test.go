@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -56,7 +57,7 @@ func TestActualCosts(t *testing.T) {
 		{`{ _entities(representations: [{__typename: "Customer", id: "cust_01"}, {__typename: "Customer", id: "x"}]) { ... on Customer { name } } }`, 1 + 2 + 1},
 		{`{ __type(name: "OrderStatus") { name enumValues { name } } }`, 1 + 1 + 1 + 5*2},
 	} {
-		e, _ := rated(t, 10_000, 1, Options{Limits: Limits{Cost: 10_000}})
+		e, _ := rated(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
 		result := e.Execute(t.Context(), Request{Query: c.query})
 		want := costTold{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
 		if got := toldOf(t, result); result.Outcome != Executed || got != want {
@@ -68,7 +69,7 @@ func TestActualCosts(t *testing.T) {
 // Whatever the query, it costs no less than its answer has values, no more than was taken
 // beforehand, and it tells what the bucket lost.
 func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
-	e, _ := rated(t, 1<<31-1, 1, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
+	e, _ := rated(t, 1<<31-1, 1, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		query := drawSelections(rt, parsedSchema.Query, 4)
@@ -104,7 +105,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 // What does not fit is not executed and told when it does; then it is executed. What is refused for
 // other reasons costs a point.
 func TestRateLimited(t *testing.T) {
-	e, clock := rated(t, 200, 20, Options{Limits: Limits{Cost: 200}})
+	e, clock := rated(t, 200, 20, Options{Limits: document.Limits{Cost: 200}})
 	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // it costs 200
 	if got := toldOf(t, e.Execute(t.Context(), large)); got.Requested != 200 || got.Actual > 100 {
 		t.Fatalf("the first time: %+v", got)
@@ -166,7 +167,7 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 
 // What the server has no room for costs a point like all that is refused.
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
-	e, _ := rated(t, 100_000, 1, Options{Limits: Limits{ConcurrentCost: 5000}})
+	e, _ := rated(t, 100_000, 1, Options{Limits: document.Limits{ConcurrentCost: 5000}})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + numbered(30, "a%d: id ") + ` } } }`}
 	e.load.Take(4000)
 	if got := e.Execute(t.Context(), large); got.Outcome != Overloaded {

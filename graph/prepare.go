@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // preparedOperation is an operation ready to execute under one set of conditions. Fragments are
@@ -28,7 +29,7 @@ type preparedOperation struct {
 	// arguments may require.
 	permissions []commerce.Permission
 	// fields is the number of fields in the tree. tooLarge reports that there would be more than
-	// maxExpanded: the tree is not complete.
+	// MaxExpanded: the tree is not complete.
 	fields   int
 	tooLarge bool
 	// bytes estimates the memory that the tree takes.
@@ -141,10 +142,10 @@ func (p *preparedOperation) VaryingArguments(ctx context.Context, generated any,
 
 // Prepare returns the prepared form of an operation of a document, decided by the variables. The
 // document keeps it while it has room.
-func (p *preparer) Prepare(d *document, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
-	key, cacheable := d.preparedKey(operation, variables)
+func (p *preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
+	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
-		if kept, ok := d.preparedFor(key).(*preparedOperation); ok {
+		if kept, ok := d.Prepared(key).(*preparedOperation); ok {
 			return kept
 		}
 	}
@@ -152,7 +153,7 @@ func (p *preparer) Prepare(d *document, operation *ast.OperationDefinition, vari
 		return included(directives, variables), false
 	})
 	if cacheable && !prepared.tooLarge {
-		return d.keepPrepared(key, prepared).(*preparedOperation)
+		return d.KeepPrepared(key, prepared).(*preparedOperation)
 	}
 	return prepared
 }
@@ -305,14 +306,14 @@ const (
 func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *selectionSet {
 	known := b.types(typ.Name)
 	m := merging{}
-	visit := fieldVisit{conditions: b.conditions, satisfies: known.satisfies, field: m.field}
-	if visit.satisfies == nil {
-		visit.satisfies = []string{typ.Name} // a type of the schema's schema
+	visit := document.FieldVisitor{Conditions: b.conditions, Satisfies: known.satisfies, Field: m.field}
+	if visit.Satisfies == nil {
+		visit.Satisfies = []string{typ.Name} // a type of the schema's schema
 	}
 	for _, set := range sets {
-		visit.set(set, false)
+		visit.Visit(set, false)
 	}
-	if b.out.fields += len(m.fields); b.out.fields > maxExpanded {
+	if b.out.fields += len(m.fields); b.out.fields > document.MaxExpanded {
 		b.out.tooLarge = true
 		return &selectionSet{typ: typ}
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // Trees are made once for all requests that choose the same fields, and no more of them are kept
 // than their document has room for.
 func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
+	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
 	prepare := func(query, operation string, variables map[string]any) *admittedOperation {
 		o, _, errs := e.prepare(t.Context(), Request{Query: query, OperationName: operation, Variables: variables})
 		if len(errs) > 0 {

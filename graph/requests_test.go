@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // What is over the budget is not read, and its fields say so. Null goes up to the nearest field
 // that may be null, as ever.
 func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Requests: 12}})
+	e := executor(t, Options{Limits: document.Limits{Requests: 12}})
 	pages := `{ customers(first: 7) { nodes { name`
 	for i := range 10 {
 		pages += fmt.Sprintf(" o%d: orders(first: %d) { __typename }", i, i+1)

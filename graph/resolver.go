@@ -22,6 +22,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // Options are what the GraphQL face needs.
@@ -42,13 +43,13 @@ type Options struct {
 	// RequestID is the id by which a request stands in the log; nil where it has none.
 	RequestID func(ctx context.Context) string
 	// Limits bound what a request can ask for; those that are zero have their default.
-	Limits Limits
+	Limits document.Limits
 	// Rates are how much each principal may cost.
 	Rates Rates
 	// NoIntrospection tells that clients may not ask for the schema.
 	NoIntrospection bool
 	// Documents are trusted documents; internal/manifest reads them.
-	Documents []TrustedDocument
+	Documents []document.Trusted
 	// TrustedOnly tells that nothing but trusted documents is executed.
 	TrustedOnly bool
 	// EventTime is how long the operation of a subscription can take for each event; zero where
@@ -56,7 +57,7 @@ type Options struct {
 	EventTime time.Duration
 	// Unfit is told each trusted document that does not fit the schema or a limit, with its first
 	// error; nil tells nobody.
-	Unfit func(TrustedDocument, DocumentError)
+	Unfit func(document.Trusted, document.Error)
 }
 
 type principalKey struct{}

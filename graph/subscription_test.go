@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -140,7 +141,7 @@ func TestEventsPlanTimelines(t *testing.T) {
 
 // What goes wrong with one event is an answer with errors, and the stream goes on.
 func TestErrorsOfEvents(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Requests: 1, Answer: 120}})
+	e := executor(t, Options{Limits: document.Limits{Requests: 1, Answer: 120}})
 	order := anyOrder(t, executor(t, Options{}))
 	change := dynamo.OrderChange{OrderID: order.ID, Order: order}
 	for name, c := range map[string]struct {
@@ -210,7 +211,7 @@ func TestStreamsEnd(t *testing.T) {
 
 // Events have room of their own, wait for it, and give it back.
 func TestEventsWaitForRoom(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{ConcurrentCost: 8 * smallCost}})
+	e := executor(t, Options{Limits: document.Limits{ConcurrentCost: 8 * smallCost}})
 	order := anyOrder(t, e)
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
 	var taken int64

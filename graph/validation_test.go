@@ -7,6 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -103,7 +104,7 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 
 // Where the schema is no secret, messages help.
 func TestMessagesSuggest(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	for query, says := range map[string]string{
 		`{custome(id:"1"){name}}`:           `Did you mean "customer"`,
 		`{customer(id:"1")}`:                `must have a selection`,

@@ -15,12 +15,13 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/manifest"
 )
 
 // readManifest reads a manifest of trusted documents from a file; - is in.
-func readManifest(name string, in io.Reader) ([]graph.TrustedDocument, error) {
+func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -49,7 +50,7 @@ func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() err
 	unfit := 0
 	var first error
 	opts.Documents, opts.TrustedOnly = documents, cfg.TrustedOnly
-	opts.Unfit = func(d graph.TrustedDocument, err graph.DocumentError) {
+	opts.Unfit = func(d document.Trusted, err document.Error) {
 		if unfit++; unfit == 1 {
 			first = fmt.Errorf("%s: %w", documentName(d.ID, d.Name), err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // Those that ask for most stand first, numbers under one another; what is over the budget is named
@@ -17,7 +18,7 @@ func TestDocumentsAreWrittenForPeople(t *testing.T) {
 			{AccessPattern: "AP1", Requests: 1, ReadUnits: 20.5}, {AccessPattern: "AP10", Requests: 111, ReadUnits: 1500},
 		}}},
 		{ID: "c", Type: "mutation", Bound: graph.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 20}},
-		{ID: "d", Name: "Wrong", Errors: []graph.DocumentError{{Message: "one", Line: 2, Column: 5}, {Message: "as a whole"}}},
+		{ID: "d", Name: "Wrong", Errors: []document.Error{{Message: "one", Line: 2, Column: 5}, {Message: "as a whole"}}},
 	}
 	sortByBound(operations)
 	const bounds = `requests  round trips  read units  operation

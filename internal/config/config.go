@@ -17,6 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -46,7 +47,7 @@ type Config struct {
 	// localhost and IP addresses.
 	Hosts []string
 	// Limits bound what one request can ask for.
-	Limits graph.Limits
+	Limits document.Limits
 	// Rates are how much each principal may cost.
 	Rates graph.Rates
 	// Serving bounds what the server takes on.
@@ -122,7 +123,7 @@ type number struct {
 
 // numbers are the variables that hold numbers, and where they go.
 func (c *Config) numbers() []number {
-	asked, serving := graph.DefaultLimits(), server.DefaultLimits()
+	asked, serving := document.DefaultLimits(), server.DefaultLimits()
 	return []number{
 		{"ORDERGRAPH_MAX_TOKENS", &c.Limits.Tokens, asked.Tokens, "how many tokens a document can have"},
 		{"ORDERGRAPH_MAX_DEPTH", &c.Limits.Depth, asked.Depth, "how many fields can stand inside one another"},

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"strings"
@@ -19,8 +19,8 @@ var oneStream = core.Rule{
 				return
 			}
 			name := "" // of the first field, in the response
-			visit := fieldVisit{
-				conditions: func(directives ast.DirectiveList) (in, optional bool) {
+			visit := FieldVisitor{
+				Conditions: func(directives ast.DirectiveList) (in, optional bool) {
 					for _, d := range directives {
 						if d.Name == "skip" || d.Name == "include" {
 							add(core.Message("@%s cannot stand at the root of a subscription: without its field there is nothing to follow", d.Name), core.At(d.Position))
@@ -28,7 +28,7 @@ var oneStream = core.Rule{
 					}
 					return true, false
 				},
-				field: func(f *ast.Field, _ bool) {
+				Field: func(f *ast.Field, _ bool) {
 					switch {
 					case strings.HasPrefix(f.Name, "__"):
 						add(core.Message("a subscription follows one of its own fields, which %s is not: leave it out", f.Name), core.At(f.Position))
@@ -39,7 +39,7 @@ var oneStream = core.Rule{
 					}
 				},
 			}
-			visit.set(o.SelectionSet, false)
+			visit.Visit(o.SelectionSet, false)
 		})
 	},
 }

@@ -1,4 +1,7 @@
-package graph
+// Package document finds or parses the document of a request, keeps it within limits, validates it
+// and coerces its variables. Of the module it imports graph/errcode only: it knows the schema as
+// gqlparser's AST, and neither DynamoDB nor the resolvers.
+package document
 
 import (
 	"cmp"
@@ -20,18 +23,18 @@ import (
 // each region is bounded in number and in memory; a request's document, with as many tokens as the
 // default limit allows, takes about half a megabyte.
 const (
-	keptDocuments     = 1000
+	maxCached         = 1000
 	keptDocumentBytes = 16 << 20
 	// keptTextBytes is for texts that nobody has registered: they cost one parsing each when they
 	// are gone, and anybody can send thousands of them.
 	keptTextBytes = 8 << 20
 )
 
-// document is a text that was parsed, kept within limits and validated. Requests share it. Nothing
-// writes to it but keepPrepared: validation has filled in what execution reads.
-type document struct {
-	text   string
-	parsed *ast.QueryDocument
+// Document is a text that was parsed, kept within limits and validated. Requests share it. Nothing
+// writes to it but KeepPrepared: validation has filled in what execution reads.
+type Document struct {
+	Text   string
+	Parsed *ast.QueryDocument
 	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs
 	// tell the same to those who are not told of the schema, where that is not the same.
 	errs, quietErrs gqlerror.List
@@ -49,20 +52,20 @@ type document struct {
 	nodes      int
 }
 
-// told are the errors as somebody may see them.
-func (d *document) told(quiet bool) gqlerror.List {
+// Errors are the errors as somebody may see them.
+func (d *Document) Errors(quiet bool) gqlerror.List {
 	if quiet && len(d.quietErrs) > 0 {
 		return d.quietErrs
 	}
 	return d.errs
 }
 
-// operation is the one of a name, or the only one where the name is empty; nil where there is none.
-func (d *document) operation(name string) *ast.OperationDefinition {
-	if d.parsed == nil {
+// Operation is the one of a name, or the only one where the name is empty; nil where there is none.
+func (d *Document) Operation(name string) *ast.OperationDefinition {
+	if d.Parsed == nil {
 		return nil
 	}
-	return d.parsed.Operations.ForName(name)
+	return d.Parsed.Operations.ForName(name)
 }
 
 // documentHash is the SHA-256 of a document's text.
@@ -77,54 +80,54 @@ func parseHash(text string) (hash documentHash, ok bool) {
 	return hash, err == nil
 }
 
-// documents finds the document that a request wants. It is safe for concurrent use.
+// Store finds the document that a request wants. It is safe for concurrent use.
 //
 // There are three places to look: the trusted documents, which the operator has given and which
 // stay; those that clients have registered by their hash; and the texts that were sent last. The
 // latter two are apart, so that a flood of texts that are sent once pushes out no registered
 // document.
-type documents struct {
+type Store struct {
 	schema *ast.Schema
 	limits Limits
 	// introspection tells whether documents may ask for the schema.
 	introspection bool
 	// byID and byHash are the trusted documents. Nothing changes them.
-	byID   map[string]*document
-	byHash map[documentHash]*document
+	byID   map[string]*Document
+	byHash map[documentHash]*Document
 	// trustedOnly tells that no other document is executed, nor parsed.
 	trustedOnly        bool
-	registered, recent *documentCache
+	registered, recent *cache
 	// parsing has a place for each text that can be parsed at once.
 	parsing chan struct{}
 }
 
-// documentOptions are the settings of the documents that a server executes.
-type documentOptions struct {
+// Options are the settings of the documents that a server executes.
+type Options struct {
 	Limits Limits
 	// NoIntrospection reports that documents may not ask for the schema.
 	NoIntrospection bool
 	// Trusted are the trusted documents. TrustedOnly reports that no others are executed.
-	Trusted     []TrustedDocument
+	Trusted     []Trusted
 	TrustedOnly bool
 	// Unfit is called for each trusted document that does not fit the schema or a limit, with its
 	// first error; nil for no call.
-	Unfit func(TrustedDocument, DocumentError)
+	Unfit func(Trusted, Error)
 	// Kept is the number of documents that are kept of those that clients register, and of those
 	// that they send; 0 for 1,000.
 	Kept int
 }
 
-// newDocuments returns the documents of a server with this schema. It parses the trusted ones.
-func newDocuments(schema *ast.Schema, opts documentOptions) *documents {
-	d := &documents{
+// NewStore returns the documents of a server with this schema. It parses the trusted ones.
+func NewStore(schema *ast.Schema, opts Options) *Store {
+	d := &Store{
 		schema:        schema,
-		limits:        opts.Limits.orDefaults(),
+		limits:        opts.Limits.OrDefaults(),
 		introspection: !opts.NoIntrospection,
-		byID:          map[string]*document{},
-		byHash:        map[documentHash]*document{},
+		byID:          map[string]*Document{},
+		byHash:        map[documentHash]*Document{},
 		trustedOnly:   opts.TrustedOnly,
-		registered:    newDocumentCache(cmp.Or(opts.Kept, keptDocuments), keptDocumentBytes),
-		recent:        newDocumentCache(cmp.Or(opts.Kept, keptDocuments), keptTextBytes),
+		registered:    newCache(cmp.Or(opts.Kept, maxCached), keptDocumentBytes),
+		recent:        newCache(cmp.Or(opts.Kept, maxCached), keptTextBytes),
 		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a
 		// text, so that more at once would only take memory.
 		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
@@ -133,14 +136,14 @@ func newDocuments(schema *ast.Schema, opts documentOptions) *documents {
 	return d
 }
 
-// find returns the document that a request names by the ID of a trusted document, by its text or by
+// Find returns the document that a request names by the ID of a trusted document, by its text or by
 // its extensions. The document may have errors. With quiet, errors do not tell of the schema what
 // the request does not.
 //
 // Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form
 // than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
 // DOCUMENT_NOT_TRUSTED.
-func (d *documents) find(id, text string, extensions map[string]any, quiet bool) (*document, *gqlerror.Error) {
+func (d *Store) Find(id, text string, extensions map[string]any, quiet bool) (*Document, *gqlerror.Error) {
 	hash, given, err := persistedQuery(extensions)
 	switch {
 	case err != nil:
@@ -157,7 +160,7 @@ func (d *documents) find(id, text string, extensions map[string]any, quiet bool)
 }
 
 // withID finds a trusted document.
-func (d *documents) withID(id string) (*document, *gqlerror.Error) {
+func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
 	if trusted := d.trusted(id); trusted != nil {
 		return trusted, nil
 	}
@@ -166,9 +169,9 @@ func (d *documents) withID(id string) (*document, *gqlerror.Error) {
 
 // withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a
 // hash, or one that was registered. A text that comes with the hash is registered.
-func (d *documents) withHash(name, text string, quiet bool) (*document, *gqlerror.Error) {
+func (d *Store) withHash(name, text string, quiet bool) (*Document, *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
-		if text != "" && text != trusted.text {
+		if text != "" && text != trusted.Text {
 			return nil, mismatch()
 		}
 		return trusted, nil
@@ -190,7 +193,7 @@ func (d *documents) withHash(name, text string, quiet bool) (*document, *gqlerro
 	}
 	if found == nil {
 		if found = d.recent.get(hash); found == nil {
-			found = d.parse(text, quiet)
+			found = d.Parse(text, quiet)
 		}
 		d.registered.add(hash, found)
 	}
@@ -198,7 +201,7 @@ func (d *documents) withHash(name, text string, quiet bool) (*document, *gqlerro
 }
 
 // withText finds a document by its text.
-func (d *documents) withText(text string, quiet bool) (*document, *gqlerror.Error) {
+func (d *Store) withText(text string, quiet bool) (*Document, *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, untrusted()
@@ -209,12 +212,12 @@ func (d *documents) withText(text string, quiet bool) (*document, *gqlerror.Erro
 	if trusted := d.byHash[hash]; trusted != nil {
 		return trusted, nil
 	}
-	for _, cache := range []*documentCache{d.registered, d.recent} {
+	for _, cache := range []*cache{d.registered, d.recent} {
 		if found := cache.get(hash); found != nil {
 			return found, nil
 		}
 	}
-	parsed := d.parse(text, quiet)
+	parsed := d.Parse(text, quiet)
 	d.recent.add(hash, parsed)
 	return parsed, nil
 }
@@ -228,15 +231,15 @@ func mismatch() *gqlerror.Error {
 	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
 }
 
-// variables are the coerced values of the variables of an operation of a document: see
+// Variables are the coerced values of the variables of an operation of a document: see
 // coerceVariables.
-func (d *documents) variables(of *document, operation *ast.OperationDefinition, given map[string]any, quiet bool) (map[string]any, gqlerror.List) {
+func (d *Store) Variables(of *Document, operation *ast.OperationDefinition, given map[string]any, quiet bool) (map[string]any, gqlerror.List) {
 	return coerceVariables(d.schema, operation, given, d.limits, quiet, of.strict[operation]...)
 }
 
-// parse makes a document of a text: parsed, within limits and valid, or with errors. A document
+// Parse makes a document of a text: parsed, within limits and valid, or with errors. A document
 // without errors is the same whether quiet or not, so that all share it.
-func (d *documents) parse(text string, quiet bool) *document {
+func (d *Store) Parse(text string, quiet bool) *Document {
 	d.parsing <- struct{}{}
 	defer func() { <-d.parsing }()
 	// Parts of the text live as long as the document, and a text can be part of something larger:
@@ -244,13 +247,13 @@ func (d *documents) parse(text string, quiet bool) *document {
 	text = strings.Clone(text)
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
-		return &document{text: text, errs: gqlerror.List{d.limits.parseError(text, err)}}
+		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}}
 	}
 	if len(parsed.Operations) == 0 {
-		return &document{text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
+		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
 	}
 	measured := d.limits.measure(parsed)
-	made := &document{text: text, parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions}
+	made := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions}
 	if len(made.errs) == 0 {
 		made.errs = validate(d.schema, parsed, d.introspection, quiet, made.strictUses())
 	}

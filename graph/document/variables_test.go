@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"bytes"
@@ -181,11 +181,11 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is wanted`},
 		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
 	} {
-		d := document{parsed: parsed(t, c.query)}
-		if errs := validate(schema, d.parsed, true, false, d.strictUses()); len(errs) > 0 {
+		d := Document{Parsed: parsed(t, c.query)}
+		if errs := validate(schema, d.Parsed, true, false, d.strictUses()); len(errs) > 0 {
 			t.Fatalf("%s: %v", c.query, errs)
 		}
-		operation := d.parsed.Operations[0]
+		operation := d.Parsed.Operations[0]
 		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), DefaultLimits(), false, d.strict[operation]...)
 		if c.refused != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) {

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"strings"
@@ -7,32 +7,32 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// documentCache keeps the documents that were used last, by the hash of their text. It is bounded
+// cache keeps the documents that were used last, by the hash of their text. It is bounded
 // in number and in memory, and safe for concurrent use.
-type documentCache struct {
+type cache struct {
 	mu sync.Mutex
 	// kept holds at most so many as it was made for.
-	kept *simplelru.LRU[documentHash, keptDocument]
+	kept *simplelru.LRU[documentHash, cachedDocument]
 	// bytes is what the kept documents take, never more than most.
 	bytes, most int
 }
 
-// keptDocument is a document with what it takes, which is reckoned once.
-type keptDocument struct {
-	document *document
+// cachedDocument is a document with what it takes, which is reckoned once.
+type cachedDocument struct {
+	document *Document
 	bytes    int
 }
 
-// newDocumentCache returns a cache of so many documents, in so many bytes.
-func newDocumentCache(documents, bytes int) *documentCache {
-	c := &documentCache{most: bytes}
+// newCache returns a cache of so many documents, in so many bytes.
+func newCache(documents, bytes int) *cache {
+	c := &cache{most: bytes}
 	// It fails for a size below one alone.
-	c.kept, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, gone keptDocument) { c.bytes -= gone.bytes })
+	c.kept, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, gone cachedDocument) { c.bytes -= gone.bytes })
 	return c
 }
 
 // get returns a document, nil where it is not kept.
-func (c *documentCache) get(hash documentHash) *document {
+func (c *cache) get(hash documentHash) *Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept, _ := c.kept.Get(hash)
@@ -40,11 +40,11 @@ func (c *documentCache) get(hash documentHash) *document {
 }
 
 // add keeps a document. One with errors is not kept, nor one that alone takes more than there is.
-func (c *documentCache) add(hash documentHash, d *document) {
+func (c *cache) add(hash documentHash, d *Document) {
 	if len(d.errs) > 0 {
 		return
 	}
-	bytes := d.bytes()
+	bytes := d.Bytes()
 	if bytes > c.most {
 		return
 	}
@@ -53,7 +53,7 @@ func (c *documentCache) add(hash documentHash, d *document) {
 	if c.kept.Contains(hash) {
 		return // another request was first
 	}
-	c.kept.Add(hash, keptDocument{d, bytes})
+	c.kept.Add(hash, cachedDocument{d, bytes})
 	for c.bytes += bytes; c.bytes > c.most && c.kept.Len() > 0; {
 		c.kept.RemoveOldest()
 	}
@@ -71,10 +71,10 @@ const (
 	roomBytes, nodeRoomBytes = 1 << 10, 320
 )
 
-// bytes is what a document takes in memory, about; rather too much than too little.
-func (d *document) bytes() int {
+// Bytes is what a document takes in memory, about; rather too much than too little.
+func (d *Document) Bytes() int {
 	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of
 	// up to twice its size. What looks like a comment and is in a string counts as one; that errs
 	// on the safe side.
-	return documentBytes + 3*len(d.text) + d.nodes*nodeBytes + strings.Count(d.text, "#")*commentBytes
+	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

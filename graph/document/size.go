@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"slices"
@@ -110,8 +110,8 @@ func (m *measuring) document() {
 	if m.overDirectives != nil {
 		m.refuse(m.overDirectives, errcode.TooManyDirectives, "the document has %d directives, and the limit is %d: put fields that come and go together into one fragment, or into documents of their own", m.directives, m.limits.Directives)
 	}
-	if whole > maxExpanded {
-		m.refuse(m.doc.Operations[0].Position, errcode.TooExpensive, "the document's fragments make it longer than %d fields and values: spread them less often inside one another, or send fewer operations", maxExpanded)
+	if whole > MaxExpanded {
+		m.refuse(m.doc.Operations[0].Position, errcode.TooExpensive, "the document's fragments make it longer than %d fields and values: spread them less often inside one another, or send fewer operations", MaxExpanded)
 	}
 }
 

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"fmt"
@@ -6,24 +6,24 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// DocumentError is something that is wrong with a document. Line and Column count from 1 and are 0
+// Error is something that is wrong with a document. Line and Column count from 1 and are 0
 // where it is wrong as a whole.
-type DocumentError struct {
+type Error struct {
 	Message      string
 	Line, Column int
 }
 
 // Error is the message, behind line and column where there are any.
-func (e DocumentError) Error() string {
+func (e Error) Error() string {
 	if e.Line == 0 {
 		return e.Message
 	}
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
 }
 
-// documentErrors returns the errors of a document with their places.
-func documentErrors(errs gqlerror.List) []DocumentError {
-	all := make([]DocumentError, len(errs))
+// Errors returns the errors of a document with their places.
+func Errors(errs gqlerror.List) []Error {
+	all := make([]Error, len(errs))
 	for i, err := range errs {
 		all[i].Message = err.Message
 		if len(err.Locations) > 0 {

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"maps"
@@ -19,9 +19,9 @@ type PreparedKey struct {
 	conditions uint64
 }
 
-// preparedKey returns the key of an operation's prepared form; false where more variables decide
+// PreparedKey returns the key of an operation's prepared form; false where more variables decide
 // than the key has bits.
-func (d *document) preparedKey(operation *ast.OperationDefinition, variables map[string]any) (PreparedKey, bool) {
+func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map[string]any) (PreparedKey, bool) {
 	key := PreparedKey{operation: operation}
 	if len(d.conditions) > 64 {
 		return key, false
@@ -34,8 +34,8 @@ func (d *document) preparedKey(operation *ast.OperationDefinition, variables map
 	return key, true
 }
 
-// preparedFor returns the prepared operation of a key; nil where none is kept.
-func (d *document) preparedFor(key PreparedKey) Prepared {
+// Prepared returns the prepared operation of a key; nil where none is kept.
+func (d *Document) Prepared(key PreparedKey) Prepared {
 	if kept := d.prepared.Load(); kept != nil {
 		return (*kept)[key]
 	}
@@ -43,18 +43,18 @@ func (d *document) preparedFor(key PreparedKey) Prepared {
 }
 
 // Room is the number of bytes that the document's prepared operations may take.
-func (d *document) Room() int { return roomBytes + d.nodes*nodeRoomBytes }
+func (d *Document) Room() int { return roomBytes + d.nodes*nodeRoomBytes }
 
 // PreparedBytes is the number of bytes that the document's prepared operations take.
-func (d *document) PreparedBytes() int {
+func (d *Document) PreparedBytes() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.preparedBytes
 }
 
-// keepPrepared adds a prepared operation if there is room for it, and returns it; or the one that
+// KeepPrepared adds a prepared operation if there is room for it, and returns it; or the one that
 // another request added first.
-func (d *document) keepPrepared(key PreparedKey, prepared Prepared) Prepared {
+func (d *Document) KeepPrepared(key PreparedKey, prepared Prepared) Prepared {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := map[PreparedKey]Prepared{}

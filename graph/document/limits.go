@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"cmp"
@@ -50,7 +50,7 @@ func DefaultLimits() Limits {
 	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 500_000, Requests: 1000, Answer: 4 << 20}
 }
 
-func (l Limits) orDefaults() Limits {
+func (l Limits) OrDefaults() Limits {
 	d := DefaultLimits()
 	return Limits{
 		Tokens: cmp.Or(l.Tokens, d.Tokens), Depth: cmp.Or(l.Depth, d.Depth), Aliases: cmp.Or(l.Aliases, d.Aliases),
@@ -65,10 +65,10 @@ const (
 	// maxNesting is how many selection sets can stand inside one another, those of fragments where
 	// they are spread. The parser holds documents to as many without fragments.
 	maxNesting = parser.MaxNestingDepth
-	// maxExpanded is how many fields, fragments, directives and values a document has at most when
+	// MaxExpanded is how many fields, fragments, directives and values a document has at most when
 	// every spread is replaced by its fragment. Validation, planning and execution take time for
 	// each.
-	maxExpanded = 50_000
+	MaxExpanded = 50_000
 	// maxName is how long a name in a document can be, in bytes. Validation compares names that are
 	// wrong with those of the schema, letter by letter.
 	maxName = 200

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"slices"
@@ -92,7 +92,7 @@ func (o *overlapping) refuse(a, b *ast.Field, why string) {
 func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	var groups [][]*ast.Field
 	places := map[string]int{}
-	visit := fieldVisit{field: func(f *ast.Field, _ bool) {
+	visit := FieldVisitor{Field: func(f *ast.Field, _ bool) {
 		place, ok := places[f.Alias]
 		if !ok {
 			place = len(groups)
@@ -102,7 +102,7 @@ func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 		groups[place] = append(groups[place], f)
 	}}
 	for _, set := range sets {
-		visit.set(set, false)
+		visit.Visit(set, false)
 	}
 	return groups
 }

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"encoding/json"
@@ -77,7 +77,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 // strictUses returns a rule that finds no errors. It notes in d where each operation uses a
 // variable that can be null although the place takes no null: validation allows that for a variable
 // with a default.
-func (d *document) strictUses() core.Rule {
+func (d *Document) strictUses() core.Rule {
 	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
 		events.OnValue(func(w *core.Walker, v *ast.Value) {

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TrustedDocument is a document that the operator of the server lets clients execute by its id.
-type TrustedDocument struct {
+// Trusted is a document that the operator of the server lets clients execute by its id.
+type Trusted struct {
 	// ID is what clients name it by.
 	ID string
 	// Name is its operation's, empty where the manifest does not tell.
@@ -19,20 +19,20 @@ type TrustedDocument struct {
 
 // trust parses and validates trusted documents. One that does not fit the schema, or a limit, is
 // kept with its errors, which are the answer when it is asked for; the first is told to unfit.
-func (d *documents) trust(given []TrustedDocument, unfit func(TrustedDocument, DocumentError)) {
+func (d *Store) trust(given []Trusted, unfit func(Trusted, Error)) {
 	for _, g := range given {
 		hash := documentHash(sha256.Sum256([]byte(g.Text)))
 		if d.byHash[hash] == nil {
-			d.byHash[hash] = d.parse(g.Text, !d.introspection)
+			d.byHash[hash] = d.Parse(g.Text, !d.introspection)
 			if len(d.byHash[hash].errs) > 0 && d.introspection {
-				d.byHash[hash].quietErrs = d.parse(g.Text, true).errs
+				d.byHash[hash].quietErrs = d.Parse(g.Text, true).errs
 			}
 		}
 		parsed := d.byHash[hash]
 		d.byID[g.ID] = parsed
 		if len(parsed.errs) > 0 && unfit != nil {
-			g.Name = cmp.Or(g.Name, operationName(parsed.parsed))
-			unfit(g, documentErrors(parsed.errs)[0])
+			g.Name = cmp.Or(g.Name, OperationName(parsed.Parsed))
+			unfit(g, Errors(parsed.errs)[0])
 		}
 	}
 }
@@ -43,7 +43,7 @@ const sha256Prefix = "sha256:"
 
 // trusted returns a trusted document by its ID in the manifest, or by the hash of its text; nil
 // where there is none.
-func (d *documents) trusted(name string) *document {
+func (d *Store) trusted(name string) *Document {
 	if found := d.byID[name]; found != nil {
 		return found
 	}
@@ -53,8 +53,8 @@ func (d *documents) trusted(name string) *document {
 	return nil
 }
 
-// operationName is the name of a document's first operation, empty where there is none.
-func operationName(parsed *ast.QueryDocument) string {
+// OperationName is the name of a document's first operation, empty where there is none.
+func OperationName(parsed *ast.QueryDocument) string {
 	if parsed == nil || len(parsed.Operations) == 0 {
 		return ""
 	}
