@@ -19,17 +19,17 @@ func unauthenticated() *gqlerror.Error {
 
 // viewer is whom the records of a request are read for.
 func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
-	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.policy}
+	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
 // granted is what whoever makes the request is granted of a permission.
 func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) commerce.Grant {
-	return r.access.policy.Granted(r.principal(ctx), permission)
+	return r.access.Policy.Granted(r.principal(ctx), permission)
 }
 
 // grantedHere is what they are granted of the permission of the field that is being resolved.
 func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
-	return r.granted(ctx, resolving(ctx).permission)
+	return r.granted(ctx, resolving(ctx).Permission)
 }
 
 // caller is who asks for a change: who is granted the own records only changes no others.
@@ -52,7 +52,7 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 //
 // Errors: FORBIDDEN.
 func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
-	if r.granted(ctx, r.access.types[typ]) == commerce.None {
+	if r.granted(ctx, r.access.Types[typ]) == commerce.None {
 		return errcode.New(nil, errcode.Forbidden, "%s may not use the type %q: leave it out, or ask as somebody who may", r.principal(ctx).Role, typ)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 // Errors: NOT_FOUND, and those of dynamo.Lookup.ReadAll.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
-	if r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
+	if r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
 		_, err = loaders.Records(of(ctx), dynamo.CustomerByID).Load(ctx, id)
 	}
 	return orUnknown(err, "there is no such customer")

@@ -186,7 +186,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	if errs := validator.ValidateWithRules(e.schema.Schema(), parsed, rules.NewRules(rules.LoneAnonymousOperationRule)); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if errs := e.resolver.access.check(ann, e.preparer.Prepare(document, parsed.Operations[0], nil), nil); len(errs) != 1 {
+	if errs := e.resolver.access.Check(ann, e.preparer.Prepare(document, parsed.Operations[0], nil), nil); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
@@ -469,7 +469,7 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		}
 		come(parsed.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
-		for _, err := range e.resolver.access.check(ann, e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables), operation.Variables) {
+		for _, err := range e.resolver.access.Check(ann, e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables), operation.Variables) {
 			got[err.Locations[0].Column-1] = true // the text has one line
 		}
 		if len(got) < errcode.MaxErrors && !maps.Equal(got, want) {

@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Bound is the most that an operation can ask of DynamoDB, whatever its variables and the table
@@ -38,35 +39,35 @@ const mostBound = math.MaxInt32
 // of those that there are: what a field reads is what the access patterns say that serve it. A
 // field that none serves reads nothing. What one record of a type costs does not depend on where it
 // stands, so it is computed once for each selection.
-func boundOf(schema *ast.Schema, operation *preparedOperation, table dynamo.Bounds) Bound {
-	if operation.tooLarge {
+func boundOf(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
+	if operation.TooLarge {
 		return Bound{Requests: mostBound, RoundTrips: mostBound, ReadUnits: mostBound}
 	}
-	b := newBounding(schema, operation.definition.Operation, table)
-	switch operation.definition.Operation {
+	b := newBounding(schema, operation.Definition.Operation, table)
+	switch operation.Definition.Operation {
 	case ast.Query:
-		b.findWhole(operation.root)
-		return b.bound(b.selection(operation.root, origin{via: none, single: true}))
+		b.findWhole(operation.Root)
+		return b.bound(b.selection(operation.Root, origin{via: none, single: true}))
 	case ast.Mutation:
 		c := newCost(b)
-		for i := range operation.root.fields {
-			b.mutation(&c, &operation.root.fields[i])
+		for i := range operation.Root.Fields {
+			b.mutation(&c, &operation.Root.Fields[i])
 		}
 		bound := b.bound(c)
 		// The requests of a change may wait for one another, and the payload waits for the change.
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
-		return b.each(operation.root)
+		return b.each(operation.Root)
 	}
 }
 
 // each is the bound of one event of a subscription: that of the update. What subscribing itself
 // reads is the feed's, and grows with what has happened since the event that it goes on behind.
-func (b *bounding) each(root *selectionSet) Bound {
+func (b *bounding) each(root *operation.SelectionSet) Bound {
 	c := newCost(b)
-	for i := range root.fields {
-		update := root.fields[i].set
+	for i := range root.Fields {
+		update := root.Fields[i].Set
 		b.findWhole(update)
 		c.below(b.selection(update, origin{via: none, single: true}), 1, 1)
 	}
@@ -94,7 +95,7 @@ type bounding struct {
 
 // boundKey identifies the cost of a selection set.
 type boundKey struct {
-	set  *selectionSet
+	set  *operation.SelectionSet
 	from origin
 }
 
@@ -118,7 +119,7 @@ type origin struct {
 const none = -1
 
 // selection returns the cost of a selection set for each record.
-func (b *bounding) selection(set *selectionSet, from origin) cost {
+func (b *bounding) selection(set *operation.SelectionSet, from origin) cost {
 	key := boundKey{set, from}
 	if c, ok := b.known[key]; ok {
 		return c
@@ -130,51 +131,51 @@ func (b *bounding) selection(set *selectionSet, from origin) cost {
 }
 
 // below returns the cost of what is selected below a field, for each of its records.
-func (b *bounding) below(f *selectedField, from origin) cost {
-	if f.set != nil {
-		return b.selection(f.set, from)
+func (b *bounding) below(f *operation.Field, from origin) cost {
+	if f.Set != nil {
+		return b.selection(f.Set, from)
 	}
 	c := newCost(b)
-	for _, member := range f.members {
+	for _, member := range f.Members {
 		c.either(b.selection(member, from))
 	}
 	return c
 }
 
-func (b *bounding) fields(c *cost, set *selectionSet, from origin) {
+func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
 	// Look-ups of one kind that a selection makes go together.
 	shared := map[int]bool{}
-	for i := range set.fields {
-		f := &set.fields[i]
-		if f.Name == entitiesField && set.typ == b.schema.Query {
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		if f.Name == operation.EntitiesField && set.Type == b.schema.Query {
 			b.entities(c, f)
 			continue
 		}
-		ways := b.ways(set.typ, f)
+		ways := b.ways(set.Type, f)
 		if len(ways) == 0 {
-			if len(f.selections) > 0 && f.number != introspectionField {
+			if len(f.Selections) > 0 && f.Number != operation.IntrospectionField {
 				part := b.below(f, from)
 				c.below(part, 1, 1)
 				c.key, c.record = max(c.key, part.key), max(c.record, part.record)
 			}
 			continue
 		}
-		b.field(c, set.typ, f, ways, set.fields, from, shared)
+		b.field(c, set.Type, f, ways, set.Fields, from, shared)
 	}
 }
 
 // findWhole notes which fields come along with records that the root, of Query or of an update,
 // names.
-func (b *bounding) findWhole(root *selectionSet) {
-	var fields []*selectedField
-	for i := range root.fields {
-		f := &root.fields[i]
-		if fields = append(fields, f); f.Name == entitiesField {
+func (b *bounding) findWhole(root *operation.SelectionSet) {
+	var fields []*operation.Field
+	for i := range root.Fields {
+		f := &root.Fields[i]
+		if fields = append(fields, f); f.Name == operation.EntitiesField {
 			fields = append(fields, b.named(f)...)
 		}
 	}
 	for _, f := range fields {
-		for _, r := range b.routes[root.typ.Name+"."+f.Name] {
+		for _, r := range b.routes[root.Type.Name+"."+f.Name] {
 			if may, _ := selected(f, r.sub); r.sub != "" && may {
 				typ := f.Definition.Type.Name()
 				b.whole[typ+"."+r.sub], b.wholeTypes[typ] = true, true
@@ -184,26 +185,26 @@ func (b *bounding) findWhole(root *selectionSet) {
 }
 
 // field adds a field that reads.
-func (b *bounding) field(c *cost, typ *ast.Definition, f *selectedField, ways [][]int, beside []selectedField, from origin, shared map[int]bool) {
+func (b *bounding) field(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int, beside []operation.Field, from origin, shared map[int]bool) {
 	rounds := b.reading(c, typ, f, ways, beside, from, shared)
 	first := b.patterns[ways[0][0]]
 	child, records, groups := newCost(b), 1.0, 1.0
 	chain := rounds
 	of := b.schema.Types[f.Definition.Type.Name()]
 	switch {
-	case isPage(f.Field):
-		for _, set := range f.records {
+	case operation.IsPage(f.Field):
+		for _, set := range f.Records {
 			part := b.selection(set, origin{via: none})
 			child.below(part, 1, 1)
 			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
 		}
 		chain += max(child.key, child.record)
-		records = float64(f.pageSize(nil))
+		records = float64(f.PageSize(nil))
 		// Some records carry the list, of the others it is read: what follows comes in two groups.
 		if !from.single && (first.Fallback || b.whole[typ.Name+"."+f.Name]) {
 			groups = 2
 		}
-	case len(f.selections) > 0:
+	case len(f.Selections) > 0:
 		child = b.below(f, origin{via: b.lookUp(of, ways[0]), single: from.single})
 		if first.Direction != "" {
 			chain += max(child.key, child.record) // a whole record is planned by what came with it
@@ -226,7 +227,7 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *selectedField, ways []
 // reading adds the requests by which a field is read, and returns how many round trips they take
 // one after another. They are the most of its alternatives; but for each pattern, what it takes
 // where it is chosen.
-func (b *bounding) reading(c *cost, typ *ast.Definition, f *selectedField, ways [][]int, beside []selectedField, from origin, shared map[int]bool) int {
+func (b *bounding) reading(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int, beside []operation.Field, from origin, shared map[int]bool) int {
 	most, rounds := demand{}, 0
 	for _, way := range ways {
 		all, longest := demand{}, 0
@@ -247,7 +248,7 @@ func (b *bounding) reading(c *cost, typ *ast.Definition, f *selectedField, ways 
 }
 
 // step is what one pattern takes for a field, and how many round trips.
-func (b *bounding) step(typ *ast.Definition, f *selectedField, pattern int, beside []selectedField, alone bool, shared map[int]bool) (demand, int) {
+func (b *bounding) step(typ *ast.Definition, f *operation.Field, pattern int, beside []operation.Field, alone bool, shared map[int]bool) (demand, int) {
 	p := b.patterns[pattern]
 	var bound dynamo.ReadBound
 	switch {
@@ -258,16 +259,20 @@ func (b *bounding) step(typ *ast.Definition, f *selectedField, pattern int, besi
 		}
 		shared[pattern] = shared[pattern] || alone
 		return a, 1
-	case isPage(f.Field):
-		bound = b.bounds.Page(p, dynamo.Page{Limit: f.pageSize(nil), More: f.beyond.next || f.beyond.previous}, b.statuses(p, f), b.consistent)
-		if p.Fallback && slices.ContainsFunc(beside, func(other selectedField) bool { return !isPage(other.Field) && b.serves(typ, &other, pattern) }) {
+	case operation.IsPage(f.Field):
+		bound = b.bounds.Page(p, dynamo.Page{Limit: f.PageSize(nil), More: f.Beyond.Next || f.Beyond.Previous}, b.statuses(p, f), b.consistent)
+		if p.Fallback && slices.ContainsFunc(beside, func(other operation.Field) bool {
+			return !operation.IsPage(other.Field) && b.serves(typ, &other, pattern)
+		}) {
 			// The list may be read as a whole, as it is counted as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
-	case len(f.selections) > 0:
+	case len(f.Selections) > 0:
 		bound = b.bounds.Collection(p, b.consistent)
 	default:
-		if p.Fallback && slices.ContainsFunc(beside, func(other selectedField) bool { return isPage(other.Field) && b.serves(typ, &other, pattern) }) {
+		if p.Fallback && slices.ContainsFunc(beside, func(other operation.Field) bool {
+			return operation.IsPage(other.Field) && b.serves(typ, &other, pattern)
+		}) {
 			return demand{}, 1 // one Query serves the count and the page
 		}
 		bound = b.bounds.Count(p, b.consistent)
@@ -276,7 +281,7 @@ func (b *bounding) step(typ *ast.Definition, f *selectedField, pattern int, besi
 }
 
 // mutation adds a mutation and its payload.
-func (b *bounding) mutation(c *cost, f *selectedField) {
+func (b *bounding) mutation(c *cost, f *operation.Field) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
@@ -285,7 +290,7 @@ func (b *bounding) mutation(c *cost, f *selectedField) {
 			c.read(len(b.patterns)+i, demand{each: 100*float64(bound.Requests) - items.each, units: bound.ReadUnits - items.units})
 		}
 	}
-	if len(f.selections) > 0 {
+	if len(f.Selections) > 0 {
 		c.below(b.below(f, origin{via: none, single: true}), 1, 1)
 	}
 }

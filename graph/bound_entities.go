@@ -2,12 +2,14 @@ package graph
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // entities adds records that a gateway names, of any type: each is read as the field of Query reads
 // it that gives one of its type by its key.
-func (b *bounding) entities(c *cost, f *selectedField) {
-	asked, named := maxRepresentations, map[string]bool(nil)
+func (b *bounding) entities(c *cost, f *operation.Field) {
+	asked, named := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
 		asked, named = min(len(a.Value.Children), asked), typesNamed(a.Value.Children)
 	}
@@ -28,12 +30,12 @@ func (b *bounding) entities(c *cost, f *selectedField) {
 
 // named are the fields of Query that give one record of each type that _entities may give, with
 // what is selected of it there.
-func (b *bounding) named(f *selectedField) []*selectedField {
-	var fields []*selectedField
-	for _, set := range f.members {
-		definition := b.schema.Query.Fields.ForName(entityName(set.typ))
+func (b *bounding) named(f *operation.Field) []*operation.Field {
+	var fields []*operation.Field
+	for _, set := range f.Members {
+		definition := b.schema.Query.Fields.ForName(entityName(set.Type))
 		field := &ast.Field{Name: definition.Name, Alias: definition.Name, Definition: definition, ObjectDefinition: b.schema.Query}
-		fields = append(fields, &selectedField{Field: field, selections: f.selections, set: set, records: []*selectionSet{set}})
+		fields = append(fields, &operation.Field{Field: field, Selections: f.Selections, Set: set, Records: []*operation.SelectionSet{set}})
 	}
 	return fields
 }

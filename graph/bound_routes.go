@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // route is one way in which a field is read: an @reads of the schema.
@@ -36,7 +37,7 @@ func (r route) text(field string) string {
 // routesOf returns the routes of a field, in the patterns' order.
 func routesOf(f *ast.FieldDefinition, patterns []dynamo.AccessPattern) []route {
 	var routes []route
-	for _, d := range f.Directives.ForNames(readsDirective) {
+	for _, d := range f.Directives.ForNames(operation.ReadsDirective) {
 		id := d.Arguments.ForName("pattern").Value.Raw
 		r := route{pattern: slices.IndexFunc(patterns, func(p dynamo.AccessPattern) bool { return p.ID == id })}
 		if with := d.Arguments.ForName("with"); with != nil {
@@ -86,7 +87,7 @@ func PatternsMarkdown(schema *ast.Schema) string {
 }
 
 // ways are the alternatives by which a field may be read, each the patterns that it takes.
-func (b *bounding) ways(typ *ast.Definition, f *selectedField) [][]int {
+func (b *bounding) ways(typ *ast.Definition, f *operation.Field) [][]int {
 	var whole, ways [][]int
 	var plain []int
 	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
@@ -120,17 +121,17 @@ func (b *bounding) ways(typ *ast.Definition, f *selectedField) [][]int {
 }
 
 // serves tells whether a pattern serves a field.
-func (b *bounding) serves(typ *ast.Definition, f *selectedField, pattern int) bool {
+func (b *bounding) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
 // byKey tells whether a field is read as soon as the key of the record above is known, instead of
 // when the record is there.
-func (b *bounding) byKey(typ *ast.Definition, f *selectedField, ways [][]int) bool {
+func (b *bounding) byKey(typ *ast.Definition, f *operation.Field, ways [][]int) bool {
 	if typ == b.schema.Query {
 		return true
 	}
-	if len(f.selections) == 0 || b.whole[typ.Name+"."+f.Name] {
+	if len(f.Selections) == 0 || b.whole[typ.Name+"."+f.Name] {
 		return false // the record may tell a number, and may have come with the list
 	}
 	own, ok := kindOf(typ)
@@ -177,7 +178,7 @@ func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
 
 // statuses are the statuses that a list of orders may merge: those that the field names, or all.
 // Other lists have none.
-func (b *bounding) statuses(p dynamo.AccessPattern, f *selectedField) []commerce.Status {
+func (b *bounding) statuses(p dynamo.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
 	switch {
@@ -205,7 +206,7 @@ func (b *bounding) statuses(p dynamo.AccessPattern, f *selectedField) []commerce
 
 // hasArgument reports whether an argument may have a value and whether it must have one. An object may
 // turn out to be empty.
-func hasArgument(f *selectedField, name string) (may, must bool) {
+func hasArgument(f *operation.Field, name string) (may, must bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
 		return false, false
@@ -215,13 +216,13 @@ func hasArgument(f *selectedField, name string) (may, must bool) {
 
 // selected reports whether a field may be selected below f and whether it must be, whatever the
 // variables are.
-func selected(f *selectedField, name string) (may, must bool) {
-	if f.set == nil {
+func selected(f *operation.Field, name string) (may, must bool) {
+	if f.Set == nil {
 		return false, false
 	}
-	for i := range f.set.fields {
-		if below := &f.set.fields[i]; below.Name == name {
-			may, must = true, must || !below.optional
+	for i := range f.Set.Fields {
+		if below := &f.Set.Fields[i]; below.Name == name {
+			may, must = true, must || !below.Optional
 		}
 	}
 	return may, must

@@ -20,6 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -188,8 +189,8 @@ type failer interface {
 }
 
 // anyVariables prepares an operation for whatever variables.
-func anyVariables(o *ast.OperationDefinition) *preparedOperation {
-	return newPreparer(parsedSchema, access{}, costs{}, objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).prepareAny(o)
+func anyVariables(o *ast.OperationDefinition) *operation.Prepared {
+	return operation.NewPreparer(parsedSchema, operation.Access{}, operation.Costs{}, objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareAny(o)
 }
 
 // newExecutableSchema is a schema without resolvers.

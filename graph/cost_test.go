@@ -29,7 +29,7 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
-	return e.preparer.Prepare(document, document.Parsed.Operations[0], coerced).cost(coerced)
+	return e.preparer.Prepare(document, document.Parsed.Operations[0], coerced).Cost(coerced)
 }
 
 func TestCost(t *testing.T) {

@@ -51,9 +51,9 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 // where it has none it is known here that it costs too much.
 func (e *Executor) check(of document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
 	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
-	prepared := e.preparer.prepareAny(o)
+	prepared := e.preparer.PrepareAny(o)
 	if len(o.VariableDefinitions) == 0 {
-		if err := e.costs.refused(o, prepared.cost(nil)); err != nil {
+		if err := e.costs.Check(o, prepared.Cost(nil)); err != nil {
 			c.Errors = document.Errors(gqlerror.List{err})
 			return c
 		}

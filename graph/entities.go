@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Entity is a record that other subgraphs can refer to: a customer, an order, a product, an
@@ -22,13 +23,13 @@ type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
 	load func(ctx context.Context, id any) (Entity, error)
-	plan func(to *refs, f *selectedField, id any)
+	plan func(to *refs, f *operation.Field, id any)
 }
 
 // newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
 // that takes a record.
 func newEntityType[ID comparable, T any](
-	name, key string, parse func(string) (ID, error), pattern *dynamo.Lookup[ID, *T], list func(to *refs, selections []*selectionSet) *wanted[ID],
+	name, key string, parse func(string) (ID, error), pattern *dynamo.Lookup[ID, *T], list func(to *refs, selections []*operation.SelectionSet) *wanted[ID],
 ) entityType {
 	return entityType{
 		name: name,
@@ -40,9 +41,9 @@ func newEntityType[ID comparable, T any](
 			}
 			return v, nil
 		},
-		plan: func(to *refs, f *selectedField, id any) {
-			selections := f.member(name)
-			list(to, selections).add(id.(ID), f.path, selections)
+		plan: func(to *refs, f *operation.Field, id any) {
+			selections := f.Member(name)
+			list(to, selections).add(id.(ID), f.Path, selections)
 		},
 	}
 }
@@ -51,13 +52,13 @@ func newEntityType[ID comparable, T any](
 func entityTypes() []entityType {
 	return []entityType{
 		newEntityType("Customer", "id", commerce.ParseID[commerce.CustomerID],
-			dynamo.CustomerByID, func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
+			dynamo.CustomerByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
 		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
-			dynamo.EmployeeByID, func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
+			dynamo.EmployeeByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
 		newEntityType("Order", "id", commerce.ParseOrderID, dynamo.OrderByID, (*refs).order),
 		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], dynamo.ProductBySKU, (*refs).product),
 		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
-			dynamo.WarehouseByID, func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
+			dynamo.WarehouseByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
 	}
 }
 
@@ -111,8 +112,8 @@ func keyed[ID any](fields map[string]any, key string, parse func(string) (ID, er
 //
 // Errors: commerce.InvalidError where there are too many of them.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
-	if len(representations) > maxRepresentations {
-		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), maxRepresentations))
+	if len(representations) > operation.MaxRepresentations {
+		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), operation.MaxRepresentations))
 	}
 	found := make([]Entity, len(representations))
 	for i := range representations {
@@ -143,7 +144,7 @@ func (r *Resolver) entityAt(ctx context.Context, representation any) (found Enti
 // Errors: FORBIDDEN where the caller may not use the type, which alone decides.
 func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
-	if err != nil && r.access.quiet(r.principal(ctx)) {
+	if err != nil && r.access.Quiet(r.principal(ctx)) {
 		// The reason names entities and their keys.
 		err = commerce.For("representations", commerce.Invalid("holds something that names no entity: give each as a type and its key"))
 	}
@@ -157,9 +158,9 @@ func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, er
 }
 
 // entities adds the records that _entities names to those that the root's level looks up.
-func (p plan) entities(ctx context.Context, f *selectedField, named *refs) {
+func (p plan) entities(ctx context.Context, f *operation.Field, named *refs) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
-	if len(representations) > maxRepresentations {
+	if len(representations) > operation.MaxRepresentations {
 		return
 	}
 	for _, representation := range representations {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // oneByOne are limits that have room for entities that are asked for one by one.
@@ -138,7 +139,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 			representations[i] = map[string]any{"__typename": "Customer", "id": "cust_01"}
 		}
 		text, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": representations}})
-		if n <= maxRepresentations {
+		if n <= operation.MaxRepresentations {
 			if answers := strings.Count(string(got.Data), "Alice Chen"); answers != n || len(got.Errors) > 0 || got.Extensions.Explain.Totals.Requests != 1 {
 				t.Errorf("%d representations have %d answers, %v, by %d requests", n, answers, got.Errors, got.Extensions.Explain.Totals.Requests)
 			}
@@ -154,7 +155,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 // A panic costs the answer of one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
 	var told []error
-	r := &Resolver{entityTypes: entityTypes(), access: newAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
+	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
 	// Without loaders, looking up panics.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})

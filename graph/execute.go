@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -36,7 +37,7 @@ type execution struct {
 	// arguments are those that contain variables.
 	arguments []any
 	// resolving is the field whose resolver was called last.
-	resolving *selectedField
+	resolving *operation.Field
 	// path are the fields around the current one, from the root.
 	path []step
 	// values is the number of values in the response, pages the number of pages that were
@@ -47,7 +48,7 @@ type execution struct {
 
 // step is a field on the path, and the index in its list; -1 where it has none.
 type step struct {
-	field *selectedField
+	field *operation.Field
 	index int
 }
 
@@ -58,7 +59,7 @@ type mark struct{ offset, values int }
 func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: dynamo.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
-		boundedResponse: newBoundedResponse(int(o.prepared.responseBytes.Load()), e.limits.Answer),
+		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
 	}
 	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.None {
 		x.trace = &dynamo.Trace{}
@@ -81,8 +82,8 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *dynamo
 	default:
 		data = x.query()
 	}
-	o.prepared.responseBytes.Store(int64(min(len(data), maxResponseHint)))
-	return x.respond(data), x.values + x.pages*listCost + x.mutations*mutationCost
+	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxResponseHint)))
+	return x.respond(data), x.values + x.pages*operation.ListCost + x.mutations*operation.MutationCost
 }
 
 // respond returns the response with these data, with all errors and the explanation.
@@ -102,7 +103,7 @@ func (x *execution) respond(data []byte) *graphql.Response {
 // be.
 func (x *execution) query() []byte {
 	x.load(x.executor.resolver.store, "")
-	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.root) })
+	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.Root) })
 	return x.root(x.fieldQuery)
 }
 
@@ -111,8 +112,8 @@ func (x *execution) query() []byte {
 // mutations of the request read or wrote.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
-	return x.root(func(f *selectedField) bool {
-		if f.number != typenameField {
+	return x.root(func(f *operation.Field) bool {
+		if f.Number != operation.TypenameField {
 			x.mutations++
 			x.load(store, f.Alias)
 		}
@@ -126,11 +127,11 @@ func (x *execution) mutation() []byte {
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) event(change *dynamo.OrderChange) []byte {
 	x.load(x.executor.resolver.store.Consistent(), "")
-	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.root, change) })
-	return x.root(func(f *selectedField) bool {
+	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.Root, change) })
+	return x.root(func(f *operation.Field) bool {
 		x.enter(f)
 		defer x.leave()
-		return x.objectOrderUpdate(f.set, change)
+		return x.objectOrderUpdate(f.Set, change)
 	})
 }
 
@@ -166,9 +167,9 @@ func planPayload(ctx context.Context, record any) {
 	if !ok {
 		return
 	}
-	var records []*selectionSet
-	for _, f := range x.resolving.set.reads {
-		records = append(records, f.records...)
+	var records []*operation.SelectionSet
+	for _, f := range x.resolving.Set.Reads {
+		records = append(records, f.Records...)
 	}
 	if len(records) > 0 {
 		x.plan(ctx, func(p plan) { p.record(ctx, record, records) })
@@ -205,16 +206,16 @@ func (c *resolverContext) Value(key any) any {
 func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
 
 // resolving returns the field that is being resolved.
-func resolving(ctx context.Context) *selectedField {
-	return ctx.Value(resolvingKey{}).(*selectedField)
+func resolving(ctx context.Context) *operation.Field {
+	return ctx.Value(resolvingKey{}).(*operation.Field)
 }
 
 // root writes the object that the operation's root fields make up.
-func (x *execution) root(field func(*selectedField) bool) []byte {
+func (x *execution) root(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
-	valid, set := true, x.operation.prepared.root
-	for i := range set.fields {
-		f := &set.fields[i]
+	valid, set := true, x.operation.prepared.Root
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.rootField(f, field) {
 			valid = false
@@ -229,7 +230,7 @@ func (x *execution) root(field func(*selectedField) bool) []byte {
 
 // rootField writes the value of a root field. The panics of resolvers do not come this far: these
 // are the execution's own.
-func (x *execution) rootField(f *selectedField, field func(*selectedField) bool) (written bool) {
+func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	from := x.here()
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -252,9 +253,9 @@ func (x *execution) backTo(m mark) {
 }
 
 // begin begins a field: it writes the name, and counts the value.
-func (x *execution) begin(f *selectedField) {
+func (x *execution) begin(f *operation.Field) {
 	x.values++
-	x.out = append(x.out, f.key...)
+	x.out = append(x.out, f.Key...)
 }
 
 // open begins an object.
@@ -276,12 +277,12 @@ func (x *execution) close(from mark, valid bool) bool {
 }
 
 // enter makes a field part of the path of the fields inside it; leave ends that.
-func (x *execution) enter(f *selectedField) { x.path = append(x.path, step{f, -1}) }
+func (x *execution) enter(f *operation.Field) { x.path = append(x.path, step{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
 // openList begins a list, whose elements have indices on the path.
-func (x *execution) openList(f *selectedField) mark {
+func (x *execution) openList(f *operation.Field) mark {
 	from := x.here()
 	x.enter(f)
 	x.out = append(x.out, '[')
@@ -317,7 +318,7 @@ func (x *execution) null() bool {
 
 // argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error
 // of its own.
-func (x *execution) argumentsOf(f *selectedField) (any, bool) {
+func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	if read := f.ArgumentsIn(x.arguments); read != nil {
 		return read, true
 	}
@@ -328,9 +329,9 @@ func (x *execution) argumentsOf(f *selectedField) (any, bool) {
 }
 
 // introspect writes a part of the schema, which gqlgen's generated code marshals.
-func (x *execution) introspect(f *selectedField) bool {
+func (x *execution) introspect(f *operation.Field) bool {
 	field := graphql.CollectedField{Field: f.Field}
-	for _, set := range f.selections {
+	for _, set := range f.Selections {
 		field.Selections = append(field.Selections, set...)
 	}
 	generated := newExecutionContext(x.operation.OperationContext, x.executor.schema, nil)

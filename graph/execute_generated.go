@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"strconv"
 )
 
@@ -49,139 +50,139 @@ func newFieldResolvers(of ResolverRoot, generated *executionContext) *fieldResol
 }
 
 // objectTypeOf returns what an execution knows of a type; the zero value for a type that it does not execute.
-func objectTypeOf(name string) objectType {
+func objectTypeOf(name string) operation.ObjectType {
 	switch name {
 	case "Address":
-		return objectType{satisfies: addressImplementors, field: numberAddress}
+		return operation.ObjectType{Satisfies: addressImplementors, Field: numberAddress}
 	case "AdjustInventoryPayload":
-		return objectType{satisfies: adjustInventoryPayloadImplementors, field: numberAdjustInventoryPayload}
+		return operation.ObjectType{Satisfies: adjustInventoryPayloadImplementors, Field: numberAdjustInventoryPayload}
 	case "AlreadyExists":
-		return objectType{satisfies: alreadyExistsImplementors, field: numberAlreadyExists}
+		return operation.ObjectType{Satisfies: alreadyExistsImplementors, Field: numberAlreadyExists}
 	case "AssignAccountRepPayload":
-		return objectType{satisfies: assignAccountRepPayloadImplementors, field: numberAssignAccountRepPayload}
+		return operation.ObjectType{Satisfies: assignAccountRepPayloadImplementors, Field: numberAssignAccountRepPayload}
 	case "CancelOrderPayload":
-		return objectType{satisfies: cancelOrderPayloadImplementors, field: numberCancelOrderPayload}
+		return operation.ObjectType{Satisfies: cancelOrderPayloadImplementors, Field: numberCancelOrderPayload}
 	case "ConfirmOrderPayload":
-		return objectType{satisfies: confirmOrderPayloadImplementors, field: numberConfirmOrderPayload}
+		return operation.ObjectType{Satisfies: confirmOrderPayloadImplementors, Field: numberConfirmOrderPayload}
 	case "CreateCustomerPayload":
-		return objectType{satisfies: createCustomerPayloadImplementors, field: numberCreateCustomerPayload}
+		return operation.ObjectType{Satisfies: createCustomerPayloadImplementors, Field: numberCreateCustomerPayload}
 	case "CreateProductPayload":
-		return objectType{satisfies: createProductPayloadImplementors, field: numberCreateProductPayload}
+		return operation.ObjectType{Satisfies: createProductPayloadImplementors, Field: numberCreateProductPayload}
 	case "CreateWarehousePayload":
-		return objectType{satisfies: createWarehousePayloadImplementors, field: numberCreateWarehousePayload}
+		return operation.ObjectType{Satisfies: createWarehousePayloadImplementors, Field: numberCreateWarehousePayload}
 	case "Customer":
-		return objectType{satisfies: customerImplementors, field: numberCustomer}
+		return operation.ObjectType{Satisfies: customerImplementors, Field: numberCustomer}
 	case "CustomerConnection":
-		return objectType{satisfies: customerConnectionImplementors, field: numberCustomerConnection}
+		return operation.ObjectType{Satisfies: customerConnectionImplementors, Field: numberCustomerConnection}
 	case "CustomerEdge":
-		return objectType{satisfies: customerEdgeImplementors, field: numberCustomerEdge}
+		return operation.ObjectType{Satisfies: customerEdgeImplementors, Field: numberCustomerEdge}
 	case "DeliverOrderPayload":
-		return objectType{satisfies: deliverOrderPayloadImplementors, field: numberDeliverOrderPayload}
+		return operation.ObjectType{Satisfies: deliverOrderPayloadImplementors, Field: numberDeliverOrderPayload}
 	case "EmailTaken":
-		return objectType{satisfies: emailTakenImplementors, field: numberEmailTaken}
+		return operation.ObjectType{Satisfies: emailTakenImplementors, Field: numberEmailTaken}
 	case "Employee":
-		return objectType{satisfies: employeeImplementors, field: numberEmployee}
+		return operation.ObjectType{Satisfies: employeeImplementors, Field: numberEmployee}
 	case "EmployeeConnection":
-		return objectType{satisfies: employeeConnectionImplementors, field: numberEmployeeConnection}
+		return operation.ObjectType{Satisfies: employeeConnectionImplementors, Field: numberEmployeeConnection}
 	case "EmployeeEdge":
-		return objectType{satisfies: employeeEdgeImplementors, field: numberEmployeeEdge}
+		return operation.ObjectType{Satisfies: employeeEdgeImplementors, Field: numberEmployeeEdge}
 	case "HireEmployeePayload":
-		return objectType{satisfies: hireEmployeePayloadImplementors, field: numberHireEmployeePayload}
+		return operation.ObjectType{Satisfies: hireEmployeePayloadImplementors, Field: numberHireEmployeePayload}
 	case "IdempotencyKeyReused":
-		return objectType{satisfies: idempotencyKeyReusedImplementors, field: numberIdempotencyKeyReused}
+		return operation.ObjectType{Satisfies: idempotencyKeyReusedImplementors, Field: numberIdempotencyKeyReused}
 	case "InsufficientStock":
-		return objectType{satisfies: insufficientStockImplementors, field: numberInsufficientStock}
+		return operation.ObjectType{Satisfies: insufficientStockImplementors, Field: numberInsufficientStock}
 	case "InvalidInput":
-		return objectType{satisfies: invalidInputImplementors, field: numberInvalidInput}
+		return operation.ObjectType{Satisfies: invalidInputImplementors, Field: numberInvalidInput}
 	case "InvalidTransition":
-		return objectType{satisfies: invalidTransitionImplementors, field: numberInvalidTransition}
+		return operation.ObjectType{Satisfies: invalidTransitionImplementors, Field: numberInvalidTransition}
 	case "InventoryLevel":
-		return objectType{satisfies: inventoryLevelImplementors, field: numberInventoryLevel}
+		return operation.ObjectType{Satisfies: inventoryLevelImplementors, Field: numberInventoryLevel}
 	case "InventoryLevelConnection":
-		return objectType{satisfies: inventoryLevelConnectionImplementors, field: numberInventoryLevelConnection}
+		return operation.ObjectType{Satisfies: inventoryLevelConnectionImplementors, Field: numberInventoryLevelConnection}
 	case "InventoryLevelEdge":
-		return objectType{satisfies: inventoryLevelEdgeImplementors, field: numberInventoryLevelEdge}
+		return operation.ObjectType{Satisfies: inventoryLevelEdgeImplementors, Field: numberInventoryLevelEdge}
 	case "Money":
-		return objectType{satisfies: moneyImplementors, field: numberMoney}
+		return operation.ObjectType{Satisfies: moneyImplementors, Field: numberMoney}
 	case "Mutation":
-		return objectType{satisfies: mutationImplementors, field: numberMutation}
+		return operation.ObjectType{Satisfies: mutationImplementors, Field: numberMutation}
 	case "NotFound":
-		return objectType{satisfies: notFoundImplementors, field: numberNotFound}
+		return operation.ObjectType{Satisfies: notFoundImplementors, Field: numberNotFound}
 	case "Order":
-		return objectType{satisfies: orderImplementors, field: numberOrder}
+		return operation.ObjectType{Satisfies: orderImplementors, Field: numberOrder}
 	case "OrderConnection":
-		return objectType{satisfies: orderConnectionImplementors, field: numberOrderConnection}
+		return operation.ObjectType{Satisfies: orderConnectionImplementors, Field: numberOrderConnection}
 	case "OrderEdge":
-		return objectType{satisfies: orderEdgeImplementors, field: numberOrderEdge}
+		return operation.ObjectType{Satisfies: orderEdgeImplementors, Field: numberOrderEdge}
 	case "OrderEvent":
-		return objectType{satisfies: orderEventImplementors, field: numberOrderEvent}
+		return operation.ObjectType{Satisfies: orderEventImplementors, Field: numberOrderEvent}
 	case "OrderEventConnection":
-		return objectType{satisfies: orderEventConnectionImplementors, field: numberOrderEventConnection}
+		return operation.ObjectType{Satisfies: orderEventConnectionImplementors, Field: numberOrderEventConnection}
 	case "OrderEventEdge":
-		return objectType{satisfies: orderEventEdgeImplementors, field: numberOrderEventEdge}
+		return operation.ObjectType{Satisfies: orderEventEdgeImplementors, Field: numberOrderEventEdge}
 	case "OrderItem":
-		return objectType{satisfies: orderItemImplementors, field: numberOrderItem}
+		return operation.ObjectType{Satisfies: orderItemImplementors, Field: numberOrderItem}
 	case "OrderItemConnection":
-		return objectType{satisfies: orderItemConnectionImplementors, field: numberOrderItemConnection}
+		return operation.ObjectType{Satisfies: orderItemConnectionImplementors, Field: numberOrderItemConnection}
 	case "OrderItemEdge":
-		return objectType{satisfies: orderItemEdgeImplementors, field: numberOrderItemEdge}
+		return operation.ObjectType{Satisfies: orderItemEdgeImplementors, Field: numberOrderItemEdge}
 	case "OrderUpdate":
-		return objectType{satisfies: orderUpdateImplementors, field: numberOrderUpdate}
+		return operation.ObjectType{Satisfies: orderUpdateImplementors, Field: numberOrderUpdate}
 	case "PageInfo":
-		return objectType{satisfies: pageInfoImplementors, field: numberPageInfo}
+		return operation.ObjectType{Satisfies: pageInfoImplementors, Field: numberPageInfo}
 	case "PlaceOrderPayload":
-		return objectType{satisfies: placeOrderPayloadImplementors, field: numberPlaceOrderPayload}
+		return operation.ObjectType{Satisfies: placeOrderPayloadImplementors, Field: numberPlaceOrderPayload}
 	case "Product":
-		return objectType{satisfies: productImplementors, field: numberProduct}
+		return operation.ObjectType{Satisfies: productImplementors, Field: numberProduct}
 	case "ProductConnection":
-		return objectType{satisfies: productConnectionImplementors, field: numberProductConnection}
+		return operation.ObjectType{Satisfies: productConnectionImplementors, Field: numberProductConnection}
 	case "ProductEdge":
-		return objectType{satisfies: productEdgeImplementors, field: numberProductEdge}
+		return operation.ObjectType{Satisfies: productEdgeImplementors, Field: numberProductEdge}
 	case "Query":
-		return objectType{satisfies: queryImplementors, field: numberQuery}
+		return operation.ObjectType{Satisfies: queryImplementors, Field: numberQuery}
 	case "RemoveOrderItemPayload":
-		return objectType{satisfies: removeOrderItemPayloadImplementors, field: numberRemoveOrderItemPayload}
+		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
 	case "SetInventoryLevelPayload":
-		return objectType{satisfies: setInventoryLevelPayloadImplementors, field: numberSetInventoryLevelPayload}
+		return operation.ObjectType{Satisfies: setInventoryLevelPayloadImplementors, Field: numberSetInventoryLevelPayload}
 	case "SetOrderItemPayload":
-		return objectType{satisfies: setOrderItemPayloadImplementors, field: numberSetOrderItemPayload}
+		return operation.ObjectType{Satisfies: setOrderItemPayloadImplementors, Field: numberSetOrderItemPayload}
 	case "ShipOrderPayload":
-		return objectType{satisfies: shipOrderPayloadImplementors, field: numberShipOrderPayload}
+		return operation.ObjectType{Satisfies: shipOrderPayloadImplementors, Field: numberShipOrderPayload}
 	case "Subscription":
-		return objectType{satisfies: subscriptionImplementors, field: numberSubscription}
+		return operation.ObjectType{Satisfies: subscriptionImplementors, Field: numberSubscription}
 	case "TooManyLines":
-		return objectType{satisfies: tooManyLinesImplementors, field: numberTooManyLines}
+		return operation.ObjectType{Satisfies: tooManyLinesImplementors, Field: numberTooManyLines}
 	case "UpdateCustomerPayload":
-		return objectType{satisfies: updateCustomerPayloadImplementors, field: numberUpdateCustomerPayload}
+		return operation.ObjectType{Satisfies: updateCustomerPayloadImplementors, Field: numberUpdateCustomerPayload}
 	case "UpdateEmployeePayload":
-		return objectType{satisfies: updateEmployeePayloadImplementors, field: numberUpdateEmployeePayload}
+		return operation.ObjectType{Satisfies: updateEmployeePayloadImplementors, Field: numberUpdateEmployeePayload}
 	case "UpdateProductPayload":
-		return objectType{satisfies: updateProductPayloadImplementors, field: numberUpdateProductPayload}
+		return operation.ObjectType{Satisfies: updateProductPayloadImplementors, Field: numberUpdateProductPayload}
 	case "UpdateShippingAddressPayload":
-		return objectType{satisfies: updateShippingAddressPayloadImplementors, field: numberUpdateShippingAddressPayload}
+		return operation.ObjectType{Satisfies: updateShippingAddressPayloadImplementors, Field: numberUpdateShippingAddressPayload}
 	case "VersionConflict":
-		return objectType{satisfies: versionConflictImplementors, field: numberVersionConflict}
+		return operation.ObjectType{Satisfies: versionConflictImplementors, Field: numberVersionConflict}
 	case "Warehouse":
-		return objectType{satisfies: warehouseImplementors, field: numberWarehouse}
+		return operation.ObjectType{Satisfies: warehouseImplementors, Field: numberWarehouse}
 	case "WarehouseConnection":
-		return objectType{satisfies: warehouseConnectionImplementors, field: numberWarehouseConnection}
+		return operation.ObjectType{Satisfies: warehouseConnectionImplementors, Field: numberWarehouseConnection}
 	case "WarehouseEdge":
-		return objectType{satisfies: warehouseEdgeImplementors, field: numberWarehouseEdge}
+		return operation.ObjectType{Satisfies: warehouseEdgeImplementors, Field: numberWarehouseEdge}
 	case "_Service":
-		return objectType{satisfies: _ServiceImplementors, field: number_Service}
+		return operation.ObjectType{Satisfies: _ServiceImplementors, Field: number_Service}
 	case "UserError":
-		return objectType{members: []string{"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
+		return operation.ObjectType{Members: []string{"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
 	case "_Entity":
-		return objectType{members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
+		return operation.ObjectType{Members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
 	default:
-		return objectType{}
+		return operation.ObjectType{}
 	}
 }
 
-func numberAddress(name string) (int, argumentsReader) {
+func numberAddress(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "recipient":
 		return 1, nil
 	case "line1":
@@ -202,10 +203,10 @@ func numberAddress(name string) (int, argumentsReader) {
 }
 
 // objectAddress writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAddress(set *selectionSet, obj *commerce.Address) bool {
+func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Address) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAddress(f, obj) {
 			valid = false
@@ -215,9 +216,9 @@ func (x *execution) objectAddress(set *selectionSet, obj *commerce.Address) bool
 }
 
 // fieldAddress writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAddress(f *selectedField, obj *commerce.Address) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Address"`...)
 		return true
 	case 1: // recipient
@@ -256,28 +257,28 @@ func (x *execution) fieldAddress(f *selectedField, obj *commerce.Address) bool {
 		x.out = appendString(x.out, obj.CountryCode)
 		return true
 	default:
-		panic("Address has no field of the number " + strconv.Itoa(f.number))
+		panic("Address has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveAddressLine2(f *selectedField, obj *commerce.Address) (v *string, ok bool) {
+func (x *execution) resolveAddressLine2(f *operation.Field, obj *commerce.Address) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.addressResolvers.Line2(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveAddressRegion(f *selectedField, obj *commerce.Address) (v *string, ok bool) {
+func (x *execution) resolveAddressRegion(f *operation.Field, obj *commerce.Address) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.addressResolvers.Region(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberAdjustInventoryPayload(name string) (int, argumentsReader) {
+func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "inventoryLevel":
 		return 1, nil
 	case "userErrors":
@@ -288,10 +289,10 @@ func numberAdjustInventoryPayload(name string) (int, argumentsReader) {
 }
 
 // objectAdjustInventoryPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAdjustInventoryPayload(set *selectionSet, obj *Payload[commerce.InventoryLevel]) bool {
+func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAdjustInventoryPayload(f, obj) {
 			valid = false
@@ -301,9 +302,9 @@ func (x *execution) objectAdjustInventoryPayload(set *selectionSet, obj *Payload
 }
 
 // fieldAdjustInventoryPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAdjustInventoryPayload(f *selectedField, obj *Payload[commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAdjustInventoryPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"AdjustInventoryPayload"`...)
 		return true
 	case 1: // inventoryLevel
@@ -311,20 +312,20 @@ func (x *execution) fieldAdjustInventoryPayload(f *selectedField, obj *Payload[c
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, obj.Value)
+		written := x.objectInventoryLevel(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("AdjustInventoryPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("AdjustInventoryPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberAlreadyExists(name string) (int, argumentsReader) {
+func numberAlreadyExists(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -337,10 +338,10 @@ func numberAlreadyExists(name string) (int, argumentsReader) {
 }
 
 // objectAlreadyExists writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAlreadyExists(set *selectionSet, obj *commerce.AlreadyExists) bool {
+func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commerce.AlreadyExists) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAlreadyExists(f, obj) {
 			valid = false
@@ -350,9 +351,9 @@ func (x *execution) objectAlreadyExists(set *selectionSet, obj *commerce.Already
 }
 
 // fieldAlreadyExists writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAlreadyExists(f *selectedField, obj *commerce.AlreadyExists) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.AlreadyExists) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"AlreadyExists"`...)
 		return true
 	case 1: // code
@@ -371,19 +372,19 @@ func (x *execution) fieldAlreadyExists(f *selectedField, obj *commerce.AlreadyEx
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("AlreadyExists has no field of the number " + strconv.Itoa(f.number))
+		panic("AlreadyExists has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveAlreadyExistsCode(f *selectedField, obj *commerce.AlreadyExists) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveAlreadyExistsCode(f *operation.Field, obj *commerce.AlreadyExists) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberAssignAccountRepPayload(name string) (int, argumentsReader) {
+func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, nil
 	case "userErrors":
@@ -394,10 +395,10 @@ func numberAssignAccountRepPayload(name string) (int, argumentsReader) {
 }
 
 // objectAssignAccountRepPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAssignAccountRepPayload(set *selectionSet, obj *Payload[commerce.Customer]) bool {
+func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAssignAccountRepPayload(f, obj) {
 			valid = false
@@ -407,9 +408,9 @@ func (x *execution) objectAssignAccountRepPayload(set *selectionSet, obj *Payloa
 }
 
 // fieldAssignAccountRepPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAssignAccountRepPayload(f *selectedField, obj *Payload[commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"AssignAccountRepPayload"`...)
 		return true
 	case 1: // customer
@@ -417,20 +418,20 @@ func (x *execution) fieldAssignAccountRepPayload(f *selectedField, obj *Payload[
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, obj.Value)
+		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("AssignAccountRepPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("AssignAccountRepPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCancelOrderPayload(name string) (int, argumentsReader) {
+func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -441,10 +442,10 @@ func numberCancelOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectCancelOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCancelOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCancelOrderPayload(f, obj) {
 			valid = false
@@ -454,9 +455,9 @@ func (x *execution) objectCancelOrderPayload(set *selectionSet, obj *Payload[com
 }
 
 // fieldCancelOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCancelOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CancelOrderPayload"`...)
 		return true
 	case 1: // order
@@ -464,20 +465,20 @@ func (x *execution) fieldCancelOrderPayload(f *selectedField, obj *Payload[comme
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CancelOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CancelOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberConfirmOrderPayload(name string) (int, argumentsReader) {
+func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -488,10 +489,10 @@ func numberConfirmOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectConfirmOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectConfirmOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldConfirmOrderPayload(f, obj) {
 			valid = false
@@ -501,9 +502,9 @@ func (x *execution) objectConfirmOrderPayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldConfirmOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldConfirmOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldConfirmOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ConfirmOrderPayload"`...)
 		return true
 	case 1: // order
@@ -511,20 +512,20 @@ func (x *execution) fieldConfirmOrderPayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("ConfirmOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("ConfirmOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCreateCustomerPayload(name string) (int, argumentsReader) {
+func numberCreateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, nil
 	case "userErrors":
@@ -535,10 +536,10 @@ func numberCreateCustomerPayload(name string) (int, argumentsReader) {
 }
 
 // objectCreateCustomerPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCreateCustomerPayload(set *selectionSet, obj *Payload[commerce.Customer]) bool {
+func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCreateCustomerPayload(f, obj) {
 			valid = false
@@ -548,9 +549,9 @@ func (x *execution) objectCreateCustomerPayload(set *selectionSet, obj *Payload[
 }
 
 // fieldCreateCustomerPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCreateCustomerPayload(f *selectedField, obj *Payload[commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CreateCustomerPayload"`...)
 		return true
 	case 1: // customer
@@ -558,20 +559,20 @@ func (x *execution) fieldCreateCustomerPayload(f *selectedField, obj *Payload[co
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, obj.Value)
+		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateCustomerPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CreateCustomerPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCreateProductPayload(name string) (int, argumentsReader) {
+func numberCreateProductPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "product":
 		return 1, nil
 	case "userErrors":
@@ -582,10 +583,10 @@ func numberCreateProductPayload(name string) (int, argumentsReader) {
 }
 
 // objectCreateProductPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCreateProductPayload(set *selectionSet, obj *Payload[commerce.Product]) bool {
+func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCreateProductPayload(f, obj) {
 			valid = false
@@ -595,9 +596,9 @@ func (x *execution) objectCreateProductPayload(set *selectionSet, obj *Payload[c
 }
 
 // fieldCreateProductPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCreateProductPayload(f *selectedField, obj *Payload[commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCreateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CreateProductPayload"`...)
 		return true
 	case 1: // product
@@ -605,20 +606,20 @@ func (x *execution) fieldCreateProductPayload(f *selectedField, obj *Payload[com
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, obj.Value)
+		written := x.objectProduct(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateProductPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CreateProductPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCreateWarehousePayload(name string) (int, argumentsReader) {
+func numberCreateWarehousePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "warehouse":
 		return 1, nil
 	case "userErrors":
@@ -629,10 +630,10 @@ func numberCreateWarehousePayload(name string) (int, argumentsReader) {
 }
 
 // objectCreateWarehousePayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCreateWarehousePayload(set *selectionSet, obj *Payload[commerce.Warehouse]) bool {
+func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCreateWarehousePayload(f, obj) {
 			valid = false
@@ -642,9 +643,9 @@ func (x *execution) objectCreateWarehousePayload(set *selectionSet, obj *Payload
 }
 
 // fieldCreateWarehousePayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCreateWarehousePayload(f *selectedField, obj *Payload[commerce.Warehouse]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload[commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CreateWarehousePayload"`...)
 		return true
 	case 1: // warehouse
@@ -652,20 +653,20 @@ func (x *execution) fieldCreateWarehousePayload(f *selectedField, obj *Payload[c
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, obj.Value)
+		written := x.objectWarehouse(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateWarehousePayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CreateWarehousePayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCustomer(name string) (int, argumentsReader) {
+func numberCustomer(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "name":
@@ -694,10 +695,10 @@ func numberCustomer(name string) (int, argumentsReader) {
 }
 
 // objectCustomer writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomer(set *selectionSet, obj *commerce.Customer) bool {
+func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Customer) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCustomer(f, obj) {
 			valid = false
@@ -707,9 +708,9 @@ func (x *execution) objectCustomer(set *selectionSet, obj *commerce.Customer) bo
 }
 
 // fieldCustomer writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Customer"`...)
 		return true
 	case 1: // id
@@ -732,7 +733,7 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 6: // orders
@@ -744,7 +745,7 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 7: // order
@@ -756,7 +757,7 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // orderCount
@@ -776,11 +777,11 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 		x.out = appendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Customer has no field of the number " + strconv.Itoa(f.number))
+		panic("Customer has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveCustomerAccountRep(f *selectedField, obj *commerce.Customer) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveCustomerAccountRep(f *operation.Field, obj *commerce.Customer) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.customerResolvers.AccountRep(x.resolverCtx, obj)
@@ -809,7 +810,7 @@ func readCustomerOrdersArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveCustomerOrders(f *selectedField, obj *commerce.Customer) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -836,7 +837,7 @@ func readCustomerOrderArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveCustomerOrder(f *selectedField, obj *commerce.Customer) (v *commerce.Order, ok bool) {
+func (x *execution) resolveCustomerOrder(f *operation.Field, obj *commerce.Customer) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -848,17 +849,17 @@ func (x *execution) resolveCustomerOrder(f *selectedField, obj *commerce.Custome
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveCustomerOrderCount(f *selectedField, obj *commerce.Customer) (v int32, ok bool) {
+func (x *execution) resolveCustomerOrderCount(f *operation.Field, obj *commerce.Customer) (v int32, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.customerResolvers.OrderCount(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberCustomerConnection(name string) (int, argumentsReader) {
+func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -871,10 +872,10 @@ func numberCustomerConnection(name string) (int, argumentsReader) {
 }
 
 // objectCustomerConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomerConnection(set *selectionSet, obj *Connection[*commerce.Customer]) bool {
+func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *Connection[*commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCustomerConnection(f, obj) {
 			valid = false
@@ -884,9 +885,9 @@ func (x *execution) objectCustomerConnection(set *selectionSet, obj *Connection[
 }
 
 // fieldCustomerConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomerConnection(f *selectedField, obj *Connection[*commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCustomerConnection(f *operation.Field, obj *Connection[*commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CustomerConnection"`...)
 		return true
 	case 1: // nodes
@@ -910,33 +911,33 @@ func (x *execution) fieldCustomerConnection(f *selectedField, obj *Connection[*c
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("CustomerConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("CustomerConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveCustomerConnectionNodes(f *selectedField, obj *Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
+func (x *execution) resolveCustomerConnectionNodes(f *operation.Field, obj *Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveCustomerConnectionEdges(f *selectedField, obj *Connection[*commerce.Customer]) (v []*Edge[*commerce.Customer], ok bool) {
+func (x *execution) resolveCustomerConnectionEdges(f *operation.Field, obj *Connection[*commerce.Customer]) (v []*Edge[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveCustomerConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Customer]) (v *PageInfo, ok bool) {
+func (x *execution) resolveCustomerConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Customer]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberCustomerEdge(name string) (int, argumentsReader) {
+func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -947,10 +948,10 @@ func numberCustomerEdge(name string) (int, argumentsReader) {
 }
 
 // objectCustomerEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomerEdge(set *selectionSet, obj *Edge[*commerce.Customer]) bool {
+func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *Edge[*commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCustomerEdge(f, obj) {
 			valid = false
@@ -960,9 +961,9 @@ func (x *execution) objectCustomerEdge(set *selectionSet, obj *Edge[*commerce.Cu
 }
 
 // fieldCustomerEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomerEdge(f *selectedField, obj *Edge[*commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCustomerEdge(f *operation.Field, obj *Edge[*commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CustomerEdge"`...)
 		return true
 	case 1: // cursor
@@ -981,28 +982,28 @@ func (x *execution) fieldCustomerEdge(f *selectedField, obj *Edge[*commerce.Cust
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("CustomerEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("CustomerEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveCustomerEdgeCursor(f *selectedField, obj *Edge[*commerce.Customer]) (v string, ok bool) {
+func (x *execution) resolveCustomerEdgeCursor(f *operation.Field, obj *Edge[*commerce.Customer]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveCustomerEdgeNode(f *selectedField, obj *Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveCustomerEdgeNode(f *operation.Field, obj *Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberDeliverOrderPayload(name string) (int, argumentsReader) {
+func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -1013,10 +1014,10 @@ func numberDeliverOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectDeliverOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectDeliverOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldDeliverOrderPayload(f, obj) {
 			valid = false
@@ -1026,9 +1027,9 @@ func (x *execution) objectDeliverOrderPayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldDeliverOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldDeliverOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"DeliverOrderPayload"`...)
 		return true
 	case 1: // order
@@ -1036,20 +1037,20 @@ func (x *execution) fieldDeliverOrderPayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("DeliverOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("DeliverOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberEmailTaken(name string) (int, argumentsReader) {
+func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1062,10 +1063,10 @@ func numberEmailTaken(name string) (int, argumentsReader) {
 }
 
 // objectEmailTaken writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmailTaken(set *selectionSet, obj *commerce.EmailTaken) bool {
+func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.EmailTaken) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmailTaken(f, obj) {
 			valid = false
@@ -1075,9 +1076,9 @@ func (x *execution) objectEmailTaken(set *selectionSet, obj *commerce.EmailTaken
 }
 
 // fieldEmailTaken writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmailTaken(f *selectedField, obj *commerce.EmailTaken) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"EmailTaken"`...)
 		return true
 	case 1: // code
@@ -1096,19 +1097,19 @@ func (x *execution) fieldEmailTaken(f *selectedField, obj *commerce.EmailTaken) 
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("EmailTaken has no field of the number " + strconv.Itoa(f.number))
+		panic("EmailTaken has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmailTakenCode(f *selectedField, obj *commerce.EmailTaken) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveEmailTakenCode(f *operation.Field, obj *commerce.EmailTaken) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberEmployee(name string) (int, argumentsReader) {
+func numberEmployee(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "name":
@@ -1133,10 +1134,10 @@ func numberEmployee(name string) (int, argumentsReader) {
 }
 
 // objectEmployee writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployee(set *selectionSet, obj *commerce.Employee) bool {
+func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Employee) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmployee(f, obj) {
 			valid = false
@@ -1146,9 +1147,9 @@ func (x *execution) objectEmployee(set *selectionSet, obj *commerce.Employee) bo
 }
 
 // fieldEmployee writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Employee"`...)
 		return true
 	case 1: // id
@@ -1174,7 +1175,7 @@ func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 7: // customers
@@ -1186,7 +1187,7 @@ func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectCustomerConnection(f.set, v)
+		written := x.objectCustomerConnection(f.Set, v)
 		x.leave()
 		return written
 	case 8: // orders
@@ -1198,18 +1199,18 @@ func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 9: // version
 		x.out = appendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Employee has no field of the number " + strconv.Itoa(f.number))
+		panic("Employee has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmployeeWarehouse(f *selectedField, obj *commerce.Employee) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveEmployeeWarehouse(f *operation.Field, obj *commerce.Employee) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.employeeResolvers.Warehouse(x.resolverCtx, obj)
@@ -1236,7 +1237,7 @@ func readEmployeeCustomersArguments(ctx context.Context, generated any, given ma
 	}, nil
 }
 
-func (x *execution) resolveEmployeeCustomers(f *selectedField, obj *commerce.Employee) (v *Connection[*commerce.Customer], ok bool) {
+func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -1269,7 +1270,7 @@ func readEmployeeOrdersArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveEmployeeOrders(f *selectedField, obj *commerce.Employee) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -1282,10 +1283,10 @@ func (x *execution) resolveEmployeeOrders(f *selectedField, obj *commerce.Employ
 	return v, x.resolved(f, err)
 }
 
-func numberEmployeeConnection(name string) (int, argumentsReader) {
+func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -1298,10 +1299,10 @@ func numberEmployeeConnection(name string) (int, argumentsReader) {
 }
 
 // objectEmployeeConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployeeConnection(set *selectionSet, obj *Connection[*commerce.Employee]) bool {
+func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *Connection[*commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmployeeConnection(f, obj) {
 			valid = false
@@ -1311,9 +1312,9 @@ func (x *execution) objectEmployeeConnection(set *selectionSet, obj *Connection[
 }
 
 // fieldEmployeeConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployeeConnection(f *selectedField, obj *Connection[*commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *Connection[*commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"EmployeeConnection"`...)
 		return true
 	case 1: // nodes
@@ -1337,33 +1338,33 @@ func (x *execution) fieldEmployeeConnection(f *selectedField, obj *Connection[*c
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("EmployeeConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("EmployeeConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmployeeConnectionNodes(f *selectedField, obj *Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
+func (x *execution) resolveEmployeeConnectionNodes(f *operation.Field, obj *Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveEmployeeConnectionEdges(f *selectedField, obj *Connection[*commerce.Employee]) (v []*Edge[*commerce.Employee], ok bool) {
+func (x *execution) resolveEmployeeConnectionEdges(f *operation.Field, obj *Connection[*commerce.Employee]) (v []*Edge[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveEmployeeConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Employee]) (v *PageInfo, ok bool) {
+func (x *execution) resolveEmployeeConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Employee]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberEmployeeEdge(name string) (int, argumentsReader) {
+func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -1374,10 +1375,10 @@ func numberEmployeeEdge(name string) (int, argumentsReader) {
 }
 
 // objectEmployeeEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployeeEdge(set *selectionSet, obj *Edge[*commerce.Employee]) bool {
+func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *Edge[*commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmployeeEdge(f, obj) {
 			valid = false
@@ -1387,9 +1388,9 @@ func (x *execution) objectEmployeeEdge(set *selectionSet, obj *Edge[*commerce.Em
 }
 
 // fieldEmployeeEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployeeEdge(f *selectedField, obj *Edge[*commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *Edge[*commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"EmployeeEdge"`...)
 		return true
 	case 1: // cursor
@@ -1408,28 +1409,28 @@ func (x *execution) fieldEmployeeEdge(f *selectedField, obj *Edge[*commerce.Empl
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("EmployeeEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("EmployeeEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmployeeEdgeCursor(f *selectedField, obj *Edge[*commerce.Employee]) (v string, ok bool) {
+func (x *execution) resolveEmployeeEdgeCursor(f *operation.Field, obj *Edge[*commerce.Employee]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveEmployeeEdgeNode(f *selectedField, obj *Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveEmployeeEdgeNode(f *operation.Field, obj *Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberHireEmployeePayload(name string) (int, argumentsReader) {
+func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "employee":
 		return 1, nil
 	case "userErrors":
@@ -1440,10 +1441,10 @@ func numberHireEmployeePayload(name string) (int, argumentsReader) {
 }
 
 // objectHireEmployeePayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectHireEmployeePayload(set *selectionSet, obj *Payload[commerce.Employee]) bool {
+func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldHireEmployeePayload(f, obj) {
 			valid = false
@@ -1453,9 +1454,9 @@ func (x *execution) objectHireEmployeePayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldHireEmployeePayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldHireEmployeePayload(f *selectedField, obj *Payload[commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"HireEmployeePayload"`...)
 		return true
 	case 1: // employee
@@ -1463,20 +1464,20 @@ func (x *execution) fieldHireEmployeePayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, obj.Value)
+		written := x.objectEmployee(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("HireEmployeePayload has no field of the number " + strconv.Itoa(f.number))
+		panic("HireEmployeePayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberIdempotencyKeyReused(name string) (int, argumentsReader) {
+func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1489,10 +1490,10 @@ func numberIdempotencyKeyReused(name string) (int, argumentsReader) {
 }
 
 // objectIdempotencyKeyReused writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectIdempotencyKeyReused(set *selectionSet, obj *commerce.IdempotencyKeyReused) bool {
+func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj *commerce.IdempotencyKeyReused) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldIdempotencyKeyReused(f, obj) {
 			valid = false
@@ -1502,9 +1503,9 @@ func (x *execution) objectIdempotencyKeyReused(set *selectionSet, obj *commerce.
 }
 
 // fieldIdempotencyKeyReused writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldIdempotencyKeyReused(f *selectedField, obj *commerce.IdempotencyKeyReused) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.IdempotencyKeyReused) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"IdempotencyKeyReused"`...)
 		return true
 	case 1: // code
@@ -1523,19 +1524,19 @@ func (x *execution) fieldIdempotencyKeyReused(f *selectedField, obj *commerce.Id
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("IdempotencyKeyReused has no field of the number " + strconv.Itoa(f.number))
+		panic("IdempotencyKeyReused has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveIdempotencyKeyReusedCode(f *selectedField, obj *commerce.IdempotencyKeyReused) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveIdempotencyKeyReusedCode(f *operation.Field, obj *commerce.IdempotencyKeyReused) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInsufficientStock(name string) (int, argumentsReader) {
+func numberInsufficientStock(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1552,10 +1553,10 @@ func numberInsufficientStock(name string) (int, argumentsReader) {
 }
 
 // objectInsufficientStock writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInsufficientStock(set *selectionSet, obj *commerce.InsufficientStock) bool {
+func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *commerce.InsufficientStock) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInsufficientStock(f, obj) {
 			valid = false
@@ -1565,9 +1566,9 @@ func (x *execution) objectInsufficientStock(set *selectionSet, obj *commerce.Ins
 }
 
 // fieldInsufficientStock writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInsufficientStock(f *selectedField, obj *commerce.InsufficientStock) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.InsufficientStock) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InsufficientStock"`...)
 		return true
 	case 1: // code
@@ -1592,19 +1593,19 @@ func (x *execution) fieldInsufficientStock(f *selectedField, obj *commerce.Insuf
 		x.out = appendInt(x.out, obj.Available)
 		return true
 	default:
-		panic("InsufficientStock has no field of the number " + strconv.Itoa(f.number))
+		panic("InsufficientStock has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInsufficientStockCode(f *selectedField, obj *commerce.InsufficientStock) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveInsufficientStockCode(f *operation.Field, obj *commerce.InsufficientStock) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInvalidInput(name string) (int, argumentsReader) {
+func numberInvalidInput(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1617,10 +1618,10 @@ func numberInvalidInput(name string) (int, argumentsReader) {
 }
 
 // objectInvalidInput writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInvalidInput(set *selectionSet, obj *commerce.InvalidInput) bool {
+func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerce.InvalidInput) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInvalidInput(f, obj) {
 			valid = false
@@ -1630,9 +1631,9 @@ func (x *execution) objectInvalidInput(set *selectionSet, obj *commerce.InvalidI
 }
 
 // fieldInvalidInput writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInvalidInput(f *selectedField, obj *commerce.InvalidInput) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidInput) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InvalidInput"`...)
 		return true
 	case 1: // code
@@ -1651,19 +1652,19 @@ func (x *execution) fieldInvalidInput(f *selectedField, obj *commerce.InvalidInp
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("InvalidInput has no field of the number " + strconv.Itoa(f.number))
+		panic("InvalidInput has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInvalidInputCode(f *selectedField, obj *commerce.InvalidInput) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveInvalidInputCode(f *operation.Field, obj *commerce.InvalidInput) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInvalidTransition(name string) (int, argumentsReader) {
+func numberInvalidTransition(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1682,10 +1683,10 @@ func numberInvalidTransition(name string) (int, argumentsReader) {
 }
 
 // objectInvalidTransition writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInvalidTransition(set *selectionSet, obj *commerce.InvalidTransition) bool {
+func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *commerce.InvalidTransition) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInvalidTransition(f, obj) {
 			valid = false
@@ -1695,9 +1696,9 @@ func (x *execution) objectInvalidTransition(set *selectionSet, obj *commerce.Inv
 }
 
 // fieldInvalidTransition writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInvalidTransition(f *selectedField, obj *commerce.InvalidTransition) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.InvalidTransition) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InvalidTransition"`...)
 		return true
 	case 1: // code
@@ -1724,19 +1725,19 @@ func (x *execution) fieldInvalidTransition(f *selectedField, obj *commerce.Inval
 	case 6: // allowed
 		return x.listOrderStatus(f, obj.Allowed)
 	default:
-		panic("InvalidTransition has no field of the number " + strconv.Itoa(f.number))
+		panic("InvalidTransition has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInvalidTransitionCode(f *selectedField, obj *commerce.InvalidTransition) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveInvalidTransitionCode(f *operation.Field, obj *commerce.InvalidTransition) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInventoryLevel(name string) (int, argumentsReader) {
+func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "sku":
 		return 1, nil
 	case "product":
@@ -1755,10 +1756,10 @@ func numberInventoryLevel(name string) (int, argumentsReader) {
 }
 
 // objectInventoryLevel writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevel(set *selectionSet, obj *commerce.InventoryLevel) bool {
+func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *commerce.InventoryLevel) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInventoryLevel(f, obj) {
 			valid = false
@@ -1768,9 +1769,9 @@ func (x *execution) objectInventoryLevel(set *selectionSet, obj *commerce.Invent
 }
 
 // fieldInventoryLevel writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.InventoryLevel) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.InventoryLevel) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevel"`...)
 		return true
 	case 1: // sku
@@ -1785,7 +1786,7 @@ func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.Inventor
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 3: // warehouseId
@@ -1800,7 +1801,7 @@ func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.Inventor
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 5: // quantity
@@ -1810,28 +1811,28 @@ func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.Inventor
 		x.out = appendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("InventoryLevel has no field of the number " + strconv.Itoa(f.number))
+		panic("InventoryLevel has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInventoryLevelProduct(f *selectedField, obj *commerce.InventoryLevel) (v *commerce.Product, ok bool) {
+func (x *execution) resolveInventoryLevelProduct(f *operation.Field, obj *commerce.InventoryLevel) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.inventoryLevelResolvers.Product(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveInventoryLevelWarehouse(f *selectedField, obj *commerce.InventoryLevel) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveInventoryLevelWarehouse(f *operation.Field, obj *commerce.InventoryLevel) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.inventoryLevelResolvers.Warehouse(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberInventoryLevelConnection(name string) (int, argumentsReader) {
+func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -1844,10 +1845,10 @@ func numberInventoryLevelConnection(name string) (int, argumentsReader) {
 }
 
 // objectInventoryLevelConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevelConnection(set *selectionSet, obj *Connection[*commerce.InventoryLevel]) bool {
+func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *Connection[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInventoryLevelConnection(f, obj) {
 			valid = false
@@ -1857,9 +1858,9 @@ func (x *execution) objectInventoryLevelConnection(set *selectionSet, obj *Conne
 }
 
 // fieldInventoryLevelConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevelConnection(f *selectedField, obj *Connection[*commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevelConnection"`...)
 		return true
 	case 1: // nodes
@@ -1883,33 +1884,33 @@ func (x *execution) fieldInventoryLevelConnection(f *selectedField, obj *Connect
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("InventoryLevelConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("InventoryLevelConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInventoryLevelConnectionNodes(f *selectedField, obj *Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveInventoryLevelConnectionNodes(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveInventoryLevelConnectionEdges(f *selectedField, obj *Connection[*commerce.InventoryLevel]) (v []*Edge[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveInventoryLevelConnectionEdges(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) (v []*Edge[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveInventoryLevelConnectionPageInfo(f *selectedField, obj *Connection[*commerce.InventoryLevel]) (v *PageInfo, ok bool) {
+func (x *execution) resolveInventoryLevelConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberInventoryLevelEdge(name string) (int, argumentsReader) {
+func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -1920,10 +1921,10 @@ func numberInventoryLevelEdge(name string) (int, argumentsReader) {
 }
 
 // objectInventoryLevelEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevelEdge(set *selectionSet, obj *Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInventoryLevelEdge(f, obj) {
 			valid = false
@@ -1933,9 +1934,9 @@ func (x *execution) objectInventoryLevelEdge(set *selectionSet, obj *Edge[*comme
 }
 
 // fieldInventoryLevelEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevelEdge(f *selectedField, obj *Edge[*commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *Edge[*commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevelEdge"`...)
 		return true
 	case 1: // cursor
@@ -1954,28 +1955,28 @@ func (x *execution) fieldInventoryLevelEdge(f *selectedField, obj *Edge[*commerc
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, v)
+		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("InventoryLevelEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("InventoryLevelEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInventoryLevelEdgeCursor(f *selectedField, obj *Edge[*commerce.InventoryLevel]) (v string, ok bool) {
+func (x *execution) resolveInventoryLevelEdgeCursor(f *operation.Field, obj *Edge[*commerce.InventoryLevel]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveInventoryLevelEdgeNode(f *selectedField, obj *Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveInventoryLevelEdgeNode(f *operation.Field, obj *Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberMoney(name string) (int, argumentsReader) {
+func numberMoney(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "amount":
 		return 1, nil
 	case "currencyCode":
@@ -1986,10 +1987,10 @@ func numberMoney(name string) (int, argumentsReader) {
 }
 
 // objectMoney writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectMoney(set *selectionSet, obj *commerce.Money) bool {
+func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldMoney(f, obj) {
 			valid = false
@@ -1999,9 +2000,9 @@ func (x *execution) objectMoney(set *selectionSet, obj *commerce.Money) bool {
 }
 
 // fieldMoney writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldMoney(f *selectedField, obj *commerce.Money) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Money"`...)
 		return true
 	case 1: // amount
@@ -2011,19 +2012,19 @@ func (x *execution) fieldMoney(f *selectedField, obj *commerce.Money) bool {
 		x.out = appendString(x.out, string(obj.Currency))
 		return true
 	default:
-		panic("Money has no field of the number " + strconv.Itoa(f.number))
+		panic("Money has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveMoneyAmount(f *selectedField, obj *commerce.Money) (v string, ok bool) {
+func (x *execution) resolveMoneyAmount(f *operation.Field, obj *commerce.Money) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Decimal(), true
 }
 
-func numberMutation(name string) (int, argumentsReader) {
+func numberMutation(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "createCustomer":
 		return 1, readMutationCreateCustomerArguments
 	case "updateCustomer":
@@ -2066,9 +2067,9 @@ func numberMutation(name string) (int, argumentsReader) {
 }
 
 // fieldMutation writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldMutation(f *selectedField) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldMutation(f *operation.Field) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Mutation"`...)
 		return true
 	case 1: // createCustomer
@@ -2080,7 +2081,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCreateCustomerPayload(f.set, v)
+		written := x.objectCreateCustomerPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 2: // updateCustomer
@@ -2092,7 +2093,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateCustomerPayload(f.set, v)
+		written := x.objectUpdateCustomerPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 3: // assignAccountRep
@@ -2104,7 +2105,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectAssignAccountRepPayload(f.set, v)
+		written := x.objectAssignAccountRepPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 4: // placeOrder
@@ -2116,7 +2117,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectPlaceOrderPayload(f.set, v)
+		written := x.objectPlaceOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 5: // confirmOrder
@@ -2128,7 +2129,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectConfirmOrderPayload(f.set, v)
+		written := x.objectConfirmOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 6: // shipOrder
@@ -2140,7 +2141,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectShipOrderPayload(f.set, v)
+		written := x.objectShipOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 7: // deliverOrder
@@ -2152,7 +2153,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectDeliverOrderPayload(f.set, v)
+		written := x.objectDeliverOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // cancelOrder
@@ -2164,7 +2165,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCancelOrderPayload(f.set, v)
+		written := x.objectCancelOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 9: // setOrderItem
@@ -2176,7 +2177,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectSetOrderItemPayload(f.set, v)
+		written := x.objectSetOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 10: // removeOrderItem
@@ -2188,7 +2189,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectRemoveOrderItemPayload(f.set, v)
+		written := x.objectRemoveOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 11: // updateShippingAddress
@@ -2200,7 +2201,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateShippingAddressPayload(f.set, v)
+		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 12: // createProduct
@@ -2212,7 +2213,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCreateProductPayload(f.set, v)
+		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 13: // updateProduct
@@ -2224,7 +2225,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateProductPayload(f.set, v)
+		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 14: // createWarehouse
@@ -2236,7 +2237,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCreateWarehousePayload(f.set, v)
+		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 15: // setInventoryLevel
@@ -2248,7 +2249,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectSetInventoryLevelPayload(f.set, v)
+		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 16: // adjustInventory
@@ -2260,7 +2261,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectAdjustInventoryPayload(f.set, v)
+		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 17: // hireEmployee
@@ -2272,7 +2273,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectHireEmployeePayload(f.set, v)
+		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 18: // updateEmployee
@@ -2284,11 +2285,11 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateEmployeePayload(f.set, v)
+		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	default:
-		panic("Mutation has no field of the number " + strconv.Itoa(f.number))
+		panic("Mutation has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2306,7 +2307,7 @@ func readMutationCreateCustomerArguments(ctx context.Context, generated any, giv
 	}, nil
 }
 
-func (x *execution) resolveMutationCreateCustomer(f *selectedField) (v *Payload[commerce.Customer], ok bool) {
+func (x *execution) resolveMutationCreateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2332,7 +2333,7 @@ func readMutationUpdateCustomerArguments(ctx context.Context, generated any, giv
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateCustomer(f *selectedField) (v *Payload[commerce.Customer], ok bool) {
+func (x *execution) resolveMutationUpdateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2358,7 +2359,7 @@ func readMutationAssignAccountRepArguments(ctx context.Context, generated any, g
 	}, nil
 }
 
-func (x *execution) resolveMutationAssignAccountRep(f *selectedField) (v *Payload[commerce.Customer], ok bool) {
+func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2384,7 +2385,7 @@ func readMutationPlaceOrderArguments(ctx context.Context, generated any, given m
 	}, nil
 }
 
-func (x *execution) resolveMutationPlaceOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationPlaceOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2410,7 +2411,7 @@ func readMutationConfirmOrderArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveMutationConfirmOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationConfirmOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2436,7 +2437,7 @@ func readMutationShipOrderArguments(ctx context.Context, generated any, given ma
 	}, nil
 }
 
-func (x *execution) resolveMutationShipOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationShipOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2462,7 +2463,7 @@ func readMutationDeliverOrderArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveMutationDeliverOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationDeliverOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2488,7 +2489,7 @@ func readMutationCancelOrderArguments(ctx context.Context, generated any, given 
 	}, nil
 }
 
-func (x *execution) resolveMutationCancelOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationCancelOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2514,7 +2515,7 @@ func readMutationSetOrderItemArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveMutationSetOrderItem(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationSetOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2540,7 +2541,7 @@ func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, gi
 	}, nil
 }
 
-func (x *execution) resolveMutationRemoveOrderItem(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationRemoveOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2566,7 +2567,7 @@ func readMutationUpdateShippingAddressArguments(ctx context.Context, generated a
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateShippingAddress(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2592,7 +2593,7 @@ func readMutationCreateProductArguments(ctx context.Context, generated any, give
 	}, nil
 }
 
-func (x *execution) resolveMutationCreateProduct(f *selectedField) (v *Payload[commerce.Product], ok bool) {
+func (x *execution) resolveMutationCreateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2618,7 +2619,7 @@ func readMutationUpdateProductArguments(ctx context.Context, generated any, give
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateProduct(f *selectedField) (v *Payload[commerce.Product], ok bool) {
+func (x *execution) resolveMutationUpdateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2644,7 +2645,7 @@ func readMutationCreateWarehouseArguments(ctx context.Context, generated any, gi
 	}, nil
 }
 
-func (x *execution) resolveMutationCreateWarehouse(f *selectedField) (v *Payload[commerce.Warehouse], ok bool) {
+func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Payload[commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2670,7 +2671,7 @@ func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, 
 	}, nil
 }
 
-func (x *execution) resolveMutationSetInventoryLevel(f *selectedField) (v *Payload[commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveMutationSetInventoryLevel(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2696,7 +2697,7 @@ func readMutationAdjustInventoryArguments(ctx context.Context, generated any, gi
 	}, nil
 }
 
-func (x *execution) resolveMutationAdjustInventory(f *selectedField) (v *Payload[commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2722,7 +2723,7 @@ func readMutationHireEmployeeArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveMutationHireEmployee(f *selectedField) (v *Payload[commerce.Employee], ok bool) {
+func (x *execution) resolveMutationHireEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2748,7 +2749,7 @@ func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, giv
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateEmployee(f *selectedField) (v *Payload[commerce.Employee], ok bool) {
+func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2760,10 +2761,10 @@ func (x *execution) resolveMutationUpdateEmployee(f *selectedField) (v *Payload[
 	return v, x.resolved(f, err)
 }
 
-func numberNotFound(name string) (int, argumentsReader) {
+func numberNotFound(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -2776,10 +2777,10 @@ func numberNotFound(name string) (int, argumentsReader) {
 }
 
 // objectNotFound writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectNotFound(set *selectionSet, obj *commerce.NotFound) bool {
+func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.NotFound) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldNotFound(f, obj) {
 			valid = false
@@ -2789,9 +2790,9 @@ func (x *execution) objectNotFound(set *selectionSet, obj *commerce.NotFound) bo
 }
 
 // fieldNotFound writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldNotFound(f *selectedField, obj *commerce.NotFound) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"NotFound"`...)
 		return true
 	case 1: // code
@@ -2810,19 +2811,19 @@ func (x *execution) fieldNotFound(f *selectedField, obj *commerce.NotFound) bool
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("NotFound has no field of the number " + strconv.Itoa(f.number))
+		panic("NotFound has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveNotFoundCode(f *selectedField, obj *commerce.NotFound) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveNotFoundCode(f *operation.Field, obj *commerce.NotFound) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberOrder(name string) (int, argumentsReader) {
+func numberOrder(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "status":
@@ -2857,10 +2858,10 @@ func numberOrder(name string) (int, argumentsReader) {
 }
 
 // objectOrder writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrder(set *selectionSet, obj *commerce.Order) bool {
+func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrder(f, obj) {
 			valid = false
@@ -2870,9 +2871,9 @@ func (x *execution) objectOrder(set *selectionSet, obj *commerce.Order) bool {
 }
 
 // fieldOrder writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Order"`...)
 		return true
 	case 1: // id
@@ -2890,12 +2891,12 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 4: // total
 		x.enter(f)
-		written := x.objectMoney(f.set, &obj.Total)
+		written := x.objectMoney(f.Set, &obj.Total)
 		x.leave()
 		return written
 	case 5: // itemCount
@@ -2914,7 +2915,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderItemConnection(f.set, v)
+		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
 	case 7: // item
@@ -2926,7 +2927,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrderItem(f.set, v)
+		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // timeline
@@ -2938,7 +2939,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderEventConnection(f.set, v)
+		written := x.objectOrderEventConnection(f.Set, v)
 		x.leave()
 		return written
 	case 9: // placedAt
@@ -2958,7 +2959,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectAddress(f.set, obj.ShippingAddress)
+		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.null()
 	case 13: // accountRep
@@ -2970,25 +2971,25 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 14: // version
 		x.out = appendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Order has no field of the number " + strconv.Itoa(f.number))
+		panic("Order has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderCustomer(f *selectedField, obj *commerce.Order) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveOrderCustomer(f *operation.Field, obj *commerce.Order) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderResolvers.Customer(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderItemCount(f *selectedField, obj *commerce.Order) (v int32, ok bool) {
+func (x *execution) resolveOrderItemCount(f *operation.Field, obj *commerce.Order) (v int32, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderResolvers.ItemCount(x.resolverCtx, obj)
@@ -3015,7 +3016,7 @@ func readOrderItemsArguments(ctx context.Context, generated any, given map[strin
 	}, nil
 }
 
-func (x *execution) resolveOrderItems(f *selectedField, obj *commerce.Order) (v *Connection[*commerce.LineItem], ok bool) {
+func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3042,7 +3043,7 @@ func readOrderItemArguments(ctx context.Context, generated any, given map[string
 	}, nil
 }
 
-func (x *execution) resolveOrderItem(f *selectedField, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItem(f *operation.Field, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3074,7 +3075,7 @@ func readOrderTimelineArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveOrderTimeline(f *selectedField, obj *commerce.Order) (v *Connection[*commerce.Event], ok bool) {
+func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *Connection[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3087,22 +3088,22 @@ func (x *execution) resolveOrderTimeline(f *selectedField, obj *commerce.Order) 
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderAvailableTransitions(f *selectedField, obj *commerce.Order) (v []commerce.Status, ok bool) {
+func (x *execution) resolveOrderAvailableTransitions(f *operation.Field, obj *commerce.Order) (v []commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.AvailableTransitions(), true
 }
 
-func (x *execution) resolveOrderAccountRep(f *selectedField, obj *commerce.Order) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveOrderAccountRep(f *operation.Field, obj *commerce.Order) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderResolvers.AccountRep(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberOrderConnection(name string) (int, argumentsReader) {
+func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -3115,10 +3116,10 @@ func numberOrderConnection(name string) (int, argumentsReader) {
 }
 
 // objectOrderConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderConnection(set *selectionSet, obj *Connection[*commerce.Order]) bool {
+func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *Connection[*commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderConnection(f, obj) {
 			valid = false
@@ -3128,9 +3129,9 @@ func (x *execution) objectOrderConnection(set *selectionSet, obj *Connection[*co
 }
 
 // fieldOrderConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderConnection(f *selectedField, obj *Connection[*commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderConnection(f *operation.Field, obj *Connection[*commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderConnection"`...)
 		return true
 	case 1: // nodes
@@ -3154,33 +3155,33 @@ func (x *execution) fieldOrderConnection(f *selectedField, obj *Connection[*comm
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderConnectionNodes(f *selectedField, obj *Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
+func (x *execution) resolveOrderConnectionNodes(f *operation.Field, obj *Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderConnectionEdges(f *selectedField, obj *Connection[*commerce.Order]) (v []*Edge[*commerce.Order], ok bool) {
+func (x *execution) resolveOrderConnectionEdges(f *operation.Field, obj *Connection[*commerce.Order]) (v []*Edge[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Order]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Order]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberOrderEdge(name string) (int, argumentsReader) {
+func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -3191,10 +3192,10 @@ func numberOrderEdge(name string) (int, argumentsReader) {
 }
 
 // objectOrderEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEdge(set *selectionSet, obj *Edge[*commerce.Order]) bool {
+func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *Edge[*commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEdge(f, obj) {
 			valid = false
@@ -3204,9 +3205,9 @@ func (x *execution) objectOrderEdge(set *selectionSet, obj *Edge[*commerce.Order
 }
 
 // fieldOrderEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEdge(f *selectedField, obj *Edge[*commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEdge(f *operation.Field, obj *Edge[*commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEdge"`...)
 		return true
 	case 1: // cursor
@@ -3225,28 +3226,28 @@ func (x *execution) fieldOrderEdge(f *selectedField, obj *Edge[*commerce.Order])
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEdgeCursor(f *selectedField, obj *Edge[*commerce.Order]) (v string, ok bool) {
+func (x *execution) resolveOrderEdgeCursor(f *operation.Field, obj *Edge[*commerce.Order]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderEdgeNode(f *selectedField, obj *Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderEdgeNode(f *operation.Field, obj *Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberOrderEvent(name string) (int, argumentsReader) {
+func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "type":
@@ -3267,10 +3268,10 @@ func numberOrderEvent(name string) (int, argumentsReader) {
 }
 
 // objectOrderEvent writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEvent(set *selectionSet, obj *commerce.Event) bool {
+func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.Event) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEvent(f, obj) {
 			valid = false
@@ -3280,9 +3281,9 @@ func (x *execution) objectOrderEvent(set *selectionSet, obj *commerce.Event) boo
 }
 
 // fieldOrderEvent writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEvent(f *selectedField, obj *commerce.Event) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEvent"`...)
 		return true
 	case 1: // id
@@ -3328,35 +3329,35 @@ func (x *execution) fieldOrderEvent(f *selectedField, obj *commerce.Event) bool 
 		x.out = appendString(x.out, *v)
 		return true
 	default:
-		panic("OrderEvent has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEvent has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEventFrom(f *selectedField, obj *commerce.Event) (v *commerce.Status, ok bool) {
+func (x *execution) resolveOrderEventFrom(f *operation.Field, obj *commerce.Event) (v *commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.From(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderEventTo(f *selectedField, obj *commerce.Event) (v *commerce.Status, ok bool) {
+func (x *execution) resolveOrderEventTo(f *operation.Field, obj *commerce.Event) (v *commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.To(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderEventNote(f *selectedField, obj *commerce.Event) (v *string, ok bool) {
+func (x *execution) resolveOrderEventNote(f *operation.Field, obj *commerce.Event) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.Note(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberOrderEventConnection(name string) (int, argumentsReader) {
+func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -3369,10 +3370,10 @@ func numberOrderEventConnection(name string) (int, argumentsReader) {
 }
 
 // objectOrderEventConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEventConnection(set *selectionSet, obj *Connection[*commerce.Event]) bool {
+func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *Connection[*commerce.Event]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEventConnection(f, obj) {
 			valid = false
@@ -3382,9 +3383,9 @@ func (x *execution) objectOrderEventConnection(set *selectionSet, obj *Connectio
 }
 
 // fieldOrderEventConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEventConnection(f *selectedField, obj *Connection[*commerce.Event]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *Connection[*commerce.Event]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEventConnection"`...)
 		return true
 	case 1: // nodes
@@ -3408,33 +3409,33 @@ func (x *execution) fieldOrderEventConnection(f *selectedField, obj *Connection[
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderEventConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEventConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEventConnectionNodes(f *selectedField, obj *Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
+func (x *execution) resolveOrderEventConnectionNodes(f *operation.Field, obj *Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderEventConnectionEdges(f *selectedField, obj *Connection[*commerce.Event]) (v []*Edge[*commerce.Event], ok bool) {
+func (x *execution) resolveOrderEventConnectionEdges(f *operation.Field, obj *Connection[*commerce.Event]) (v []*Edge[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderEventConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Event]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderEventConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Event]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberOrderEventEdge(name string) (int, argumentsReader) {
+func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -3445,10 +3446,10 @@ func numberOrderEventEdge(name string) (int, argumentsReader) {
 }
 
 // objectOrderEventEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEventEdge(set *selectionSet, obj *Edge[*commerce.Event]) bool {
+func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *Edge[*commerce.Event]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEventEdge(f, obj) {
 			valid = false
@@ -3458,9 +3459,9 @@ func (x *execution) objectOrderEventEdge(set *selectionSet, obj *Edge[*commerce.
 }
 
 // fieldOrderEventEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEventEdge(f *selectedField, obj *Edge[*commerce.Event]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *Edge[*commerce.Event]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEventEdge"`...)
 		return true
 	case 1: // cursor
@@ -3479,28 +3480,28 @@ func (x *execution) fieldOrderEventEdge(f *selectedField, obj *Edge[*commerce.Ev
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderEvent(f.set, v)
+		written := x.objectOrderEvent(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderEventEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEventEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEventEdgeCursor(f *selectedField, obj *Edge[*commerce.Event]) (v string, ok bool) {
+func (x *execution) resolveOrderEventEdgeCursor(f *operation.Field, obj *Edge[*commerce.Event]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderEventEdgeNode(f *selectedField, obj *Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
+func (x *execution) resolveOrderEventEdgeNode(f *operation.Field, obj *Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberOrderItem(name string) (int, argumentsReader) {
+func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "orderId":
 		return 1, nil
 	case "productId":
@@ -3523,10 +3524,10 @@ func numberOrderItem(name string) (int, argumentsReader) {
 }
 
 // objectOrderItem writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItem(set *selectionSet, obj *commerce.LineItem) bool {
+func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.LineItem) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderItem(f, obj) {
 			valid = false
@@ -3536,9 +3537,9 @@ func (x *execution) objectOrderItem(set *selectionSet, obj *commerce.LineItem) b
 }
 
 // fieldOrderItem writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItem"`...)
 		return true
 	case 1: // orderId
@@ -3555,7 +3556,7 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 		return true
 	case 5: // unitPrice
 		x.enter(f)
-		written := x.objectMoney(f.set, &obj.UnitPrice)
+		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
 	case 6: // subtotal
@@ -3564,7 +3565,7 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 			return false
 		}
 		x.enter(f)
-		written := x.objectMoney(f.set, &v)
+		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
 	case 7: // product
@@ -3576,7 +3577,7 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // order
@@ -3588,38 +3589,38 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderItem has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderItem has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderItemSubtotal(f *selectedField, obj *commerce.LineItem) (v commerce.Money, ok bool) {
+func (x *execution) resolveOrderItemSubtotal(f *operation.Field, obj *commerce.LineItem) (v commerce.Money, ok bool) {
 	defer x.caught(f, &ok)
 	v, err := obj.Subtotal()
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderItemProduct(f *selectedField, obj *commerce.LineItem) (v *commerce.Product, ok bool) {
+func (x *execution) resolveOrderItemProduct(f *operation.Field, obj *commerce.LineItem) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderItemResolvers.Product(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderItemOrder(f *selectedField, obj *commerce.LineItem) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderItemOrder(f *operation.Field, obj *commerce.LineItem) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderItemResolvers.Order(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberOrderItemConnection(name string) (int, argumentsReader) {
+func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -3632,10 +3633,10 @@ func numberOrderItemConnection(name string) (int, argumentsReader) {
 }
 
 // objectOrderItemConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItemConnection(set *selectionSet, obj *Connection[*commerce.LineItem]) bool {
+func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *Connection[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderItemConnection(f, obj) {
 			valid = false
@@ -3645,9 +3646,9 @@ func (x *execution) objectOrderItemConnection(set *selectionSet, obj *Connection
 }
 
 // fieldOrderItemConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItemConnection(f *selectedField, obj *Connection[*commerce.LineItem]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *Connection[*commerce.LineItem]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItemConnection"`...)
 		return true
 	case 1: // nodes
@@ -3671,33 +3672,33 @@ func (x *execution) fieldOrderItemConnection(f *selectedField, obj *Connection[*
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderItemConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderItemConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderItemConnectionNodes(f *selectedField, obj *Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItemConnectionNodes(f *operation.Field, obj *Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderItemConnectionEdges(f *selectedField, obj *Connection[*commerce.LineItem]) (v []*Edge[*commerce.LineItem], ok bool) {
+func (x *execution) resolveOrderItemConnectionEdges(f *operation.Field, obj *Connection[*commerce.LineItem]) (v []*Edge[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderItemConnectionPageInfo(f *selectedField, obj *Connection[*commerce.LineItem]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderItemConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.LineItem]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberOrderItemEdge(name string) (int, argumentsReader) {
+func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -3708,10 +3709,10 @@ func numberOrderItemEdge(name string) (int, argumentsReader) {
 }
 
 // objectOrderItemEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItemEdge(set *selectionSet, obj *Edge[*commerce.LineItem]) bool {
+func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *Edge[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderItemEdge(f, obj) {
 			valid = false
@@ -3721,9 +3722,9 @@ func (x *execution) objectOrderItemEdge(set *selectionSet, obj *Edge[*commerce.L
 }
 
 // fieldOrderItemEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItemEdge(f *selectedField, obj *Edge[*commerce.LineItem]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *Edge[*commerce.LineItem]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItemEdge"`...)
 		return true
 	case 1: // cursor
@@ -3742,28 +3743,28 @@ func (x *execution) fieldOrderItemEdge(f *selectedField, obj *Edge[*commerce.Lin
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderItem(f.set, v)
+		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderItemEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderItemEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderItemEdgeCursor(f *selectedField, obj *Edge[*commerce.LineItem]) (v string, ok bool) {
+func (x *execution) resolveOrderItemEdgeCursor(f *operation.Field, obj *Edge[*commerce.LineItem]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderItemEdgeNode(f *selectedField, obj *Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItemEdgeNode(f *operation.Field, obj *Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberOrderUpdate(name string) (int, argumentsReader) {
+func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "orderId":
@@ -3778,10 +3779,10 @@ func numberOrderUpdate(name string) (int, argumentsReader) {
 }
 
 // objectOrderUpdate writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderUpdate(set *selectionSet, obj *dynamo.OrderChange) bool {
+func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *dynamo.OrderChange) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderUpdate(f, obj) {
 			valid = false
@@ -3791,9 +3792,9 @@ func (x *execution) objectOrderUpdate(set *selectionSet, obj *dynamo.OrderChange
 }
 
 // fieldOrderUpdate writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderUpdate(f *selectedField, obj *dynamo.OrderChange) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderUpdate(f *operation.Field, obj *dynamo.OrderChange) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderUpdate"`...)
 		return true
 	case 1: // id
@@ -3814,7 +3815,7 @@ func (x *execution) fieldOrderUpdate(f *selectedField, obj *dynamo.OrderChange) 
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrderEvent(f.set, obj.Event)
+		written := x.objectOrderEvent(f.Set, obj.Event)
 		x.leave()
 		return written || x.null()
 	case 4: // order
@@ -3826,32 +3827,32 @@ func (x *execution) fieldOrderUpdate(f *selectedField, obj *dynamo.OrderChange) 
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderUpdate has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderUpdate has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderUpdateID(f *selectedField, obj *dynamo.OrderChange) (v *string, ok bool) {
+func (x *execution) resolveOrderUpdateID(f *operation.Field, obj *dynamo.OrderChange) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderUpdateResolvers.ID(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderUpdateOrder(f *selectedField, obj *dynamo.OrderChange) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderUpdateOrder(f *operation.Field, obj *dynamo.OrderChange) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderUpdateResolvers.Order(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberPageInfo(name string) (int, argumentsReader) {
+func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "hasNextPage":
 		return 1, nil
 	case "hasPreviousPage":
@@ -3866,10 +3867,10 @@ func numberPageInfo(name string) (int, argumentsReader) {
 }
 
 // objectPageInfo writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectPageInfo(set *selectionSet, obj *PageInfo) bool {
+func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *PageInfo) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldPageInfo(f, obj) {
 			valid = false
@@ -3879,9 +3880,9 @@ func (x *execution) objectPageInfo(set *selectionSet, obj *PageInfo) bool {
 }
 
 // fieldPageInfo writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldPageInfo(f *selectedField, obj *PageInfo) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldPageInfo(f *operation.Field, obj *PageInfo) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"PageInfo"`...)
 		return true
 	case 1: // hasNextPage
@@ -3911,24 +3912,24 @@ func (x *execution) fieldPageInfo(f *selectedField, obj *PageInfo) bool {
 		x.out = appendString(x.out, *v)
 		return true
 	default:
-		panic("PageInfo has no field of the number " + strconv.Itoa(f.number))
+		panic("PageInfo has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolvePageInfoStartCursor(f *selectedField, obj *PageInfo) (v *string, ok bool) {
+func (x *execution) resolvePageInfoStartCursor(f *operation.Field, obj *PageInfo) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.StartCursor(), true
 }
 
-func (x *execution) resolvePageInfoEndCursor(f *selectedField, obj *PageInfo) (v *string, ok bool) {
+func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *PageInfo) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.EndCursor(), true
 }
 
-func numberPlaceOrderPayload(name string) (int, argumentsReader) {
+func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -3939,10 +3940,10 @@ func numberPlaceOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectPlaceOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectPlaceOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldPlaceOrderPayload(f, obj) {
 			valid = false
@@ -3952,9 +3953,9 @@ func (x *execution) objectPlaceOrderPayload(set *selectionSet, obj *Payload[comm
 }
 
 // fieldPlaceOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldPlaceOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"PlaceOrderPayload"`...)
 		return true
 	case 1: // order
@@ -3962,20 +3963,20 @@ func (x *execution) fieldPlaceOrderPayload(f *selectedField, obj *Payload[commer
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("PlaceOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("PlaceOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberProduct(name string) (int, argumentsReader) {
+func numberProduct(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "sku":
 		return 1, nil
 	case "name":
@@ -4000,10 +4001,10 @@ func numberProduct(name string) (int, argumentsReader) {
 }
 
 // objectProduct writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProduct(set *selectionSet, obj *commerce.Product) bool {
+func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Product) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldProduct(f, obj) {
 			valid = false
@@ -4013,9 +4014,9 @@ func (x *execution) objectProduct(set *selectionSet, obj *commerce.Product) bool
 }
 
 // fieldProduct writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Product"`...)
 		return true
 	case 1: // sku
@@ -4029,7 +4030,7 @@ func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
 		return true
 	case 4: // unitPrice
 		x.enter(f)
-		written := x.objectMoney(f.set, &obj.UnitPrice)
+		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
 	case 5: // totalInventory
@@ -4047,7 +4048,7 @@ func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectInventoryLevelConnection(f.set, v)
+		written := x.objectInventoryLevelConnection(f.Set, v)
 		x.leave()
 		return written
 	case 8: // orderItems
@@ -4059,14 +4060,14 @@ func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderItemConnection(f.set, v)
+		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
 	case 9: // version
 		x.out = appendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Product has no field of the number " + strconv.Itoa(f.number))
+		panic("Product has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4090,7 +4091,7 @@ func readProductInventoryArguments(ctx context.Context, generated any, given map
 	}, nil
 }
 
-func (x *execution) resolveProductInventory(f *selectedField, obj *commerce.Product) (v *Connection[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4123,7 +4124,7 @@ func readProductOrderItemsArguments(ctx context.Context, generated any, given ma
 	}, nil
 }
 
-func (x *execution) resolveProductOrderItems(f *selectedField, obj *commerce.Product) (v *Connection[*commerce.LineItem], ok bool) {
+func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4136,10 +4137,10 @@ func (x *execution) resolveProductOrderItems(f *selectedField, obj *commerce.Pro
 	return v, x.resolved(f, err)
 }
 
-func numberProductConnection(name string) (int, argumentsReader) {
+func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -4152,10 +4153,10 @@ func numberProductConnection(name string) (int, argumentsReader) {
 }
 
 // objectProductConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProductConnection(set *selectionSet, obj *Connection[*commerce.Product]) bool {
+func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *Connection[*commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldProductConnection(f, obj) {
 			valid = false
@@ -4165,9 +4166,9 @@ func (x *execution) objectProductConnection(set *selectionSet, obj *Connection[*
 }
 
 // fieldProductConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProductConnection(f *selectedField, obj *Connection[*commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldProductConnection(f *operation.Field, obj *Connection[*commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ProductConnection"`...)
 		return true
 	case 1: // nodes
@@ -4191,33 +4192,33 @@ func (x *execution) fieldProductConnection(f *selectedField, obj *Connection[*co
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("ProductConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("ProductConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveProductConnectionNodes(f *selectedField, obj *Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
+func (x *execution) resolveProductConnectionNodes(f *operation.Field, obj *Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveProductConnectionEdges(f *selectedField, obj *Connection[*commerce.Product]) (v []*Edge[*commerce.Product], ok bool) {
+func (x *execution) resolveProductConnectionEdges(f *operation.Field, obj *Connection[*commerce.Product]) (v []*Edge[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveProductConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Product]) (v *PageInfo, ok bool) {
+func (x *execution) resolveProductConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Product]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberProductEdge(name string) (int, argumentsReader) {
+func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -4228,10 +4229,10 @@ func numberProductEdge(name string) (int, argumentsReader) {
 }
 
 // objectProductEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProductEdge(set *selectionSet, obj *Edge[*commerce.Product]) bool {
+func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *Edge[*commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldProductEdge(f, obj) {
 			valid = false
@@ -4241,9 +4242,9 @@ func (x *execution) objectProductEdge(set *selectionSet, obj *Edge[*commerce.Pro
 }
 
 // fieldProductEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProductEdge(f *selectedField, obj *Edge[*commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldProductEdge(f *operation.Field, obj *Edge[*commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ProductEdge"`...)
 		return true
 	case 1: // cursor
@@ -4262,28 +4263,28 @@ func (x *execution) fieldProductEdge(f *selectedField, obj *Edge[*commerce.Produ
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("ProductEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("ProductEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveProductEdgeCursor(f *selectedField, obj *Edge[*commerce.Product]) (v string, ok bool) {
+func (x *execution) resolveProductEdgeCursor(f *operation.Field, obj *Edge[*commerce.Product]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveProductEdgeNode(f *selectedField, obj *Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
+func (x *execution) resolveProductEdgeNode(f *operation.Field, obj *Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberQuery(name string) (int, argumentsReader) {
+func numberQuery(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, readQueryCustomerArguments
 	case "customerByEmail":
@@ -4326,12 +4327,12 @@ func numberQuery(name string) (int, argumentsReader) {
 }
 
 // fieldQuery writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldQuery(f *selectedField) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldQuery(f *operation.Field) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Query"`...)
 		return true
-	case introspectionField:
+	case operation.IntrospectionField:
 		return x.introspect(f)
 	case 1: // customer
 		v, ok := x.resolveQueryCustomer(f)
@@ -4342,7 +4343,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 2: // customerByEmail
@@ -4354,7 +4355,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 3: // customers
@@ -4366,7 +4367,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectCustomerConnection(f.set, v)
+		written := x.objectCustomerConnection(f.Set, v)
 		x.leave()
 		return written
 	case 4: // order
@@ -4378,7 +4379,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 5: // orderItem
@@ -4390,7 +4391,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrderItem(f.set, v)
+		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 6: // orders
@@ -4402,7 +4403,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 7: // ordersByStatus
@@ -4414,7 +4415,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 8: // product
@@ -4426,7 +4427,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 9: // products
@@ -4438,7 +4439,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectProductConnection(f.set, v)
+		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
 	case 10: // inventoryLevel
@@ -4450,7 +4451,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, v)
+		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 11: // employee
@@ -4462,7 +4463,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 12: // employees
@@ -4474,7 +4475,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 13: // employeesByName
@@ -4486,7 +4487,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 14: // employeesByJobTitle
@@ -4498,7 +4499,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 15: // warehouse
@@ -4510,7 +4511,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 16: // warehouses
@@ -4522,7 +4523,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectWarehouseConnection(f.set, v)
+		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
 	case 17: // _entities
@@ -4537,11 +4538,11 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return false
 		}
 		x.enter(f)
-		written := x.object_Service(f.set, &v)
+		written := x.object_Service(f.Set, &v)
 		x.leave()
 		return written
 	default:
-		panic("Query has no field of the number " + strconv.Itoa(f.number))
+		panic("Query has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4559,7 +4560,7 @@ func readQueryCustomerArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomer(f *selectedField) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveQueryCustomer(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4585,7 +4586,7 @@ func readQueryCustomerByEmailArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomerByEmail(f *selectedField) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4617,7 +4618,7 @@ func readQueryCustomersArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomers(f *selectedField) (v *Connection[*commerce.Customer], ok bool) {
+func (x *execution) resolveQueryCustomers(f *operation.Field) (v *Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4644,7 +4645,7 @@ func readQueryOrderArguments(ctx context.Context, generated any, given map[strin
 	}, nil
 }
 
-func (x *execution) resolveQueryOrder(f *selectedField) (v *commerce.Order, ok bool) {
+func (x *execution) resolveQueryOrder(f *operation.Field) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4672,7 +4673,7 @@ func readQueryOrderItemArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveQueryOrderItem(f *selectedField) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveQueryOrderItem(f *operation.Field) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4708,7 +4709,7 @@ func readQueryOrdersArguments(ctx context.Context, generated any, given map[stri
 	}, nil
 }
 
-func (x *execution) resolveQueryOrders(f *selectedField) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveQueryOrders(f *operation.Field) (v *Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4745,7 +4746,7 @@ func readQueryOrdersByStatusArguments(ctx context.Context, generated any, given 
 	}, nil
 }
 
-func (x *execution) resolveQueryOrdersByStatus(f *selectedField) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4772,7 +4773,7 @@ func readQueryProductArguments(ctx context.Context, generated any, given map[str
 	}, nil
 }
 
-func (x *execution) resolveQueryProduct(f *selectedField) (v *commerce.Product, ok bool) {
+func (x *execution) resolveQueryProduct(f *operation.Field) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4806,7 +4807,7 @@ func readQueryProductsArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveQueryProducts(f *selectedField) (v *Connection[*commerce.Product], ok bool) {
+func (x *execution) resolveQueryProducts(f *operation.Field) (v *Connection[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4835,7 +4836,7 @@ func readQueryInventoryLevelArguments(ctx context.Context, generated any, given 
 	}, nil
 }
 
-func (x *execution) resolveQueryInventoryLevel(f *selectedField) (v *commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveQueryInventoryLevel(f *operation.Field) (v *commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4861,7 +4862,7 @@ func readQueryEmployeeArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployee(f *selectedField) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveQueryEmployee(f *operation.Field) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4895,7 +4896,7 @@ func readQueryEmployeesArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployees(f *selectedField) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployees(f *operation.Field) (v *Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4930,7 +4931,7 @@ func readQueryEmployeesByNameArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployeesByName(f *selectedField) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4965,7 +4966,7 @@ func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, g
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployeesByJobTitle(f *selectedField) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4992,7 +4993,7 @@ func readQueryWarehouseArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveQueryWarehouse(f *selectedField) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveQueryWarehouse(f *operation.Field) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5024,7 +5025,7 @@ func readQueryWarehousesArguments(ctx context.Context, generated any, given map[
 	}, nil
 }
 
-func (x *execution) resolveQueryWarehouses(f *selectedField) (v *Connection[*commerce.Warehouse], ok bool) {
+func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *Connection[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5051,7 +5052,7 @@ func readQueryEntitiesArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveQueryEntities(f *selectedField) (v []Entity, ok bool) {
+func (x *execution) resolveQueryEntities(f *operation.Field) (v []Entity, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5062,16 +5063,16 @@ func (x *execution) resolveQueryEntities(f *selectedField) (v []Entity, ok bool)
 	return v, ok || x.missing(f, nullResult)
 }
 
-func (x *execution) resolveQueryService(f *selectedField) (v Subgraph, ok bool) {
+func (x *execution) resolveQueryService(f *operation.Field) (v Subgraph, ok bool) {
 	defer x.caught(f, &ok)
 	v, err := x.generated.__resolve__service(x.fieldContext(f))
 	return v, x.resolved(f, err)
 }
 
-func numberRemoveOrderItemPayload(name string) (int, argumentsReader) {
+func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5082,10 +5083,10 @@ func numberRemoveOrderItemPayload(name string) (int, argumentsReader) {
 }
 
 // objectRemoveOrderItemPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectRemoveOrderItemPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldRemoveOrderItemPayload(f, obj) {
 			valid = false
@@ -5095,9 +5096,9 @@ func (x *execution) objectRemoveOrderItemPayload(set *selectionSet, obj *Payload
 }
 
 // fieldRemoveOrderItemPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldRemoveOrderItemPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"RemoveOrderItemPayload"`...)
 		return true
 	case 1: // order
@@ -5105,20 +5106,20 @@ func (x *execution) fieldRemoveOrderItemPayload(f *selectedField, obj *Payload[c
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("RemoveOrderItemPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("RemoveOrderItemPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberSetInventoryLevelPayload(name string) (int, argumentsReader) {
+func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "inventoryLevel":
 		return 1, nil
 	case "userErrors":
@@ -5129,10 +5130,10 @@ func numberSetInventoryLevelPayload(name string) (int, argumentsReader) {
 }
 
 // objectSetInventoryLevelPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectSetInventoryLevelPayload(set *selectionSet, obj *Payload[commerce.InventoryLevel]) bool {
+func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldSetInventoryLevelPayload(f, obj) {
 			valid = false
@@ -5142,9 +5143,9 @@ func (x *execution) objectSetInventoryLevelPayload(set *selectionSet, obj *Paylo
 }
 
 // fieldSetInventoryLevelPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldSetInventoryLevelPayload(f *selectedField, obj *Payload[commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldSetInventoryLevelPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"SetInventoryLevelPayload"`...)
 		return true
 	case 1: // inventoryLevel
@@ -5152,20 +5153,20 @@ func (x *execution) fieldSetInventoryLevelPayload(f *selectedField, obj *Payload
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, obj.Value)
+		written := x.objectInventoryLevel(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("SetInventoryLevelPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("SetInventoryLevelPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberSetOrderItemPayload(name string) (int, argumentsReader) {
+func numberSetOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5176,10 +5177,10 @@ func numberSetOrderItemPayload(name string) (int, argumentsReader) {
 }
 
 // objectSetOrderItemPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectSetOrderItemPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldSetOrderItemPayload(f, obj) {
 			valid = false
@@ -5189,9 +5190,9 @@ func (x *execution) objectSetOrderItemPayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldSetOrderItemPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldSetOrderItemPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldSetOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"SetOrderItemPayload"`...)
 		return true
 	case 1: // order
@@ -5199,20 +5200,20 @@ func (x *execution) fieldSetOrderItemPayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("SetOrderItemPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("SetOrderItemPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberShipOrderPayload(name string) (int, argumentsReader) {
+func numberShipOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5223,10 +5224,10 @@ func numberShipOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectShipOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectShipOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldShipOrderPayload(f, obj) {
 			valid = false
@@ -5236,9 +5237,9 @@ func (x *execution) objectShipOrderPayload(set *selectionSet, obj *Payload[comme
 }
 
 // fieldShipOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldShipOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ShipOrderPayload"`...)
 		return true
 	case 1: // order
@@ -5246,20 +5247,20 @@ func (x *execution) fieldShipOrderPayload(f *selectedField, obj *Payload[commerc
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("ShipOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("ShipOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberSubscription(name string) (int, argumentsReader) {
+func numberSubscription(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "orderUpdated":
 		return 1, readSubscriptionOrderUpdatedArguments
 	case "customerOrders":
@@ -5272,9 +5273,9 @@ func numberSubscription(name string) (int, argumentsReader) {
 }
 
 // fieldSubscription writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldSubscription(f *selectedField) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldSubscription(f *operation.Field) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Subscription"`...)
 		return true
 	case 1: // orderUpdated
@@ -5284,7 +5285,7 @@ func (x *execution) fieldSubscription(f *selectedField) bool {
 	case 3: // orderStatusChanged
 		return x.openSubscriptionOrderStatusChanged(f)
 	default:
-		panic("Subscription has no field of the number " + strconv.Itoa(f.number))
+		panic("Subscription has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5304,7 +5305,7 @@ func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, g
 	}, nil
 }
 
-func (x *execution) openSubscriptionOrderUpdated(f *selectedField) (ok bool) {
+func (x *execution) openSubscriptionOrderUpdated(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5332,7 +5333,7 @@ func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any,
 	}, nil
 }
 
-func (x *execution) openSubscriptionCustomerOrders(f *selectedField) (ok bool) {
+func (x *execution) openSubscriptionCustomerOrders(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5358,7 +5359,7 @@ func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated 
 	}, nil
 }
 
-func (x *execution) openSubscriptionOrderStatusChanged(f *selectedField) (ok bool) {
+func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5370,10 +5371,10 @@ func (x *execution) openSubscriptionOrderStatusChanged(f *selectedField) (ok boo
 	return x.resolved(f, err)
 }
 
-func numberTooManyLines(name string) (int, argumentsReader) {
+func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -5388,10 +5389,10 @@ func numberTooManyLines(name string) (int, argumentsReader) {
 }
 
 // objectTooManyLines writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectTooManyLines(set *selectionSet, obj *commerce.TooManyLines) bool {
+func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerce.TooManyLines) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldTooManyLines(f, obj) {
 			valid = false
@@ -5401,9 +5402,9 @@ func (x *execution) objectTooManyLines(set *selectionSet, obj *commerce.TooManyL
 }
 
 // fieldTooManyLines writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldTooManyLines(f *selectedField, obj *commerce.TooManyLines) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyLines) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"TooManyLines"`...)
 		return true
 	case 1: // code
@@ -5425,19 +5426,19 @@ func (x *execution) fieldTooManyLines(f *selectedField, obj *commerce.TooManyLin
 		x.out = appendInt(x.out, obj.Limit)
 		return true
 	default:
-		panic("TooManyLines has no field of the number " + strconv.Itoa(f.number))
+		panic("TooManyLines has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveTooManyLinesCode(f *selectedField, obj *commerce.TooManyLines) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveTooManyLinesCode(f *operation.Field, obj *commerce.TooManyLines) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberUpdateCustomerPayload(name string) (int, argumentsReader) {
+func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, nil
 	case "userErrors":
@@ -5448,10 +5449,10 @@ func numberUpdateCustomerPayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateCustomerPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateCustomerPayload(set *selectionSet, obj *Payload[commerce.Customer]) bool {
+func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateCustomerPayload(f, obj) {
 			valid = false
@@ -5461,9 +5462,9 @@ func (x *execution) objectUpdateCustomerPayload(set *selectionSet, obj *Payload[
 }
 
 // fieldUpdateCustomerPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateCustomerPayload(f *selectedField, obj *Payload[commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateCustomerPayload"`...)
 		return true
 	case 1: // customer
@@ -5471,20 +5472,20 @@ func (x *execution) fieldUpdateCustomerPayload(f *selectedField, obj *Payload[co
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, obj.Value)
+		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateCustomerPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateCustomerPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberUpdateEmployeePayload(name string) (int, argumentsReader) {
+func numberUpdateEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "employee":
 		return 1, nil
 	case "userErrors":
@@ -5495,10 +5496,10 @@ func numberUpdateEmployeePayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateEmployeePayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateEmployeePayload(set *selectionSet, obj *Payload[commerce.Employee]) bool {
+func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateEmployeePayload(f, obj) {
 			valid = false
@@ -5508,9 +5509,9 @@ func (x *execution) objectUpdateEmployeePayload(set *selectionSet, obj *Payload[
 }
 
 // fieldUpdateEmployeePayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateEmployeePayload(f *selectedField, obj *Payload[commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateEmployeePayload"`...)
 		return true
 	case 1: // employee
@@ -5518,20 +5519,20 @@ func (x *execution) fieldUpdateEmployeePayload(f *selectedField, obj *Payload[co
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, obj.Value)
+		written := x.objectEmployee(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateEmployeePayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateEmployeePayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberUpdateProductPayload(name string) (int, argumentsReader) {
+func numberUpdateProductPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "product":
 		return 1, nil
 	case "userErrors":
@@ -5542,10 +5543,10 @@ func numberUpdateProductPayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateProductPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateProductPayload(set *selectionSet, obj *Payload[commerce.Product]) bool {
+func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateProductPayload(f, obj) {
 			valid = false
@@ -5555,9 +5556,9 @@ func (x *execution) objectUpdateProductPayload(set *selectionSet, obj *Payload[c
 }
 
 // fieldUpdateProductPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateProductPayload(f *selectedField, obj *Payload[commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateProductPayload"`...)
 		return true
 	case 1: // product
@@ -5565,20 +5566,20 @@ func (x *execution) fieldUpdateProductPayload(f *selectedField, obj *Payload[com
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, obj.Value)
+		written := x.objectProduct(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateProductPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateProductPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberUpdateShippingAddressPayload(name string) (int, argumentsReader) {
+func numberUpdateShippingAddressPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5589,10 +5590,10 @@ func numberUpdateShippingAddressPayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateShippingAddressPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateShippingAddressPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateShippingAddressPayload(f, obj) {
 			valid = false
@@ -5602,9 +5603,9 @@ func (x *execution) objectUpdateShippingAddressPayload(set *selectionSet, obj *P
 }
 
 // fieldUpdateShippingAddressPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateShippingAddressPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateShippingAddressPayload"`...)
 		return true
 	case 1: // order
@@ -5612,20 +5613,20 @@ func (x *execution) fieldUpdateShippingAddressPayload(f *selectedField, obj *Pay
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateShippingAddressPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateShippingAddressPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberVersionConflict(name string) (int, argumentsReader) {
+func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -5640,10 +5641,10 @@ func numberVersionConflict(name string) (int, argumentsReader) {
 }
 
 // objectVersionConflict writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectVersionConflict(set *selectionSet, obj *commerce.VersionConflict) bool {
+func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *commerce.VersionConflict) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldVersionConflict(f, obj) {
 			valid = false
@@ -5653,9 +5654,9 @@ func (x *execution) objectVersionConflict(set *selectionSet, obj *commerce.Versi
 }
 
 // fieldVersionConflict writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldVersionConflict(f *selectedField, obj *commerce.VersionConflict) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.VersionConflict) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"VersionConflict"`...)
 		return true
 	case 1: // code
@@ -5677,19 +5678,19 @@ func (x *execution) fieldVersionConflict(f *selectedField, obj *commerce.Version
 		x.out = appendInt(x.out, obj.CurrentVersion)
 		return true
 	default:
-		panic("VersionConflict has no field of the number " + strconv.Itoa(f.number))
+		panic("VersionConflict has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveVersionConflictCode(f *selectedField, obj *commerce.VersionConflict) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveVersionConflictCode(f *operation.Field, obj *commerce.VersionConflict) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberWarehouse(name string) (int, argumentsReader) {
+func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "name":
@@ -5706,10 +5707,10 @@ func numberWarehouse(name string) (int, argumentsReader) {
 }
 
 // objectWarehouse writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouse(set *selectionSet, obj *commerce.Warehouse) bool {
+func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.Warehouse) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldWarehouse(f, obj) {
 			valid = false
@@ -5719,9 +5720,9 @@ func (x *execution) objectWarehouse(set *selectionSet, obj *commerce.Warehouse) 
 }
 
 // fieldWarehouse writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouse(f *selectedField, obj *commerce.Warehouse) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Warehouse"`...)
 		return true
 	case 1: // id
@@ -5739,7 +5740,7 @@ func (x *execution) fieldWarehouse(f *selectedField, obj *commerce.Warehouse) bo
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 4: // inventory
@@ -5751,14 +5752,14 @@ func (x *execution) fieldWarehouse(f *selectedField, obj *commerce.Warehouse) bo
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectInventoryLevelConnection(f.set, v)
+		written := x.objectInventoryLevelConnection(f.Set, v)
 		x.leave()
 		return written
 	case 5: // version
 		x.out = appendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Warehouse has no field of the number " + strconv.Itoa(f.number))
+		panic("Warehouse has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5782,7 +5783,7 @@ func readWarehouseEmployeesArguments(ctx context.Context, generated any, given m
 	}, nil
 }
 
-func (x *execution) resolveWarehouseEmployees(f *selectedField, obj *commerce.Warehouse) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5815,7 +5816,7 @@ func readWarehouseInventoryArguments(ctx context.Context, generated any, given m
 	}, nil
 }
 
-func (x *execution) resolveWarehouseInventory(f *selectedField, obj *commerce.Warehouse) (v *Connection[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5828,10 +5829,10 @@ func (x *execution) resolveWarehouseInventory(f *selectedField, obj *commerce.Wa
 	return v, x.resolved(f, err)
 }
 
-func numberWarehouseConnection(name string) (int, argumentsReader) {
+func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -5844,10 +5845,10 @@ func numberWarehouseConnection(name string) (int, argumentsReader) {
 }
 
 // objectWarehouseConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouseConnection(set *selectionSet, obj *Connection[*commerce.Warehouse]) bool {
+func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *Connection[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldWarehouseConnection(f, obj) {
 			valid = false
@@ -5857,9 +5858,9 @@ func (x *execution) objectWarehouseConnection(set *selectionSet, obj *Connection
 }
 
 // fieldWarehouseConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouseConnection(f *selectedField, obj *Connection[*commerce.Warehouse]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *Connection[*commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"WarehouseConnection"`...)
 		return true
 	case 1: // nodes
@@ -5883,33 +5884,33 @@ func (x *execution) fieldWarehouseConnection(f *selectedField, obj *Connection[*
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("WarehouseConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("WarehouseConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveWarehouseConnectionNodes(f *selectedField, obj *Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
+func (x *execution) resolveWarehouseConnectionNodes(f *operation.Field, obj *Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveWarehouseConnectionEdges(f *selectedField, obj *Connection[*commerce.Warehouse]) (v []*Edge[*commerce.Warehouse], ok bool) {
+func (x *execution) resolveWarehouseConnectionEdges(f *operation.Field, obj *Connection[*commerce.Warehouse]) (v []*Edge[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveWarehouseConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Warehouse]) (v *PageInfo, ok bool) {
+func (x *execution) resolveWarehouseConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Warehouse]) (v *PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberWarehouseEdge(name string) (int, argumentsReader) {
+func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -5920,10 +5921,10 @@ func numberWarehouseEdge(name string) (int, argumentsReader) {
 }
 
 // objectWarehouseEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouseEdge(set *selectionSet, obj *Edge[*commerce.Warehouse]) bool {
+func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *Edge[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldWarehouseEdge(f, obj) {
 			valid = false
@@ -5933,9 +5934,9 @@ func (x *execution) objectWarehouseEdge(set *selectionSet, obj *Edge[*commerce.W
 }
 
 // fieldWarehouseEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouseEdge(f *selectedField, obj *Edge[*commerce.Warehouse]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *Edge[*commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"WarehouseEdge"`...)
 		return true
 	case 1: // cursor
@@ -5954,28 +5955,28 @@ func (x *execution) fieldWarehouseEdge(f *selectedField, obj *Edge[*commerce.War
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("WarehouseEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("WarehouseEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveWarehouseEdgeCursor(f *selectedField, obj *Edge[*commerce.Warehouse]) (v string, ok bool) {
+func (x *execution) resolveWarehouseEdgeCursor(f *operation.Field, obj *Edge[*commerce.Warehouse]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveWarehouseEdgeNode(f *selectedField, obj *Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveWarehouseEdgeNode(f *operation.Field, obj *Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func number_Service(name string) (int, argumentsReader) {
+func number_Service(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "sdl":
 		return 1, nil
 	default:
@@ -5984,10 +5985,10 @@ func number_Service(name string) (int, argumentsReader) {
 }
 
 // object_Service writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) object_Service(set *selectionSet, obj *Subgraph) bool {
+func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.field_Service(f, obj) {
 			valid = false
@@ -5997,9 +5998,9 @@ func (x *execution) object_Service(set *selectionSet, obj *Subgraph) bool {
 }
 
 // field_Service writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) field_Service(f *selectedField, obj *Subgraph) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"_Service"`...)
 		return true
 	case 1: // sdl
@@ -6010,290 +6011,290 @@ func (x *execution) field_Service(f *selectedField, obj *Subgraph) bool {
 		x.out = appendString(x.out, v)
 		return true
 	default:
-		panic("_Service has no field of the number " + strconv.Itoa(f.number))
+		panic("_Service has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolve_ServiceSdl(f *selectedField, obj *Subgraph) (v string, ok bool) {
+func (x *execution) resolve_ServiceSdl(f *operation.Field, obj *Subgraph) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.SDL(), true
 }
 
 // memberUserError writes an object of one of its types. It returns false where the object is null, and nothing of it is left.
-func (x *execution) memberUserError(f *selectedField, v commerce.Refusal) bool {
+func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool {
 	switch obj := v.(type) {
 	case nil:
 		return false
 	case commerce.VersionConflict:
-		return x.objectVersionConflict(f.members[8], &obj)
+		return x.objectVersionConflict(f.Members[8], &obj)
 	case *commerce.VersionConflict:
 		if obj == nil {
 			return false
 		}
-		return x.objectVersionConflict(f.members[8], obj)
+		return x.objectVersionConflict(f.Members[8], obj)
 	case commerce.TooManyLines:
-		return x.objectTooManyLines(f.members[7], &obj)
+		return x.objectTooManyLines(f.Members[7], &obj)
 	case *commerce.TooManyLines:
 		if obj == nil {
 			return false
 		}
-		return x.objectTooManyLines(f.members[7], obj)
+		return x.objectTooManyLines(f.Members[7], obj)
 	case commerce.NotFound:
-		return x.objectNotFound(f.members[6], &obj)
+		return x.objectNotFound(f.Members[6], &obj)
 	case *commerce.NotFound:
 		if obj == nil {
 			return false
 		}
-		return x.objectNotFound(f.members[6], obj)
+		return x.objectNotFound(f.Members[6], obj)
 	case commerce.InvalidTransition:
-		return x.objectInvalidTransition(f.members[5], &obj)
+		return x.objectInvalidTransition(f.Members[5], &obj)
 	case *commerce.InvalidTransition:
 		if obj == nil {
 			return false
 		}
-		return x.objectInvalidTransition(f.members[5], obj)
+		return x.objectInvalidTransition(f.Members[5], obj)
 	case commerce.InvalidInput:
-		return x.objectInvalidInput(f.members[4], &obj)
+		return x.objectInvalidInput(f.Members[4], &obj)
 	case *commerce.InvalidInput:
 		if obj == nil {
 			return false
 		}
-		return x.objectInvalidInput(f.members[4], obj)
+		return x.objectInvalidInput(f.Members[4], obj)
 	case commerce.InsufficientStock:
-		return x.objectInsufficientStock(f.members[3], &obj)
+		return x.objectInsufficientStock(f.Members[3], &obj)
 	case *commerce.InsufficientStock:
 		if obj == nil {
 			return false
 		}
-		return x.objectInsufficientStock(f.members[3], obj)
+		return x.objectInsufficientStock(f.Members[3], obj)
 	case commerce.IdempotencyKeyReused:
-		return x.objectIdempotencyKeyReused(f.members[2], &obj)
+		return x.objectIdempotencyKeyReused(f.Members[2], &obj)
 	case *commerce.IdempotencyKeyReused:
 		if obj == nil {
 			return false
 		}
-		return x.objectIdempotencyKeyReused(f.members[2], obj)
+		return x.objectIdempotencyKeyReused(f.Members[2], obj)
 	case commerce.EmailTaken:
-		return x.objectEmailTaken(f.members[1], &obj)
+		return x.objectEmailTaken(f.Members[1], &obj)
 	case *commerce.EmailTaken:
 		if obj == nil {
 			return false
 		}
-		return x.objectEmailTaken(f.members[1], obj)
+		return x.objectEmailTaken(f.Members[1], obj)
 	case commerce.AlreadyExists:
-		return x.objectAlreadyExists(f.members[0], &obj)
+		return x.objectAlreadyExists(f.Members[0], &obj)
 	case *commerce.AlreadyExists:
 		if obj == nil {
 			return false
 		}
-		return x.objectAlreadyExists(f.members[0], obj)
+		return x.objectAlreadyExists(f.Members[0], obj)
 	default:
 		panic(fmt.Sprintf("UserError cannot be a %T", v))
 	}
 }
 
 // member_Entity writes an object of one of its types. It returns false where the object is null, and nothing of it is left.
-func (x *execution) member_Entity(f *selectedField, v Entity) bool {
+func (x *execution) member_Entity(f *operation.Field, v Entity) bool {
 	switch obj := v.(type) {
 	case nil:
 		return false
 	case commerce.Warehouse:
-		return x.objectWarehouse(f.members[4], &obj)
+		return x.objectWarehouse(f.Members[4], &obj)
 	case *commerce.Warehouse:
 		if obj == nil {
 			return false
 		}
-		return x.objectWarehouse(f.members[4], obj)
+		return x.objectWarehouse(f.Members[4], obj)
 	case commerce.Product:
-		return x.objectProduct(f.members[3], &obj)
+		return x.objectProduct(f.Members[3], &obj)
 	case *commerce.Product:
 		if obj == nil {
 			return false
 		}
-		return x.objectProduct(f.members[3], obj)
+		return x.objectProduct(f.Members[3], obj)
 	case commerce.Order:
-		return x.objectOrder(f.members[2], &obj)
+		return x.objectOrder(f.Members[2], &obj)
 	case *commerce.Order:
 		if obj == nil {
 			return false
 		}
-		return x.objectOrder(f.members[2], obj)
+		return x.objectOrder(f.Members[2], obj)
 	case commerce.Employee:
-		return x.objectEmployee(f.members[1], &obj)
+		return x.objectEmployee(f.Members[1], &obj)
 	case *commerce.Employee:
 		if obj == nil {
 			return false
 		}
-		return x.objectEmployee(f.members[1], obj)
+		return x.objectEmployee(f.Members[1], obj)
 	case commerce.Customer:
-		return x.objectCustomer(f.members[0], &obj)
+		return x.objectCustomer(f.Members[0], &obj)
 	case *commerce.Customer:
 		if obj == nil {
 			return false
 		}
-		return x.objectCustomer(f.members[0], obj)
+		return x.objectCustomer(f.Members[0], obj)
 	default:
 		panic(fmt.Sprintf("_Entity cannot be a %T", v))
 	}
 }
 
-func (x *execution) listCustomer(f *selectedField, list []*commerce.Customer) bool {
+func (x *execution) listCustomer(f *operation.Field, list []*commerce.Customer) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectCustomer(f.set, v) {
+		} else if !x.objectCustomer(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listCustomerEdge(f *selectedField, list []*Edge[*commerce.Customer]) bool {
+func (x *execution) listCustomerEdge(f *operation.Field, list []*Edge[*commerce.Customer]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectCustomerEdge(f.set, v) {
+		} else if !x.objectCustomerEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listEmployee(f *selectedField, list []*commerce.Employee) bool {
+func (x *execution) listEmployee(f *operation.Field, list []*commerce.Employee) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectEmployee(f.set, v) {
+		} else if !x.objectEmployee(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listEmployeeEdge(f *selectedField, list []*Edge[*commerce.Employee]) bool {
+func (x *execution) listEmployeeEdge(f *operation.Field, list []*Edge[*commerce.Employee]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectEmployeeEdge(f.set, v) {
+		} else if !x.objectEmployeeEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listInventoryLevel(f *selectedField, list []*commerce.InventoryLevel) bool {
+func (x *execution) listInventoryLevel(f *operation.Field, list []*commerce.InventoryLevel) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectInventoryLevel(f.set, v) {
+		} else if !x.objectInventoryLevel(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listInventoryLevelEdge(f *selectedField, list []*Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) listInventoryLevelEdge(f *operation.Field, list []*Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectInventoryLevelEdge(f.set, v) {
+		} else if !x.objectInventoryLevelEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrder(f *selectedField, list []*commerce.Order) bool {
+func (x *execution) listOrder(f *operation.Field, list []*commerce.Order) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrder(f.set, v) {
+		} else if !x.objectOrder(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEdge(f *selectedField, list []*Edge[*commerce.Order]) bool {
+func (x *execution) listOrderEdge(f *operation.Field, list []*Edge[*commerce.Order]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderEdge(f.set, v) {
+		} else if !x.objectOrderEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEvent(f *selectedField, list []*commerce.Event) bool {
+func (x *execution) listOrderEvent(f *operation.Field, list []*commerce.Event) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderEvent(f.set, v) {
+		} else if !x.objectOrderEvent(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEventEdge(f *selectedField, list []*Edge[*commerce.Event]) bool {
+func (x *execution) listOrderEventEdge(f *operation.Field, list []*Edge[*commerce.Event]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderEventEdge(f.set, v) {
+		} else if !x.objectOrderEventEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderItem(f *selectedField, list []*commerce.LineItem) bool {
+func (x *execution) listOrderItem(f *operation.Field, list []*commerce.LineItem) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderItem(f.set, v) {
+		} else if !x.objectOrderItem(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderItemEdge(f *selectedField, list []*Edge[*commerce.LineItem]) bool {
+func (x *execution) listOrderItemEdge(f *operation.Field, list []*Edge[*commerce.LineItem]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderItemEdge(f.set, v) {
+		} else if !x.objectOrderItemEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderStatus(f *selectedField, list []commerce.Status) bool {
+func (x *execution) listOrderStatus(f *operation.Field, list []commerce.Status) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6302,33 +6303,33 @@ func (x *execution) listOrderStatus(f *selectedField, list []commerce.Status) bo
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listProduct(f *selectedField, list []*commerce.Product) bool {
+func (x *execution) listProduct(f *operation.Field, list []*commerce.Product) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectProduct(f.set, v) {
+		} else if !x.objectProduct(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listProductEdge(f *selectedField, list []*Edge[*commerce.Product]) bool {
+func (x *execution) listProductEdge(f *operation.Field, list []*Edge[*commerce.Product]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectProductEdge(f.set, v) {
+		} else if !x.objectProductEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listString(f *selectedField, list []string) bool {
+func (x *execution) listString(f *operation.Field, list []string) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6337,7 +6338,7 @@ func (x *execution) listString(f *selectedField, list []string) bool {
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listUserError(f *selectedField, list []commerce.Refusal) bool {
+func (x *execution) listUserError(f *operation.Field, list []commerce.Refusal) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6350,33 +6351,33 @@ func (x *execution) listUserError(f *selectedField, list []commerce.Refusal) boo
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listWarehouse(f *selectedField, list []*commerce.Warehouse) bool {
+func (x *execution) listWarehouse(f *operation.Field, list []*commerce.Warehouse) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectWarehouse(f.set, v) {
+		} else if !x.objectWarehouse(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listWarehouseEdge(f *selectedField, list []*Edge[*commerce.Warehouse]) bool {
+func (x *execution) listWarehouseEdge(f *operation.Field, list []*Edge[*commerce.Warehouse]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectWarehouseEdge(f.set, v) {
+		} else if !x.objectWarehouseEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) list_EntityOrNull(f *selectedField, list []Entity) bool {
+func (x *execution) list_EntityOrNull(f *operation.Field, list []Entity) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -83,12 +84,12 @@ type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
 	fields   *fieldResolvers
-	preparer *preparer
+	preparer *operation.Preparer
 	// plans reports whether to look ahead. Without a plan the responses are the same and take more
 	// requests.
 	plans     bool
 	limits    document.Limits
-	costs     costs
+	costs     operation.Costs
 	rates     *rates
 	load      *Quota
 	documents *document.Store
@@ -103,7 +104,7 @@ type Executor struct {
 type admittedOperation struct {
 	*graphql.OperationContext
 	document *document.Document
-	prepared *preparedOperation
+	prepared *operation.Prepared
 	cost     int
 	// paid is what was taken for it; nil where there are no rate limits.
 	paid *payment
@@ -117,7 +118,7 @@ func NewExecutor(opts Options) *Executor {
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
 		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
-		access: newAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
+		access: operation.NewAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := opts.Limits.OrDefaults()
@@ -125,12 +126,12 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
-	costs := newCosts(served, limits)
+	costs := operation.NewCosts(served, limits)
 	return &Executor{
 		resolver:  r,
 		schema:    schema,
 		fields:    fields,
-		preparer:  newPreparer(served, r.access, costs, objectTypeOf, fields.generated),
+		preparer:  operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
 		plans:     true,
 		limits:    limits,
 		costs:     costs,
@@ -219,7 +220,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	if who.Role == 0 {
 		return nil, Refused, gqlerror.List{unauthenticated()}
 	}
-	quiet := access.quiet(who)
+	quiet := access.Quiet(who)
 	doc, missing := e.documents.Find(r.DocumentID, r.Query, r.Extensions, quiet)
 	if missing != nil {
 		return nil, Refused, gqlerror.List{missing}
@@ -239,14 +240,14 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		return nil, Refused, errs
 	}
 	prepared := e.preparer.Prepare(doc, chosen, variables)
-	if prepared.tooLarge {
+	if prepared.TooLarge {
 		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, errcode.TooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
 	}
-	if errs := access.check(who, prepared, variables); len(errs) > 0 {
+	if errs := access.Check(who, prepared, variables); len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	cost := prepared.cost(variables)
-	if err := e.costs.refused(chosen, cost); err != nil {
+	cost := prepared.Cost(variables)
+	if err := e.costs.Check(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
 	return &admittedOperation{document: doc, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{

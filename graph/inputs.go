@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // checks collects what is wrong with an input, so that a caller can mend it in one go.
@@ -14,7 +15,7 @@ type checks struct {
 }
 
 func (c *checks) refuse(r commerce.Refusal) {
-	if len(c.refusals) < maxRefusals {
+	if len(c.refusals) < operation.MaxUserErrors {
 		c.refusals = append(c.refusals, r)
 	}
 }

@@ -173,7 +173,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 			continue
 		}
 		for _, operation := range doc.Parsed.Operations {
-			if cost := e.preparer.Prepare(doc, operation, nil).cost(nil); cost > document.DefaultLimits().Cost/2 {
+			if cost := e.preparer.Prepare(doc, operation, nil).Cost(nil); cost > document.DefaultLimits().Cost/2 {
 				t.Errorf("%s costs %d", name, cost)
 			}
 		}

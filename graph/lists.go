@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // paging are the arguments that choose a page, and whether the query asks if there are more beyond
@@ -15,26 +16,26 @@ type paging struct {
 	after  *string
 	last   *int32
 	before *string
-	beyond beyond
+	beyond operation.Beyond
 }
 
 // page reads the arguments. This is the one place where the size of a page is decided.
 //
 // Errors: commerce.InvalidError that names the argument.
 func (p paging) page(list cursorScope) (dynamo.Page, error) {
-	page := dynamo.Page{Limit: defaultPage, More: p.beyond.next}
+	page := dynamo.Page{Limit: operation.DefaultPage, More: p.beyond.Next}
 	size, argument := p.first, "first"
 	if p.last != nil && p.first != nil {
 		return page, commerce.For("last", commerce.Invalid("stands beside \"first\": give one of them"))
 	}
 	// Whoever gives a cursor to read up to, and no size, means the page before it.
 	if p.last != nil || p.first == nil && p.before != nil && p.after == nil {
-		page.FromEnd, page.More = true, p.beyond.previous
+		page.FromEnd, page.More = true, p.beyond.Previous
 		size, argument = p.last, "last"
 	}
 	if size != nil {
-		if *size < 1 || *size > maxPage {
-			return page, commerce.For(argument, commerce.Invalid("is %d: a page has 1 to %d", *size, maxPage))
+		if *size < 1 || *size > operation.MaxPage {
+			return page, commerce.For(argument, commerce.Invalid("is %d: a page has 1 to %d", *size, operation.MaxPage))
 		}
 		page.Limit = int(*size)
 	}

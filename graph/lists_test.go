@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Every argument of a list but those that choose the page is part of the list's cursors, and of the
@@ -20,18 +22,20 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 	lists, arguments := 0, 0
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
-			if !isPage(&ast.Field{Definition: f}) {
+			if !operation.IsPage(&ast.Field{Definition: f}) {
 				continue
 			}
 			lists++
-			_, read := objectTypeOf(d.Name).field(f.Name)
+			_, read := objectTypeOf(d.Name).Field(f.Name)
 			request := func(given map[string]any) listRequest {
 				a, err := read(t.Context(), e.fields.generated, given)
 				if err != nil {
 					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, err)
 				}
 				q := e.resolver.list(d.Name+"."+f.Name, "parent")
-				a.(interface{ list(*listRequest, beyond) }).list(&q, beyond{})
+				a.(interface {
+					list(*listRequest, operation.Beyond)
+				}).list(&q, operation.Beyond{})
 				if q.err != nil {
 					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, q.err)
 				}

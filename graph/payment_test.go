@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -275,9 +276,9 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		{"", true, begins},
 		// The last event and the list of orders are in the price, the timelines of five orders are
 		// not.
-		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*listCost},
+		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*operation.ListCost},
 		// Seven orders with those of the sample.
-		{`, after: "00000000000000000000000001"`, false, refusedCost + 7*listCost},
+		{`, after: "00000000000000000000000001"`, false, refusedCost + 7*operation.ListCost},
 	} {
 		if begun, paid := start(c.arguments); begun != c.begun || paid != c.paid {
 			t.Errorf("%q: begun %v for %d, want %v for %d", c.arguments, begun, paid, c.begun, c.paid)

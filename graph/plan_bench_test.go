@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -77,7 +78,7 @@ func foreseenQueries() []foreseen {
 	items := `items { nodes { productId name quantity unitPrice { amount } } }`
 	fields := `id status total { amount } placedAt ` + items
 	itemsOf := func(ctx context.Context, l *loaders.Loaders, o *commerce.Order) error {
-		_, err := l.OrderItems(ctx, o, dynamo.Page{Limit: defaultPage})
+		_, err := l.OrderItems(ctx, o, dynamo.Page{Limit: operation.DefaultPage})
 		return err
 	}
 	customersOf := func(orders []*commerce.Order) (ids []commerce.CustomerID) {
@@ -180,7 +181,7 @@ func (f foreseen) planning(t testing.TB, e *Executor) func() {
 	return func() {
 		x := e.begin(context.Background(), operation)
 		x.load(e.resolver.store, "")
-		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.root) })
+		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {
 			t.Fatal(err)
 		}

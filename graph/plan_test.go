@@ -38,7 +38,7 @@ var argumentValues = map[string][]string{
 	"last":        {`1`, `3`},
 }
 
-// selectionSet draws what a query selects of a type.
+// SelectionSet draws what a query selects of a type.
 func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 	var b strings.Builder
 	b.WriteString("{ __typename")

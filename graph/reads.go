@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -111,14 +112,14 @@ func connected[T any](q *listRequest, slice dynamo.Slice[T], err error) (*Connec
 // The lists below may have come with their record.
 
 // orderItems is the request for a page of an order's items.
-func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond beyond) listRequest {
+func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) listRequest {
 	q := r.list("Order.items", string(id))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderItemsArguments) (*OrderItemConnection, error) {
-	q := r.orderItems(order.ID, &a, resolving(ctx).beyond)
+	q := r.orderItems(order.ID, &a, resolving(ctx).Beyond)
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -127,14 +128,14 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 }
 
 // timeline is the request for a page of an order's timeline.
-func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond beyond) listRequest {
+func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) listRequest {
 	q := r.list("Order.timeline", string(id))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orderTimelineArguments) (*OrderEventConnection, error) {
-	q := r.timeline(order.ID, &a, resolving(ctx).beyond)
+	q := r.timeline(order.ID, &a, resolving(ctx).Beyond)
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -143,14 +144,14 @@ func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orde
 }
 
 // productInventory is the request for a page of a product's inventory.
-func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond beyond) listRequest {
+func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) listRequest {
 	q := r.list("Product.inventory", string(sku))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a productInventoryArguments) (*InventoryLevelConnection, error) {
-	q := r.productInventory(product.SKU, &a, resolving(ctx).beyond)
+	q := r.productInventory(product.SKU, &a, resolving(ctx).Beyond)
 	if q.err != nil {
 		return nil, q.err
 	}

@@ -6,10 +6,11 @@ import (
 	"context"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *customerOrdersArguments) list(q *listRequest, beyond beyond) {
+func (a *customerOrdersArguments) list(q *listRequest, beyond operation.Beyond) {
 	placed := q.timeRange("placed", a.placed)
 	switch {
 	case placed:
@@ -24,7 +25,7 @@ func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Custome
 
 func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Customer.orders", string(obj.ID))
-	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.CustomerOrders, &q)
 }
 
@@ -32,10 +33,10 @@ func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, p
 func (p plan) customerLists(ctx context.Context, targets []target[commerce.CustomerID]) {
 	var orders wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 6: // orders
 			q := p.resolver.list("Customer.orders", string(key))
-			argumentsOf[customerOrdersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[customerOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
 		}
 	}
@@ -43,20 +44,20 @@ func (p plan) customerLists(ctx context.Context, targets []target[commerce.Custo
 }
 
 // customerReference adds the record that a field refers to.
-func customerReference(record *commerce.Customer, f *selectedField, to *refs) {
-	switch f.number {
+func customerReference(record *commerce.Customer, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 5: // accountRep
 		addRef(&to.employees, f, record.AccountRepID)
 	}
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *employeeCustomersArguments) list(q *listRequest, beyond beyond) {
+func (a *employeeCustomersArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *employeeOrdersArguments) list(q *listRequest, beyond beyond) {
+func (a *employeeOrdersArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
@@ -66,13 +67,13 @@ func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee
 
 func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
 	q := r.list("Employee.customers", string(obj.ID))
-	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeeCustomers, &q)
 }
 
 func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Employee.orders", string(obj.ID))
-	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeeOrders, &q)
 }
 
@@ -80,14 +81,14 @@ func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, f
 func (p plan) employeeLists(ctx context.Context, targets []target[commerce.EmployeeID]) {
 	var customers, orders wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 7: // customers
 			q := p.resolver.list("Employee.customers", string(key))
-			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &customers, f, &q)
 		case 8: // orders
 			q := p.resolver.list("Employee.orders", string(key))
-			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
 		}
 	}
@@ -96,8 +97,8 @@ func (p plan) employeeLists(ctx context.Context, targets []target[commerce.Emplo
 }
 
 // employeeReference adds the record that a field refers to.
-func employeeReference(record *commerce.Employee, f *selectedField, to *refs) {
-	switch f.number {
+func employeeReference(record *commerce.Employee, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 6: // warehouse
 		addRef(&to.warehouses, f, record.WarehouseID)
 	}
@@ -112,8 +113,8 @@ func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.In
 }
 
 // inventoryLevelReference adds the record that a field refers to.
-func inventoryLevelReference(key dynamo.InventoryLevelKey, f *selectedField, to *refs) {
-	switch f.number {
+func inventoryLevelReference(key dynamo.InventoryLevelKey, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 2: // product
 		addRef(&to.products, f, key.SKU)
 	case 4: // warehouse
@@ -194,12 +195,12 @@ func (r *mutationResolver) UpdateEmployee(ctx context.Context, input UpdateEmplo
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *orderItemsArguments) list(q *listRequest, beyond beyond) {
+func (a *orderItemsArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *orderTimelineArguments) list(q *listRequest, beyond beyond) {
+func (a *orderTimelineArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
@@ -212,8 +213,8 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 }
 
 // orderReference adds the record that a field refers to.
-func orderReference(record *commerce.Order, f *selectedField, to *refs) {
-	switch f.number {
+func orderReference(record *commerce.Order, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 3: // customer
 		addRef(&to.customers, f, record.CustomerID)
 	case 13: // accountRep
@@ -230,8 +231,8 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 }
 
 // orderItemReference adds the record that a field refers to.
-func orderItemReference(key dynamo.OrderItemKey, f *selectedField, to *refs) {
-	switch f.number {
+func orderItemReference(key dynamo.OrderItemKey, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 7: // product
 		addRef(&to.products, f, key.SKU)
 	case 8: // order
@@ -240,18 +241,18 @@ func orderItemReference(key dynamo.OrderItemKey, f *selectedField, to *refs) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *productInventoryArguments) list(q *listRequest, beyond beyond) {
+func (a *productInventoryArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *productOrderItemsArguments) list(q *listRequest, beyond beyond) {
+func (a *productOrderItemsArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
 	q := r.list("Product.orderItems", string(obj.SKU))
-	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.ProductOrderItems, &q)
 }
 
@@ -259,10 +260,10 @@ func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product,
 func (p plan) productLists(ctx context.Context, targets []target[commerce.SKU]) {
 	var orderItems wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 8: // orderItems
 			q := p.resolver.list("Product.orderItems", string(key))
-			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.beyond)
+			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orderItems, f, &q)
 		}
 	}
@@ -275,7 +276,7 @@ func (a *queryCustomerArguments) key() (key commerce.CustomerID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryCustomersArguments) list(q *listRequest, beyond beyond) {
+func (a *queryCustomersArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
@@ -296,7 +297,7 @@ func (a *queryOrderItemArguments) key() (key dynamo.OrderItemKey, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryOrdersArguments) list(q *listRequest, beyond beyond) {
+func (a *queryOrdersArguments) list(q *listRequest, beyond operation.Beyond) {
 	statuses := q.statuses("statuses", a.statuses)
 	placed := q.timeRange("placed", a.placed)
 	switch {
@@ -309,7 +310,7 @@ func (a *queryOrdersArguments) list(q *listRequest, beyond beyond) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryOrdersByStatusArguments) list(q *listRequest, beyond beyond) {
+func (a *queryOrdersByStatusArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.status("status", a.status)
 	placed := q.timeRange("placed", a.placed)
 	switch {
@@ -325,7 +326,7 @@ func (a *queryProductArguments) key() (key commerce.SKU, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryProductsArguments) list(q *listRequest, beyond beyond) {
+func (a *queryProductsArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.text("category", a.category)
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
@@ -347,19 +348,19 @@ func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesArguments) list(q *listRequest, beyond beyond) {
+func (a *queryEmployeesArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.dateRange("hired", a.hired)
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesByNameArguments) list(q *listRequest, beyond beyond) {
+func (a *queryEmployeesByNameArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.text("name", a.name)
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesByJobTitleArguments) list(q *listRequest, beyond beyond) {
+func (a *queryEmployeesByJobTitleArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.text("jobTitle", a.jobTitle)
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
@@ -370,7 +371,7 @@ func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryWarehousesArguments) list(q *listRequest, beyond beyond) {
+func (a *queryWarehousesArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
@@ -384,7 +385,7 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 
 func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
 	q := r.list("Query.customers")
-	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Customers, &q)
 }
 
@@ -398,13 +399,13 @@ func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, 
 
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Query.orders")
-	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Orders, &q)
 }
 
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
 	q := r.list("Query.ordersByStatus")
-	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.OrdersByStatus, &q)
 }
 
@@ -418,7 +419,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 
 func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Product], error) {
 	q := r.list("Query.products")
-	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Products, &q)
 }
 
@@ -440,19 +441,19 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Query.employees")
-	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Employees, &q)
 }
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByName")
-	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeesByName, &q)
 }
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByJobTitle")
-	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeesByJobTitle, &q)
 }
 
@@ -466,46 +467,46 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error) {
 	q := r.list("Query.warehouses")
-	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Warehouses, &q)
 }
 
 // rootLists plans the lists of Query.
-func (p plan) rootLists(ctx context.Context, root *selectionSet) {
+func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var customers, orders, ordersByStatus, products, employees, employeesByName, employeesByJobTitle, warehouses wanted[dynamo.ListRequest]
-	for _, f := range root.reads {
-		switch f.number {
+	for _, f := range root.Reads {
+		switch f.Number {
 		case 3: // customers
 			q := p.resolver.list("Query.customers")
-			argumentsOf[queryCustomersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryCustomersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &customers, f, &q)
 		case 6: // orders
 			q := p.resolver.list("Query.orders")
-			argumentsOf[queryOrdersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
 		case 7: // ordersByStatus
 			q := p.resolver.list("Query.ordersByStatus")
-			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
 			addList(p, &ordersByStatus, f, &q)
 		case 9: // products
 			q := p.resolver.list("Query.products")
-			argumentsOf[queryProductsArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
 		case 12: // employees
 			q := p.resolver.list("Query.employees")
-			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
 		case 13: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
-			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
 		case 14: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
-			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
 		case 16: // warehouses
 			q := p.resolver.list("Query.warehouses")
-			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
 		}
 	}
@@ -520,31 +521,31 @@ func (p plan) rootLists(ctx context.Context, root *selectionSet) {
 }
 
 // rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.
-func (p plan) rootRecord(f *selectedField, to *refs) bool {
-	switch f.number {
+func (p plan) rootRecord(f *operation.Field, to *refs) bool {
+	switch f.Number {
 	case 1: // customer
 		if key, err := argumentsOf[queryCustomerArguments](p, f).key(); err == nil {
-			to.customers.add(key, f.path, f.records)
+			to.customers.add(key, f.Path, f.Records)
 		}
 	case 4: // order
 		if key, err := argumentsOf[queryOrderArguments](p, f).key(); err == nil {
-			to.order(f.records).add(key, f.path, f.records)
+			to.order(f.Records).add(key, f.Path, f.Records)
 		}
 	case 8: // product
 		if key, err := argumentsOf[queryProductArguments](p, f).key(); err == nil {
-			to.product(f.records).add(key, f.path, f.records)
+			to.product(f.Records).add(key, f.Path, f.Records)
 		}
 	case 10: // inventoryLevel
 		if key, err := argumentsOf[queryInventoryLevelArguments](p, f).key(); err == nil {
-			to.inventoryLevels.add(key, f.path, f.records)
+			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
 	case 11: // employee
 		if key, err := argumentsOf[queryEmployeeArguments](p, f).key(); err == nil {
-			to.employees.add(key, f.path, f.records)
+			to.employees.add(key, f.Path, f.Records)
 		}
 	case 15: // warehouse
 		if key, err := argumentsOf[queryWarehouseArguments](p, f).key(); err == nil {
-			to.warehouses.add(key, f.path, f.records)
+			to.warehouses.add(key, f.Path, f.Records)
 		}
 	default:
 		return false
@@ -553,24 +554,24 @@ func (p plan) rootRecord(f *selectedField, to *refs) bool {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *warehouseEmployeesArguments) list(q *listRequest, beyond beyond) {
+func (a *warehouseEmployeesArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *warehouseInventoryArguments) list(q *listRequest, beyond beyond) {
+func (a *warehouseInventoryArguments) list(q *listRequest, beyond operation.Beyond) {
 	q.page(paging{a.first, a.after, a.last, a.before, beyond})
 }
 
 func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
 	q := r.list("Warehouse.employees", string(obj.ID))
-	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.WarehouseEmployees, &q)
 }
 
 func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error) {
 	q := r.list("Warehouse.inventory", string(obj.ID))
-	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.WarehouseInventory, &q)
 }
 
@@ -578,14 +579,14 @@ func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehou
 func (p plan) warehouseLists(ctx context.Context, targets []target[commerce.WarehouseID]) {
 	var employees, inventory wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 3: // employees
 			q := p.resolver.list("Warehouse.employees", string(key))
-			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.beyond)
+			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
 		case 4: // inventory
 			q := p.resolver.list("Warehouse.inventory", string(key))
-			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.beyond)
+			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.Beyond)
 			addList(p, &inventory, f, &q)
 		}
 	}

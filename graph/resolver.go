@@ -23,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Options are what the GraphQL face needs.
@@ -85,7 +86,7 @@ type Resolver struct {
 	report  func(ctx context.Context, err error)
 	// authenticated tells that a request without a principal may do nothing.
 	authenticated bool
-	access        access
+	access        operation.Access
 	entityTypes   []entityType
 	// requestID is nil where requests have none.
 	requestID func(ctx context.Context) string
@@ -97,7 +98,7 @@ type Resolver struct {
 // must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
-	for _, name := range []string{"defer", "link", "key", "shareable", "access", readsDirective} {
+	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective} {
 		delete(schema.Directives, name)
 	}
 	for _, name := range []string{"link__Import", "federation__FieldSet", "Permission", "Float"} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
@@ -36,15 +37,15 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 }
 
 // subscribe begins a subscription. That costs as much as an event, and nothing of it comes back.
-func (e *Executor) subscribe(ctx context.Context, operation *admittedOperation) (*Stream, Result) {
+func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 	opened := &opening{}
-	stream, result := e.follow(ctx, operation, opened)
+	stream, result := e.follow(ctx, o, opened)
 	if stream == nil {
-		operation.paid.settle(0, nil)
+		o.paid.settle(0, nil)
 	}
 	// What was missed is read for one answer or for none, so it is paid for apart, also where after
 	// turns out to be no such event.
-	e.rates.charge(e.resolver.principal(ctx).ID, listCost*(opened.reads-beginningReads))
+	e.rates.charge(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
 	return stream, result
 }
 

@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,7 +179,7 @@ func TestOverlaps(t *testing.T) {
 func numberedFields(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, text, i)
+		b.WriteString(strings.ReplaceAll(text, "%d", strconv.Itoa(i)))
 	}
 	return b.String()
 }

@@ -16,10 +16,10 @@ import (
 // introspection, a document may not ask for the schema; with quiet, messages do not tell of it.
 //
 // The rules are the library's, but for four: fragments that go in circles and the depth of
-// introspection are found when the document is measured (document_size.go), fields that cannot be
+// introspection are found when the document is measured (size.go), fields that cannot be
 // merged by overlaps (overlaps.go), which takes time in proportion to the document's expanded size,
 // where the library's rule compares all with all; and the root of a subscription is held to one
-// stream by oneStream (subscription_root.go).
+// stream by oneStream (single_stream.go).
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) gqlerror.List {
 	errs := walk(schema, document, introspection, quiet, more...)
 	if len(errs) == 0 {

@@ -9,8 +9,11 @@ import (
 	"github.com/99designs/gqlgen/codegen"
 )
 
-// storePackage declares the access patterns.
-const storePackage = "github.com/ordergraph/ordergraph/dynamo"
+// The packages that generated code names: storePackage declares the access patterns.
+const (
+	storePackage     = "github.com/ordergraph/ordergraph/dynamo"
+	operationPackage = graphPackage + "/operation"
+)
 
 // reading is an access pattern with its Go types.
 type reading struct {
@@ -117,7 +120,7 @@ func (g *generator) listArguments(f *codegen.Field) error {
 	if err != nil {
 		return err
 	}
-	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *listRequest, beyond beyond) {", argumentsType(f))
+	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *listRequest, beyond operation.Beyond) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -247,15 +250,15 @@ func (g *generator) plans(o *codegen.Object) error {
 	}
 	if len(lookups) > 0 {
 		g.p("\n// rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.")
-		g.p("func (p plan) rootRecord(f *selectedField, to *refs) bool {\nswitch f.number {")
+		g.p("func (p plan) rootRecord(f *operation.Field, to *refs) bool {\nswitch f.Number {")
 		for _, f := range lookups {
 			g.p("case %d: // %s", f.number, f.Name)
 			list := "to." + f.reads[0].follows()
 			if slices.ContainsFunc(f.reads, func(r read) bool { return r.selecting != "" }) {
 				// What is selected decides whether the record is read with its item collection.
-				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.records)"
+				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
-			g.p("if key, err := argumentsOf[%s](p, f).key(); err == nil {\n%s.add(key, f.path, f.records)\n}", argumentsType(f.Field), list)
+			g.p("if key, err := argumentsOf[%s](p, f).key(); err == nil {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
 		}
 		g.p("default:\nreturn false\n}\nreturn true\n}")
 	}
@@ -268,7 +271,7 @@ func (g *generator) plans(o *codegen.Object) error {
 // pages writes what plans the lists of a type: of Query, or those that belong to a record.
 func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	if o.Root {
-		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *selectionSet) {")
+		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
 	} else {
 		g.p("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
 		g.p("func (p plan) %sLists(ctx context.Context, targets []target[%s]) {", lcFirst(o.Name), g.name(own.key))
@@ -279,9 +282,9 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	}
 	g.p("var %s wanted[dynamo.ListRequest]", strings.Join(names, ", "))
 	if o.Root {
-		g.p("for _, f := range root.reads {\nswitch f.number {")
+		g.p("for _, f := range root.Reads {\nswitch f.Number {")
 	} else {
-		g.p("for key, f := range fields(targets) {\nswitch f.number {")
+		g.p("for key, f := range fields(targets) {\nswitch f.Number {")
 	}
 	for _, f := range lists {
 		of := ""
@@ -289,7 +292,7 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 			of = ", string(key)"
 		}
 		g.p("case %d: // %s\nq := p.resolver.list(%q%s)", f.number, f.Name, fullName(f.Field), of)
-		g.p("argumentsOf[%s](p, f).list(&q, f.beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
+		g.p("argumentsOf[%s](p, f).list(&q, f.Beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
 	}
 	g.p("}\n}")
 	for _, f := range lists {
@@ -310,7 +313,7 @@ func (g *generator) references(o *codegen.Object, own reading, references []plan
 		}
 	}
 	g.p("\n// %sReference adds the record that a field refers to.", lcFirst(o.Name))
-	g.p("func %sReference(%s %s, f *selectedField, to *refs) {\nswitch f.number {", lcFirst(o.Name), what, g.name(of))
+	g.p("func %sReference(%s %s, f *operation.Field, to *refs) {\nswitch f.Number {", lcFirst(o.Name), what, g.name(of))
 	for _, f := range references {
 		r := f.reads[0]
 		name, err := member(of, r.key, r.by)
@@ -352,7 +355,7 @@ func (g *generator) resolver(f planned) error {
 			}
 			of = ", string(obj." + name + ")"
 		}
-		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).beyond)\nreturn connection(ctx, dynamo.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
+		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, dynamo.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
 	case f.Object.Root:
 		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, dynamo.%s, key)\n}", arguments, r.name)
 	default:
@@ -384,6 +387,7 @@ func (g *generator) readArguments(f *codegen.Field) error {
 // read, of the resolvers of mutations, and of the types of all resolvers.
 func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 	g := newGenerator(data)
+	g.imported(operationPackage, "operation")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
 	var err error
 	if g.readings, err = readings(p.store, p.patterns); err != nil {

@@ -1,4 +1,4 @@
-package graph
+package operation
 
 import (
 	"math"
@@ -16,43 +16,43 @@ import (
 // An operation costs one point for each value that its response can hold at most: a field's value,
 // an element of a list, an object, or null. It costs more for what the order book has to do.
 const (
-	// listCost is the cost of each page of a list, which can be a Query of DynamoDB.
-	listCost = 10
-	// mutationCost is the cost of each mutation, which is a transaction.
-	mutationCost = 10
+	// ListCost is the cost of each page of a list, which can be a Query of DynamoDB.
+	ListCost = 10
+	// MutationCost is the cost of each mutation, which is a transaction.
+	MutationCost = 10
 	// plainList is the number of elements of a list that is not a connection: phone numbers,
 	// transitions, the path of a user error. None has more, except phone numbers that other
-	// software wrote. User errors have a limit of their own, maxRefusals.
+	// software wrote. User errors have a limit of their own, MaxUserErrors.
 	plainList = commerce.MaxPhoneNumbers
 )
 
-// entitiesField is the field of Query by which gateways ask for entities.
-const entitiesField = "_entities"
+// EntitiesField is the field of Query by which gateways ask for entities.
+const EntitiesField = "_entities"
 
-// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
+// MaxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
 // page has that they come from.
-const maxRepresentations = 1000
+const MaxRepresentations = 1000
 
-// maxRefusals is how many refusals one answer has: a caller who gets so many learns nothing from
+// MaxUserErrors is how many refusals one answer has: a caller who gets so many learns nothing from
 // more.
-const maxRefusals = 50
+const MaxUserErrors = 50
 
-// costs limits what operations cost.
-type costs struct {
+// Costs limits what operations cost.
+type Costs struct {
 	limit int
 	// lists are the lengths of the schema's own lists, for introspection.
 	lists schemaSizes
 }
 
-func newCosts(schema *ast.Schema, limits document.Limits) costs {
-	return costs{limits.Cost, sizesOf(schema)}
+func NewCosts(schema *ast.Schema, limits document.Limits) Costs {
+	return Costs{limits.Cost, sizesOf(schema)}
 }
 
-// refused returns the error for an operation that costs more than the limit; nil for others.
+// Check returns the error for an operation that costs more than the limit; nil for others.
 // Loaders read each record once, so a query that goes in circles from customers to orders and back
 // takes few requests. But each time round its response, which is built in memory, grows by the size
 // of a page.
-func (c costs) refused(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
+func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
 	}
@@ -86,25 +86,25 @@ const (
 )
 
 // pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
-func (c costs) pricing(f *selectedField, in place) pricing {
+func (c Costs) pricing(f *Field, in place) pricing {
 	p := pricing{kind: elementPricing, base: 1, elements: 1}
 	if f.ObjectDefinition.Name == "Mutation" {
-		p.base += mutationCost
+		p.base += MutationCost
 	}
 	switch {
-	case isPage(f.Field):
-		p.kind, p.base = pagePricing, p.base+listCost
+	case IsPage(f.Field):
+		p.kind, p.base = pagePricing, p.base+ListCost
 	case f.Definition.Type.Elem == nil:
 	case isRecords(f.Field):
 		p.kind = recordPricing
-	case f.Name == entitiesField:
+	case f.Name == EntitiesField:
 		p.kind, p.elements = entityPricing, 0
 	default:
 		switch {
 		case in != anywhere:
 			p.elements = c.lists.of(f.Name, in)
 		case f.Name == "userErrors":
-			p.elements = maxRefusals
+			p.elements = MaxUserErrors
 		default:
 			p.elements = plainList
 		}
@@ -118,14 +118,14 @@ func isRecords(f *ast.Field) bool {
 	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// cost returns the cost of an operation with these variables, which are coerced. It does not depend
+// Cost returns the cost of an operation with these variables, which are coerced. It does not depend
 // on what the table holds, and is never lower than the number of values in the response.
-func (p *preparedOperation) cost(variables map[string]any) int {
+func (p *Prepared) Cost(variables map[string]any) int {
 	const most = 1 << 52                                            // page sizes can multiply beyond every integer
-	return int(math.Round(min(p.root.price(variables).once, most))) // introspection counts with averages
+	return int(math.Round(min(p.Root.price(variables).once, most))) // introspection counts with averages
 }
 
-func (s *selectionSet) price(variables map[string]any) amount {
+func (s *SelectionSet) price(variables map[string]any) amount {
 	total := s.cost
 	for _, f := range s.sized {
 		total = total.plus(f.cost(variables))
@@ -134,17 +134,17 @@ func (s *selectionSet) price(variables map[string]any) amount {
 }
 
 // cost returns the cost of a field and of what is selected below it.
-func (f *selectedField) cost(variables map[string]any) amount {
+func (f *Field) cost(variables map[string]any) amount {
 	var below amount
-	if f.set != nil {
-		below = f.set.price(variables)
+	if f.Set != nil {
+		below = f.Set.price(variables)
 	}
-	for _, member := range f.members {
+	for _, member := range f.Members {
 		below.once = max(below.once, member.price(variables).once) // an object is of one type
 	}
 	switch f.pricing.kind {
 	case pagePricing:
-		return amount{once: f.pricing.base + below.once + float64(f.pageSize(variables))*below.perRecord}
+		return amount{once: f.pricing.base + below.once + float64(f.PageSize(variables))*below.perRecord}
 	case recordPricing:
 		return amount{once: f.pricing.base, perRecord: 1 + below.once}
 	case entityPricing:
@@ -155,7 +155,7 @@ func (f *selectedField) cost(variables map[string]any) amount {
 }
 
 // sized reports whether the cost of a field depends on variables.
-func (f *selectedField) sized() bool {
+func (f *Field) sized() bool {
 	for _, a := range f.Field.Arguments {
 		switch f.pricing.kind {
 		case pagePricing:
@@ -168,19 +168,19 @@ func (f *selectedField) sized() bool {
 			}
 		}
 	}
-	return f.set != nil && len(f.set.sized) > 0 || slices.ContainsFunc(f.members, func(s *selectionSet) bool { return len(s.sized) > 0 })
+	return f.Set != nil && len(f.Set.sized) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.sized) > 0 })
 }
 
-// pageSize returns the most records that a page can have. A size in a variable that is not known
+// PageSize returns the most records that a page can have. A size in a variable that is not known
 // can be any.
-func (f *selectedField) pageSize(variables map[string]any) int {
+func (f *Field) PageSize(variables map[string]any) int {
 	size := 0
 	for _, name := range []string{"first", "last"} {
 		a := f.Field.Arguments.ForName(name)
 		switch {
 		case a == nil:
 		case a.Value.Kind == ast.Variable && variables == nil:
-			return maxPage
+			return MaxPage
 		default:
 			value, _ := a.Value.Value(variables)
 			if n, ok := value.(int64); ok {
@@ -189,12 +189,12 @@ func (f *selectedField) pageSize(variables map[string]any) int {
 		}
 	}
 	if size == 0 {
-		return defaultPage
+		return DefaultPage
 	}
-	return min(size, maxPage)
+	return min(size, MaxPage)
 }
 
 // representations returns the number of entities that a gateway asks for.
-func (f *selectedField) representations(variables map[string]any) float64 {
+func (f *Field) representations(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(variables)["representations"]))))
 }

@@ -1,4 +1,7 @@
-package graph
+// Package operation prepares operations for execution: one tree of selected fields, which permissions,
+// cost and execution read. Of the module it imports commerce, graph/document and graph/errcode; the
+// generated code is passed in.
+package operation
 
 import (
 	"context"
@@ -14,111 +17,111 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// preparedOperation is an operation ready to execute under one set of conditions. Fragments are
+// Prepared is an operation ready to execute under one set of conditions. Fragments are
 // merged, @skip and @include are decided, and arguments without variables are read. Permissions,
 // cost, look-ahead and execution all read this tree.
 //
-// Requests that decide the conditions alike share the tree. Nothing writes to it but responseBytes.
-type preparedOperation struct {
-	definition *ast.OperationDefinition
-	root       *selectionSet
+// Requests that decide the conditions alike share the tree. Nothing writes to it but ResponseBytes.
+type Prepared struct {
+	Definition *ast.OperationDefinition
+	Root       *SelectionSet
 	// varying are the fields whose arguments contain variables. Each request reads them into a slot
 	// of its own.
-	varying []*selectedField
+	varying []*Field
 	// permissions are the permissions that the selected fields require, and those that their
 	// arguments may require.
 	permissions []commerce.Permission
-	// fields is the number of fields in the tree. tooLarge reports that there would be more than
+	// fields is the number of fields in the tree. TooLarge reports that there would be more than
 	// MaxExpanded: the tree is not complete.
 	fields   int
-	tooLarge bool
+	TooLarge bool
 	// bytes estimates the memory that the tree takes.
 	bytes int
-	// responseBytes is the size of the latest response, at most maxResponseHint.
-	responseBytes atomic.Int64
+	// ResponseBytes is the size of the latest response, at most MaxResponseHint.
+	ResponseBytes atomic.Int64
 }
 
-// maxResponseHint limits the buffer that a response starts with: one long response must not make
+// MaxResponseHint limits the buffer that a response starts with: one long response must not make
 // all later ones allocate as much.
-const maxResponseHint = 1 << 20
+const MaxResponseHint = 1 << 20
 
-// selectionSet is what an operation selects of one object type at one place.
-type selectionSet struct {
-	typ    *ast.Definition
-	fields []selectedField
-	// reads are the fields that may trigger further reads once the record is there.
-	reads []*selectedField
+// SelectionSet is what an operation selects of one object type at one place.
+type SelectionSet struct {
+	Type   *ast.Definition
+	Fields []Field
+	// Reads are the fields that may trigger further reads once the record is there.
+	Reads []*Field
 	// cost is the cost of the fields whose cost does not depend on variables. sized are the others.
 	cost  amount
-	sized []*selectedField
+	sized []*Field
 }
 
-// selectedField is one field of a selection set, with everything selected below it.
-type selectedField struct {
+// Field is one field of a selection set, with everything selected below it.
+type Field struct {
 	*ast.Field
-	// number identifies the field within its type; see execute_generated.go.
-	number int
-	// key precedes the value in the response: the response name, quoted, with the comma that
+	// Number identifies the field within its type; see execute_generated.go.
+	Number int
+	// Key precedes the value in the response: the response name, quoted, with the comma that
 	// separates it from the field before.
-	key string
-	// path is the dotted path from the root of the response. Leaf fields have none.
-	path string
-	// selections are the merged selection sets as they stand in the document.
-	selections []ast.SelectionSet
-	// set is what is selected of the field's object. members is the same for each possible type of
+	Key string
+	// Path is the dotted path from the root of the response. Leaf fields have none.
+	Path string
+	// Selections are the merged selection sets as they stand in the document.
+	Selections []ast.SelectionSet
+	// Set is what is selected of the field's object. members is the same for each possible type of
 	// an interface or union, in alphabetical order of their names.
-	set     *selectionSet
-	members []*selectionSet
-	// records are the selections of the records that the field returns: its own, or those of a
+	Set     *SelectionSet
+	Members []*SelectionSet
+	// Records are the selections of the records that the field returns: its own, or those of a
 	// connection's nodes and edges.
-	records []*selectionSet
+	Records []*SelectionSet
 	// reader reads the field's arguments; nil where it has none. arguments is the result where they
 	// contain no variables; otherwise each execution has the result in the slot of this number.
-	reader    argumentsReader
+	reader    ArgumentsReader
 	arguments any
 	slot      int
-	// beyond reports what pageInfo asks for outside the page.
-	beyond beyond
-	// withCount reports whether "itemCount" is selected beside the field.
-	withCount bool
-	// optional reports whether a variable decides if the field is selected. It is set by prepareAny
+	// Beyond reports what pageInfo asks for outside the page.
+	Beyond Beyond
+	// WithCount reports whether "itemCount" is selected beside the field.
+	WithCount bool
+	// Optional reports whether a variable decides if the field is selected. It is set by PrepareAny
 	// only.
-	optional bool
-	// permission is the permission that a guarded field requires.
-	permission commerce.Permission
+	Optional bool
+	// Permission is the permission that a guarded field requires.
+	Permission commerce.Permission
 	guarded    bool
 	pricing    pricing
 }
 
-// typenameField and introspectionField are the numbers of fields that all types share: __typename,
+// TypenameField and IntrospectionField are the numbers of fields that all types share: __typename,
 // and those that return parts of the schema.
 const (
-	typenameField      = -1
-	introspectionField = -2
+	TypenameField      = -1
+	IntrospectionField = -2
 )
 
-// objectType is what the generator knows of an object, interface or union.
-type objectType struct {
-	// satisfies are the names of the types whose fragments apply to an object; nil for an interface
+// ObjectType is what the generator knows of an object, interface or union.
+type ObjectType struct {
+	// Satisfies are the names of the types whose fragments apply to an object; nil for an interface
 	// or union, which has members.
-	satisfies, members []string
-	// field returns the number of a field and the function that reads its arguments; 0 for a field
+	Satisfies, Members []string
+	// Field returns the number of a field and the function that reads its arguments; 0 for a field
 	// that does not exist.
-	field func(name string) (number int, read argumentsReader)
+	Field func(name string) (number int, read ArgumentsReader)
 }
 
-// argumentsReader reads the arguments of a field into the generated struct that its resolver takes.
+// ArgumentsReader reads the arguments of a field into the generated struct that its resolver takes.
 // generated is the generated code's own state.
-type argumentsReader func(ctx context.Context, generated any, given map[string]any) (any, error)
+type ArgumentsReader func(ctx context.Context, generated any, given map[string]any) (any, error)
 
 // ReadArguments reads the arguments of a field, with these variables.
-func (f *selectedField) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
+func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
 // ArgumentsIn returns the arguments of a field in an execution with these VaryingArguments; nil
 // where they cannot be read.
-func (f *selectedField) ArgumentsIn(varying []any) any {
+func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
 	}
@@ -127,7 +130,7 @@ func (f *selectedField) ArgumentsIn(varying []any) any {
 
 // VaryingArguments reads the arguments that contain variables, for ArgumentsIn. Those that cannot
 // be read are nil.
-func (p *preparedOperation) VaryingArguments(ctx context.Context, generated any, variables map[string]any) []any {
+func (p *Prepared) VaryingArguments(ctx context.Context, generated any, variables map[string]any) []any {
 	if len(p.varying) == 0 {
 		return nil
 	}
@@ -142,18 +145,18 @@ func (p *preparedOperation) VaryingArguments(ctx context.Context, generated any,
 
 // Prepare returns the prepared form of an operation of a document, decided by the variables. The
 // document keeps it while it has room.
-func (p *preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) *preparedOperation {
+func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) *Prepared {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
-		if kept, ok := d.Prepared(key).(*preparedOperation); ok {
+		if kept, ok := d.Prepared(key).(*Prepared); ok {
 			return kept
 		}
 	}
 	prepared := p.build(operation, func(directives ast.DirectiveList) (in, optional bool) {
 		return included(directives, variables), false
 	})
-	if cacheable && !prepared.tooLarge {
-		return d.KeepPrepared(key, prepared).(*preparedOperation)
+	if cacheable && !prepared.TooLarge {
+		return d.KeepPrepared(key, prepared).(*Prepared)
 	}
 	return prepared
 }
@@ -173,7 +176,7 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// undecided is the condition of prepareAny: it lets in whatever some variables would let in.
+// undecided is the condition of PrepareAny: it lets in whatever some variables would let in.
 func undecided(directives ast.DirectiveList) (in, optional bool) {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -189,35 +192,35 @@ func undecided(directives ast.DirectiveList) (in, optional bool) {
 	return true, optional
 }
 
-// preparer makes prepared operations. It is safe for concurrent use.
-type preparer struct {
+// Preparer makes prepared operations. It is safe for concurrent use.
+type Preparer struct {
 	schema *ast.Schema
-	access access
-	costs  costs
+	access Access
+	costs  Costs
 	// types returns what the generator knows of a type; the zero value for a type of the schema's
 	// schema. generated is the state of the generated code that reads arguments.
-	types     func(name string) objectType
+	types     func(name string) ObjectType
 	generated any
 	// turns limits how many trees are built at once: building waits for nothing but the processor.
 	turns chan struct{}
 }
 
-// newPreparer returns a preparer of the operations of a schema.
-func newPreparer(schema *ast.Schema, access access, costs costs, types func(name string) objectType, generated any) *preparer {
-	return &preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+// NewPreparer returns a preparer of the operations of a schema.
+func NewPreparer(schema *ast.Schema, access Access, costs Costs, types func(name string) ObjectType, generated any) *Preparer {
+	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-func (p *preparer) build(operation *ast.OperationDefinition, conditions func(ast.DirectiveList) (in, optional bool)) *preparedOperation {
+func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast.DirectiveList) (in, optional bool)) *Prepared {
 	p.turns <- struct{}{}
 	defer func() { <-p.turns }()
-	b := treeBuilder{preparer: p, conditions: conditions, out: &preparedOperation{definition: operation, bytes: treeBytes}}
-	b.out.root = b.set(rootType(p.schema, operation.Operation), []ast.SelectionSet{operation.SelectionSet}, "", anywhere)
+	b := treeBuilder{Preparer: p, conditions: conditions, out: &Prepared{Definition: operation, bytes: treeBytes}}
+	b.out.Root = b.set(rootType(p.schema, operation.Operation), []ast.SelectionSet{operation.SelectionSet}, "", anywhere)
 	return b.out
 }
 
-// prepareAny prepares an operation for whatever variables: fields that some variables select are
+// PrepareAny prepares an operation for whatever variables: fields that some variables select are
 // selected, and marked optional.
-func (p *preparer) prepareAny(operation *ast.OperationDefinition) *preparedOperation {
+func (p *Preparer) PrepareAny(operation *ast.OperationDefinition) *Prepared {
 	return p.build(operation, undecided)
 }
 
@@ -235,9 +238,9 @@ func rootType(schema *ast.Schema, operation ast.Operation) *ast.Definition {
 
 // treeBuilder builds the tree of one operation.
 type treeBuilder struct {
-	*preparer
+	*Preparer
 	conditions func(ast.DirectiveList) (in, optional bool)
-	out        *preparedOperation
+	out        *Prepared
 }
 
 // mergedField is every selection of one response name.
@@ -291,7 +294,7 @@ func (m *merging) field(f *ast.Field, optional bool) {
 }
 
 // Bytes estimates the memory that the prepared operation takes.
-func (p *preparedOperation) Bytes() int { return p.bytes }
+func (p *Prepared) Bytes() int { return p.bytes }
 
 // Estimates of the memory that trees take (TestDocumentsKeepNoMoreThanTheyAreSaidTo): a tree with
 // its place among those of the document, a selection set, a field, and a pointer to one.
@@ -303,10 +306,10 @@ const (
 )
 
 // set prepares what is selected of an object type.
-func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *selectionSet {
+func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *SelectionSet {
 	known := b.types(typ.Name)
 	m := merging{}
-	visit := document.FieldVisitor{Conditions: b.conditions, Satisfies: known.satisfies, Field: m.field}
+	visit := document.FieldVisitor{Conditions: b.conditions, Satisfies: known.Satisfies, Field: m.field}
 	if visit.Satisfies == nil {
 		visit.Satisfies = []string{typ.Name} // a type of the schema's schema
 	}
@@ -314,17 +317,17 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 		visit.Visit(set, false)
 	}
 	if b.out.fields += len(m.fields); b.out.fields > document.MaxExpanded {
-		b.out.tooLarge = true
-		return &selectionSet{typ: typ}
+		b.out.TooLarge = true
+		return &SelectionSet{Type: typ}
 	}
-	s := &selectionSet{typ: typ, fields: make([]selectedField, len(m.fields))}
+	s := &SelectionSet{Type: typ, Fields: make([]Field, len(m.fields))}
 	counted := m.find("itemCount") >= 0
 	for i := range m.fields {
-		f := &s.fields[i]
-		f.withCount = counted
+		f := &s.Fields[i]
+		f.WithCount = counted
 		b.field(f, known, &m.fields[i], path, i > 0, in)
 		if mayRead(f) {
-			s.reads = append(s.reads, f)
+			s.Reads = append(s.Reads, f)
 		}
 		if f.sized() {
 			s.sized = append(s.sized, f)
@@ -332,28 +335,28 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 			s.cost = s.cost.plus(f.cost(nil))
 		}
 	}
-	b.out.bytes += setBytes + len(s.fields)*fieldBytes + (cap(s.reads)+cap(s.sized))*pointerBytes
+	b.out.bytes += setBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.sized))*pointerBytes
 	return s
 }
 
 // field prepares a field.
-func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField, path string, follows bool, in place) {
-	f.Field, f.selections, f.optional = merged.Field, merged.sets, merged.optional
-	f.key = strconv.Quote(f.Alias) + ":" // a name has no characters that JSON escapes
+func (b *treeBuilder) field(f *Field, of ObjectType, merged *mergedField, path string, follows bool, in place) {
+	f.Field, f.Selections, f.Optional = merged.Field, merged.sets, merged.optional
+	f.Key = strconv.Quote(f.Alias) + ":" // a name has no characters that JSON escapes
 	if follows {
-		f.key = "," + f.key
+		f.Key = "," + f.Key
 	}
-	b.out.bytes += len(f.key) + cap(f.selections)*3*pointerBytes
+	b.out.bytes += len(f.Key) + cap(f.Selections)*3*pointerBytes
 	switch {
 	case f.Name == "__typename":
-		f.number = typenameField
+		f.Number = TypenameField
 	case in == anywhere && strings.HasPrefix(f.Name, "__"):
-		f.number = introspectionField
-	case of.field != nil:
-		f.number, f.reader = of.field(f.Name)
+		f.Number = IntrospectionField
+	case of.Field != nil:
+		f.Number, f.reader = of.Field(f.Name)
 	}
-	if f.permission, f.guarded = b.access.fields[f.Definition]; f.guarded {
-		b.require(f.permission)
+	if f.Permission, f.guarded = b.access.fields[f.Definition]; f.guarded {
+		b.require(f.Permission)
 	}
 	if slices.ContainsFunc(f.Arguments, func(a *ast.Argument) bool {
 		return b.schema.Types[f.Definition.Arguments.ForName(a.Name).Type.Name()].Kind == ast.InputObject
@@ -365,54 +368,54 @@ func (b *treeBuilder) field(f *selectedField, of objectType, merged *mergedField
 	if f.reader != nil {
 		b.arguments(f)
 	}
-	if len(f.selections) > 0 {
-		f.path = f.Alias
+	if len(f.Selections) > 0 {
+		f.Path = f.Alias
 		if path != "" {
-			f.path = path + "." + f.Alias
+			f.Path = path + "." + f.Alias
 		}
-		b.out.bytes += len(f.path)
+		b.out.bytes += len(f.Path)
 		b.below(f, in.below(f.Field))
 	} else if readsByHand(f.Definition) {
-		f.path = path + "." + f.Alias
-		b.out.bytes += len(f.path)
+		f.Path = path + "." + f.Alias
+		b.out.bytes += len(f.Path)
 	}
 	f.pricing = b.costs.pricing(f, in)
 }
 
 // below prepares what is selected of the values of a field.
-func (b *treeBuilder) below(f *selectedField, in place) {
+func (b *treeBuilder) below(f *Field, in place) {
 	typ := b.schema.Types[f.Definition.Type.Name()]
 	if typ.IsAbstractType() {
-		for _, name := range b.types(typ.Name).members {
-			f.members = append(f.members, b.set(b.schema.Types[name], f.selections, f.path, in))
+		for _, name := range b.types(typ.Name).Members {
+			f.Members = append(f.Members, b.set(b.schema.Types[name], f.Selections, f.Path, in))
 		}
-		b.out.bytes += cap(f.members) * pointerBytes
+		b.out.bytes += cap(f.Members) * pointerBytes
 		return
 	}
-	f.set = b.set(typ, f.selections, f.path, in)
-	if !isPage(f.Field) {
-		f.records = []*selectionSet{f.set}
+	f.Set = b.set(typ, f.Selections, f.Path, in)
+	if !IsPage(f.Field) {
+		f.Records = []*SelectionSet{f.Set}
 		b.out.bytes += 2 * pointerBytes
 		return
 	}
-	for i := range f.set.fields {
-		switch part := &f.set.fields[i]; part.Name {
+	for i := range f.Set.Fields {
+		switch part := &f.Set.Fields[i]; part.Name {
 		case "nodes":
-			f.records = append(f.records, part.set)
+			f.Records = append(f.Records, part.Set)
 		case "edges":
-			for j := range part.set.fields {
-				if edge := &part.set.fields[j]; edge.Name == "node" {
-					f.records = append(f.records, edge.set)
+			for j := range part.Set.Fields {
+				if edge := &part.Set.Fields[j]; edge.Name == "node" {
+					f.Records = append(f.Records, edge.Set)
 				}
 			}
 		case "pageInfo":
-			for j := range part.set.fields {
-				f.beyond.next = f.beyond.next || part.set.fields[j].Name == "hasNextPage"
-				f.beyond.previous = f.beyond.previous || part.set.fields[j].Name == "hasPreviousPage"
+			for j := range part.Set.Fields {
+				f.Beyond.Next = f.Beyond.Next || part.Set.Fields[j].Name == "hasNextPage"
+				f.Beyond.Previous = f.Beyond.Previous || part.Set.Fields[j].Name == "hasPreviousPage"
 			}
 		}
 	}
-	b.out.bytes += cap(f.records) * pointerBytes
+	b.out.bytes += cap(f.Records) * pointerBytes
 }
 
 // require adds a permission to those of the operation.
@@ -424,7 +427,7 @@ func (b *treeBuilder) require(permission commerce.Permission) {
 
 // arguments reads a field's arguments where they contain no variables. Arguments that cannot be
 // read are read again for each object, which then has an error.
-func (b *treeBuilder) arguments(f *selectedField) {
+func (b *treeBuilder) arguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
 			f.arguments = read
@@ -464,54 +467,54 @@ func isVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// readsDirective is the directive by which the schema names the access patterns of fields.
-const readsDirective = "reads"
+// ReadsDirective is the directive by which the schema names the access patterns of fields.
+const ReadsDirective = "reads"
 
 // readsByHand reports whether a leaf field may be read: its @reads says that it is by hand.
 func readsByHand(f *ast.FieldDefinition) bool {
-	d := f.Directives.ForName(readsDirective)
+	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
 }
 
 // mayRead reports whether a field may trigger a further read once the record is there that has the
 // field.
-func mayRead(f *selectedField) bool {
+func mayRead(f *Field) bool {
 	switch {
-	case f.Name == entitiesField || readsByHand(f.Definition):
+	case f.Name == EntitiesField || readsByHand(f.Definition):
 		return true
 	case strings.HasPrefix(f.Name, "_"):
 		return false
 	default:
-		return len(f.selections) > 0 && f.Definition.Type.Name() != "Money" && f.Definition.Type.Name() != "Address"
+		return len(f.Selections) > 0 && f.Definition.Type.Name() != "Money" && f.Definition.Type.Name() != "Address"
 	}
 }
 
-// selects reports whether one of the selections has a field that may read.
-func selects(selections []*selectionSet, name string) bool {
-	return slices.ContainsFunc(selections, func(s *selectionSet) bool {
-		return slices.ContainsFunc(s.reads, func(f *selectedField) bool { return f.Name == name })
+// Selects reports whether one of the selections has a field that may read.
+func Selects(selections []*SelectionSet, name string) bool {
+	return slices.ContainsFunc(selections, func(s *SelectionSet) bool {
+		return slices.ContainsFunc(s.Reads, func(f *Field) bool { return f.Name == name })
 	})
 }
 
-// readsMore reports whether the selection has fields that may trigger further reads.
-func (s *selectionSet) readsMore() bool { return len(s.reads) > 0 }
+// ReadsMore reports whether the selection has fields that may trigger further reads.
+func (s *SelectionSet) ReadsMore() bool { return len(s.Reads) > 0 }
 
-// member returns the selection of one possible type of a field that returns an interface or union.
-func (f *selectedField) member(typ string) []*selectionSet {
-	i := slices.IndexFunc(f.members, func(s *selectionSet) bool { return s.typ.Name == typ })
-	return f.members[i : i+1]
+// Member returns the selection of one possible type of a field that returns an interface or union.
+func (f *Field) Member(typ string) []*SelectionSet {
+	i := slices.IndexFunc(f.Members, func(s *SelectionSet) bool { return s.Type.Name == typ })
+	return f.Members[i : i+1]
 }
 
 // each calls do for every field of the selection and of what is selected below it, in the order of
 // the document.
-func (s *selectionSet) each(do func(*selectedField)) {
-	for i := range s.fields {
-		f := &s.fields[i]
+func (s *SelectionSet) each(do func(*Field)) {
+	for i := range s.Fields {
+		f := &s.Fields[i]
 		do(f)
-		if f.set != nil {
-			f.set.each(do)
+		if f.Set != nil {
+			f.Set.each(do)
 		}
-		for _, member := range f.members {
+		for _, member := range f.Members {
 			member.each(do)
 		}
 	}

@@ -1,4 +1,4 @@
-package graph
+package operation
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"

@@ -1,4 +1,4 @@
-package graph
+package operation
 
 import (
 	"slices"
@@ -10,20 +10,20 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// access tells who may use what. The schema says which permission a field needs, with @access; the
+// Access tells who may use what. The schema says which permission a field needs, with @access; the
 // policy says who is granted it. What the role alone decides is refused before anything is read
 // (check); of what is granted for the own records only, others do not exist: for loaders
 // (loaders.Viewer), for changes (dynamo.Caller), and for those who follow orders (mayFollowOrder).
 //
 // An input field can need a permission as well. Whose record the input is about is checked with the
 // mutation's own permission.
-type access struct {
-	policy commerce.Policy
+type Access struct {
+	Policy commerce.Policy
 	// fields are the permissions of the fields that need one. A field that names none, and stands
 	// beside others that do, needs one that nobody is granted: it was forgotten.
 	fields map[*ast.FieldDefinition]commerce.Permission
-	// types are the permissions of types.
-	types map[string]commerce.Permission
+	// Types are the permissions of types.
+	Types map[string]commerce.Permission
 	// inputs are the permissions of the input fields that need one.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
@@ -37,13 +37,13 @@ const forgotten commerce.Permission = 0
 // accessDirective is the directive by which the schema names permissions.
 const accessDirective = "access"
 
-func newAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) access {
-	a := access{
-		fields: map[*ast.FieldDefinition]commerce.Permission{}, types: map[string]commerce.Permission{},
+func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) Access {
+	a := Access{
+		fields: map[*ast.FieldDefinition]commerce.Permission{}, Types: map[string]commerce.Permission{},
 		inputs: map[*ast.FieldDefinition]commerce.Permission{}, schema: schema, introspection: introspection,
 	}
-	if a.policy = commerce.StandardPolicy(); policy != nil {
-		a.policy = *policy
+	if a.Policy = commerce.StandardPolicy(); policy != nil {
+		a.Policy = *policy
 	}
 	roots := []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription}
 	for name, d := range schema.Types {
@@ -59,7 +59,7 @@ func newAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 		}
 		whole, guarded := namedPermission(d.Directives)
 		if guarded {
-			a.types[name] = whole
+			a.Types[name] = whole
 		}
 		for _, root := range roots {
 			guarded = guarded || d == root
@@ -95,25 +95,25 @@ func namedPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	return p, true
 }
 
-// quiet reports whether messages to a principal may name nothing of the schema that the request
+// Quiet reports whether messages to a principal may name nothing of the schema that the request
 // does not name itself.
-func (a access) quiet(who commerce.Principal) bool {
-	return !a.introspection || a.policy.Granted(who, commerce.Introspect) == commerce.None
+func (a Access) Quiet(who commerce.Principal) bool {
+	return !a.introspection || a.Policy.Granted(who, commerce.Introspect) == commerce.None
 }
 
-// check refuses an operation that selects fields, or gives values to input fields, which the
+// Check refuses an operation that selects fields, or gives values to input fields, which the
 // caller's role may not use: one error for each, at most MaxErrors. The variables are coerced. It
 // depends on no ID.
 //
 // Errors: FORBIDDEN.
-func (a access) check(who commerce.Principal, operation *preparedOperation, variables map[string]any) gqlerror.List {
-	may := func(p commerce.Permission) bool { return a.policy.Granted(who, p) != commerce.None }
+func (a Access) Check(who commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
+	may := func(p commerce.Permission) bool { return a.Policy.Granted(who, p) != commerce.None }
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
 		return nil
 	}
-	c := accessCheck{access: a, who: who, variables: variables}
-	operation.root.each(func(f *selectedField) {
-		if f.guarded && !may(f.permission) {
+	c := accessCheck{Access: a, who: who, variables: variables}
+	operation.Root.each(func(f *Field) {
+		if f.guarded && !may(f.Permission) {
 			c.refuse(f.Position, "%s may not use the field %q: leave it out, or ask as somebody who may", f.Name)
 		}
 		for _, argument := range f.Field.Arguments {
@@ -125,7 +125,7 @@ func (a access) check(who commerce.Principal, operation *preparedOperation, vari
 
 // accessCheck collects what an operation uses without permission.
 type accessCheck struct {
-	access
+	Access
 	who       commerce.Principal
 	variables map[string]any
 	errs      gqlerror.List
@@ -174,7 +174,7 @@ func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
 
 // input refuses an input field that the principal's role may not give a value to.
 func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
-	if permission, guarded := c.inputs[f]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
+	if permission, guarded := c.inputs[f]; guarded && c.Policy.Granted(c.who, permission) == commerce.None {
 		c.refuse(at, "%s may not give the input field %q: leave it out, or ask as somebody who may", f.Name)
 	}
 }
