@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
@@ -17,7 +18,7 @@ type CheckedOperation struct {
 	// Type is query, mutation or subscription; empty where the document could not be parsed.
 	Type string
 	// Bound is the most that it can ask of DynamoDB; nothing where there are Errors.
-	Bound Bound
+	Bound bound.Bound
 	// Errors tell why the server would not execute it.
 	Errors []document.Error
 }
@@ -58,6 +59,6 @@ func (e *Executor) check(of document.Trusted, o *ast.OperationDefinition, table 
 			return c
 		}
 	}
-	c.Bound = boundOf(e.schema.Schema(), prepared, table)
+	c.Bound = bound.Of(e.schema.Schema(), prepared, table)
 	return c
 }

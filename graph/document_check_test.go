@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
@@ -23,7 +24,7 @@ func TestCheckDocuments(t *testing.T) {
 	for _, o := range CheckDocuments(opts, 3) {
 		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
 		if says := wrong[o.ID]; says != "" {
-			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, Bound{}) {
+			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, bound.Bound{}) {
 				t.Errorf("%s: %+v, want %s", o.ID, o, says)
 			}
 			continue
@@ -38,7 +39,7 @@ func TestCheckDocuments(t *testing.T) {
 			}
 		}
 		d := document.NewStore(schema, document.Options{}).Parse(text, false)
-		if want := boundOf(schema, NewExecutor(Options{}).preparer.PrepareAny(d.Parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
+		if want := bound.Of(schema, NewExecutor(Options{}).preparer.PrepareAny(d.Parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -74,7 +75,7 @@ func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result
 	}
 	slices.Sort(lines)
 	fmt.Fprintf(&b, "errors %s\n", strings.Join(lines, "\n       "))
-	if cost, ok := result.Extensions["cost"].(costTold); ok {
+	if cost, ok := result.Extensions["cost"].(rate.Cost); ok {
 		cost.Available = 0 // it is what earlier requests have left
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -90,13 +91,13 @@ type Executor struct {
 	plans     bool
 	limits    document.Limits
 	costs     operation.Costs
-	rates     *rates
-	load      *Quota
+	rates     *rate.Limiter
+	load      *rate.Quota
 	documents *document.Store
 	// eventTime is how long each event's execution can take, events is what they cost at once, and
 	// followed are the documents that subscriptions hold.
 	eventTime time.Duration
-	events    *Quota
+	events    *rate.Quota
 	followed  *followedDocuments
 }
 
@@ -107,7 +108,7 @@ type admittedOperation struct {
 	prepared *operation.Prepared
 	cost     int
 	// paid is what was taken for it; nil where there are no rate limits.
-	paid *payment
+	paid *rate.Reservation
 }
 
 // NewExecutor returns an Executor.
@@ -135,11 +136,11 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		plans:     true,
 		limits:    limits,
 		costs:     costs,
-		rates:     newRates(opts.Rates),
-		load:      NewQuota(limits.ConcurrentCost, smallCost),
+		rates:     rate.NewLimiter(opts.Rates),
+		load:      rate.NewQuota(limits.ConcurrentCost, smallCost),
 		documents: document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
 		eventTime: opts.EventTime,
-		events:    NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
+		events:    rate.NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
 		followed:  &followedDocuments{left: followedBytes, by: map[*document.Document]int{}},
 	}
 }
@@ -148,7 +149,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 // it has more than one answer: see Start.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
-		o.paid.settle(0, nil)
+		o.paid.Settle(0, nil)
 		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
@@ -177,8 +178,8 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 // the answer that tells why not.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal := e.resolver.principal(ctx).ID
-	if wait, ok := e.rates.take(principal, refusedCost, 0); !ok {
-		return nil, &Result{Response: e.rates.Refuse(principal, nil, refusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
+	if wait, ok := e.rates.Take(principal, rate.RefusedCost, 0); !ok {
+		return nil, &Result{Response: e.rates.Refuse(principal, nil, rate.RefusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
@@ -188,9 +189,9 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 		}
 		return nil, &refused
 	}
-	paid, wait := e.rates.pay(principal, operation.cost, refusedCost)
+	paid, wait := e.rates.Reserve(principal, operation.cost, rate.RefusedCost)
 	if wait > 0 {
-		return nil, &Result{Response: e.rates.Refuse(principal, operation.Operation.Position, operation.cost, refusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
+		return nil, &Result{Response: e.rates.Refuse(principal, operation.Operation.Position, operation.cost, rate.RefusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation.paid = paid
 	return operation, nil
@@ -199,7 +200,7 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 // execute executes a query or a mutation, if there is room for what it costs.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
-	defer func() { operation.paid.settle(spent, result.Response) }()
+	defer func() { operation.paid.Settle(spent, result.Response) }()
 	if !e.load.Take(operation.cost) {
 		return Result{Response: e.refusal(ctx, errcode.New(nil, errcode.Overloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}

@@ -27,7 +27,7 @@ func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 		return *refused
 	}
 	response, spent := o.run(ctx, operation, nil)
-	operation.paid.settle(spent, response)
+	operation.paid.Settle(spent, response)
 	return Result{Response: response, Mutation: operation.Operation.Operation == ast.Mutation}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -27,9 +28,9 @@ func rated(t *testing.T, burst, restore int, opts Options) (*Executor, *handCloc
 }
 
 // told is extensions.cost of a result.
-func toldOf(t rapid.TB, result Result) costTold {
+func toldOf(t rapid.TB, result Result) rate.Cost {
 	t.Helper()
-	told, ok := result.Extensions["cost"].(costTold)
+	told, ok := result.Extensions["cost"].(rate.Cost)
 	if !ok {
 		t.Fatalf("the answer tells no cost: %v, %v", result.Extensions, result.Errors)
 	}
@@ -45,7 +46,7 @@ func TestActualCosts(t *testing.T) {
 	}{
 		{`{ __typename }`, 1},
 		{`{ a: __typename ...F } fragment F on Query { b: __typename }`, 2},
-		{`{ __typename @skip(if: true) }`, refusedCost},
+		{`{ __typename @skip(if: true) }`, rate.RefusedCost},
 		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 1},
 		{`{ customer(id: "cust_01") { name email } }`, 3},
 		{`{ customer(id: "cust_01") { name name @include(if: true) email @skip(if: true) } }`, 2},
@@ -60,7 +61,7 @@ func TestActualCosts(t *testing.T) {
 	} {
 		e, _ := rated(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
 		result := e.Execute(t.Context(), Request{Query: c.query})
-		want := costTold{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
+		want := rate.Cost{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
 		if got := toldOf(t, result); result.Outcome != Executed || got != want {
 			t.Errorf("%s\ncosts %+v, want %+v (%s, %v)", c.query, got, want, result.Data, result.Errors)
 		}
@@ -81,8 +82,8 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		if len(errs) > 0 {
 			return
 		}
-		before := e.rates.available("p")
-		paid, _ := e.rates.pay("p", operation.cost, 0)
+		before := e.rates.Available("p")
+		paid, _ := e.rates.Reserve("p", operation.cost, 0)
 		response, spent := e.run(withReported(t.Context()), operation, nil)
 		var data any
 		if err := json.Unmarshal(response.Data, &data); err != nil {
@@ -93,8 +94,8 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		if held > spent || spent > operation.cost {
 			rt.Fatalf("%s can cost %d, has %d values and cost %d", query, operation.cost, held, spent)
 		}
-		paid.settle(spent, response)
-		if lost := before - e.rates.available("p"); lost != max(spent, refusedCost) {
+		paid.Settle(spent, response)
+		if lost := before - e.rates.Available("p"); lost != max(spent, rate.RefusedCost) {
 			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
 		}
 	})
@@ -111,13 +112,13 @@ func TestRateLimited(t *testing.T) {
 	if got := toldOf(t, e.Execute(t.Context(), large)); got.Requested != 200 || got.Actual > 100 {
 		t.Fatalf("the first time: %+v", got)
 	}
-	left := e.rates.available("anonymous")
+	left := e.rates.Available("anonymous")
 	refused := e.Execute(t.Context(), large)
 	if refused.Outcome != RateLimited || refused.Data != nil || len(refused.Errors) != 1 {
 		t.Fatalf("the second time: outcome %d, %v", refused.Outcome, refused.Errors)
 	}
-	missing := time.Duration(200-left+refusedCost) * time.Second / 20
-	err, told := refused.Errors[0], costTold{200, refusedCost, left - refusedCost, 200, 20}
+	missing := time.Duration(200-left+rate.RefusedCost) * time.Second / 20
+	err, told := refused.Errors[0], rate.Cost{Requested: 200, Actual: rate.RefusedCost, Available: left - rate.RefusedCost, Maximum: 200, RestoreRate: 20}
 	if refused.RetryAfter != missing || err.Extensions["code"] != errcode.RateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
 		!strings.Contains(err.Message, fmt.Sprintf("try again in %v s", missing.Seconds())) || len(err.Locations) != 1 {
 		t.Errorf("refused with %v, %v, after %v; want %v", err, err.Extensions, refused.RetryAfter, missing)
@@ -130,12 +131,12 @@ func TestRateLimited(t *testing.T) {
 	for _, query := range []string{`{`, `{ nonsense }`, `query($n: Int) { customers(first: $n) { nodes { id name email phoneNumbers } } }`} {
 		e.Execute(t.Context(), Request{Query: query})
 	}
-	if left := e.rates.available("anonymous"); left != 200-3*refusedCost {
+	if left := e.rates.Available("anonymous"); left != 200-3*rate.RefusedCost {
 		t.Errorf("%d points are left after three that were refused", left)
 	}
 	// When there is no point left, nothing is even parsed.
-	e.rates.take("anonymous", e.rates.available("anonymous"), 0)
-	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || toldOf(t, got) != (costTold{refusedCost, 0, 0, 200, 20}) {
+	e.rates.Take("anonymous", e.rates.Available("anonymous"), 0)
+	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || toldOf(t, got) != (rate.Cost{Requested: rate.RefusedCost, Actual: 0, Available: 0, Maximum: 200, RestoreRate: 20}) {
 		t.Errorf("with nothing left: outcome %d, after %v, %v", got.Outcome, got.RetryAfter, got.Extensions)
 	}
 }
@@ -175,7 +176,7 @@ func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
 		t.Errorf("outcome %d", got.Outcome)
 	}
 	e.load.Give(4000)
-	if left := e.rates.available("anonymous"); left != 100_000-refusedCost {
+	if left := e.rates.Available("anonymous"); left != 100_000-rate.RefusedCost {
 		t.Errorf("%d points are left", left)
 	}
 }
@@ -186,7 +187,7 @@ func TestNoRateLimits(t *testing.T) {
 	if got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id } } }`}); got.Extensions["cost"] != nil || got.Outcome != Executed {
 		t.Errorf("outcome %d, extensions %v", got.Outcome, got.Extensions)
 	}
-	if p, err := e.rates.await(t.Context(), "p", 10); p != nil || err != nil {
+	if p, err := e.rates.Wait(t.Context(), "p", 10); p != nil || err != nil {
 		t.Errorf("an event costs %v, %v", p, err)
 	}
 }
@@ -202,7 +203,7 @@ func TestEventsArePaidFor(t *testing.T) {
 	// 4 for the update, 12 and 20 items of 2 for its items; but there is no such order.
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`, from)
 	defer s.Close()
-	begun := e.rates.available("anonymous")
+	begun := e.rates.Available("anonymous")
 	if begun != 60-55 {
 		t.Errorf("%d points are left when it begins", begun)
 	}
@@ -226,10 +227,10 @@ func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	e, _ := rated(t, 60, 10, Options{})
 	e.resolver.report = func(context.Context, error) {} // there is no feed
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
-	if stream != nil || len(got.Errors) == 0 || e.rates.available("anonymous") != 60-refusedCost {
-		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.available("anonymous"))
+	if stream != nil || len(got.Errors) == 0 || e.rates.Available("anonymous") != 60-rate.RefusedCost {
+		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.Available("anonymous"))
 	}
-	e.rates.take("anonymous", 30, 0)
+	e.rates.Take("anonymous", 30, 0)
 	stream, got = e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
 	if stream != nil || got.Outcome != RateLimited || toldOf(t, got).Requested != 55 {
 		t.Errorf("without points: outcome %d, %v", got.Outcome, got.Errors)
@@ -254,14 +255,14 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		of = append(of, order)
 	}
 	start := func(arguments string) (begun bool, paid int) {
-		before := e.rates.available(commerce.Anonymous().ID)
+		before := e.rates.Available(commerce.Anonymous().ID)
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
 			stream.Close()
 		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.BadUserInput {
 			t.Fatalf("%s: %v", arguments, result.Errors)
 		}
-		return stream != nil, before - e.rates.available(commerce.Anonymous().ID)
+		return stream != nil, before - e.rates.Available(commerce.Anonymous().ID)
 	}
 	timeline, err := dynamo.Timeline.Read(t.Context(), store, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
 	if err != nil {
@@ -278,19 +279,19 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		// not.
 		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*operation.ListCost},
 		// Seven orders with those of the sample.
-		{`, after: "00000000000000000000000001"`, false, refusedCost + 7*operation.ListCost},
+		{`, after: "00000000000000000000000001"`, false, rate.RefusedCost + 7*operation.ListCost},
 	} {
 		if begun, paid := start(c.arguments); begun != c.begun || paid != c.paid {
 			t.Errorf("%q: begun %v for %d, want %v for %d", c.arguments, begun, paid, c.begun, c.paid)
 		}
 	}
 	for range 20 {
-		if e.rates.available(commerce.Anonymous().ID) == 0 {
+		if e.rates.Available(commerce.Anonymous().ID) == 0 {
 			break
 		}
 		start(`, after: "00000000000000000000000001"`)
 	}
-	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.available(commerce.Anonymous().ID) != 0 {
-		t.Errorf("there are %d points left: %v", e.rates.available(commerce.Anonymous().ID), result.Errors)
+	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.Available(commerce.Anonymous().ID) != 0 {
+		t.Errorf("there are %d points left: %v", e.rates.Available(commerce.Anonymous().ID), result.Errors)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // Options are what the GraphQL face needs.
@@ -46,7 +47,7 @@ type Options struct {
 	// Limits bound what a request can ask for; those that are zero have their default.
 	Limits document.Limits
 	// Rates are how much each principal may cost.
-	Rates Rates
+	Rates rate.Options
 	// NoIntrospection tells that clients may not ask for the schema.
 	NoIntrospection bool
 	// Documents are trusted documents; internal/manifest reads them.

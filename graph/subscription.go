@@ -9,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
@@ -41,11 +42,11 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream
 	opened := &opening{}
 	stream, result := e.follow(ctx, o, opened)
 	if stream == nil {
-		o.paid.settle(0, nil)
+		o.paid.Settle(0, nil)
 	}
 	// What was missed is read for one answer or for none, so it is paid for apart, also where after
 	// turns out to be no such event.
-	e.rates.charge(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
+	e.rates.Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
 	return stream, result
 }
 
@@ -88,14 +89,14 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	ctx = withReported(ctx)
 	change, err := s.changes.Next(ctx)
 	if err == nil {
-		var paid *payment
-		if paid, err = s.executor.rates.await(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
+		var paid *rate.Reservation
+		if paid, err = s.executor.rates.Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
 			var taken int64
 			if taken, err = s.executor.events.Await(ctx, s.operation.cost); err == nil {
 				defer s.executor.events.Release(taken)
 				return s.deliver(ctx, paid, &change), true
 			}
-			paid.settle(0, nil)
+			paid.Settle(0, nil)
 		}
 	}
 	s.over = true
@@ -116,9 +117,9 @@ func (s *Stream) Close() {
 
 // deliver executes the operation for one event: in a context of its own, with loaders, a budget and
 // a time limit of its own.
-func (s *Stream) deliver(ctx context.Context, paid *payment, change *dynamo.OrderChange) (result Result) {
+func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *dynamo.OrderChange) (result Result) {
 	e, spent := s.executor, 0
-	defer func() { paid.settle(spent, result.Response) }()
+	defer func() { paid.Settle(spent, result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked))}

@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -371,7 +372,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 		}
 		return time.Unix(0, 0)
 	}
-	e = executor(t, Options{Rates: Rates{Burst: 1000, Now: look}})
+	e = executor(t, Options{Rates: rate.Options{Burst: 1000, Now: look}})
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	free = nil
@@ -395,21 +396,21 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.events.Release(all)
-	left := e.rates.available("anonymous")
+	left := e.rates.Available("anonymous")
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan bool)
 	go func() {
 		_, more := s.Next(ctx)
 		told <- more
 	}()
-	for e.rates.available("anonymous") == left { // until it has paid
+	for e.rates.Available("anonymous") == left { // until it has paid
 		runtime.Gosched()
 	}
 	cancel()
 	if <-told {
 		t.Error("an event was told without room")
 	}
-	if now := e.rates.available("anonymous"); now != left-refusedCost {
+	if now := e.rates.Available("anonymous"); now != left-rate.RefusedCost {
 		t.Errorf("%d points are left of %d", now, left)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -501,7 +502,7 @@ func patterns(args []string, env Environment) error {
 		return err
 	}
 	if asMarkdown {
-		fmt.Fprint(env.Stdout, graph.PatternsMarkdown(graph.Schema()))
+		fmt.Fprint(env.Stdout, bound.PatternsMarkdown(graph.Schema()))
 		return nil
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)

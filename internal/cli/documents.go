@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/manifest"
@@ -86,7 +87,7 @@ type budget struct {
 }
 
 // exceeded says by how much a bound is over the budget, nothing where it is not.
-func (b budget) exceeded(of graph.Bound) []string {
+func (b budget) exceeded(of bound.Bound) []string {
 	var over []string
 	if of.Requests > b.requests {
 		over = append(over, fmt.Sprintf("%s, %d more than %d", counted(of.Requests, "request"), of.Requests-b.requests, b.requests))

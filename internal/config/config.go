@@ -16,8 +16,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -49,7 +49,7 @@ type Config struct {
 	// Limits bound what one request can ask for.
 	Limits document.Limits
 	// Rates are how much each principal may cost.
-	Rates graph.Rates
+	Rates rate.Options
 	// Serving bounds what the server takes on.
 	Serving server.Limits
 	// Introspection tells whether clients may ask for the schema.
@@ -100,7 +100,7 @@ func Variables() []Variable {
 		{"ORDERGRAPH_INTROSPECTION", "on", "`on`, or `off`: clients cannot ask for the schema; gateways still get the subgraph's"},
 		{"ORDERGRAPH_DOCUMENTS", "", "the file of a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
 		{"ORDERGRAPH_TRUSTED_ONLY", "off", "`on`: nothing but trusted documents is executed"},
-		{rateBurst, "", fmt.Sprintf("how many points of cost each caller can spend at once, `0` for no limit; without it `%d` where callers say who they are, else `0`", graph.DefaultRates().Burst)},
+		{rateBurst, "", fmt.Sprintf("how many points of cost each caller can spend at once, `0` for no limit; without it `%d` where callers say who they are, else `0`", rate.DefaultOptions().Burst)},
 	}
 	variables = append(variables, authVariables()...)
 	var c Config
@@ -136,7 +136,7 @@ func (c *Config) numbers() []number {
 		{"ORDERGRAPH_MAX_CONCURRENT_COST", &c.Limits.ConcurrentCost, asked.ConcurrentCost, "how much the operations can cost together that are executed at once; more are answered 503"},
 		{"ORDERGRAPH_MAX_REQUESTS", &c.Limits.Requests, asked.Requests, "how many requests that read one operation can make of DynamoDB"},
 		{"ORDERGRAPH_MAX_ANSWER", &c.Limits.Answer, asked.Answer, "how many bytes the data of an answer can have"},
-		{"ORDERGRAPH_RATE_RESTORE", &c.Rates.Restore, graph.DefaultRates().Restore, "how many points of cost come back to each caller in a second, where `ORDERGRAPH_RATE_BURST` is not 0"},
+		{"ORDERGRAPH_RATE_RESTORE", &c.Rates.Restore, rate.DefaultOptions().Restore, "how many points of cost come back to each caller in a second, where `ORDERGRAPH_RATE_BURST` is not 0"},
 		{"ORDERGRAPH_MAX_BODY", &c.Serving.Body, serving.Body, "how many bytes a request's body can have"},
 		{"ORDERGRAPH_MAX_CONCURRENT", &c.Serving.Concurrent, serving.Concurrent, "how many requests are worked on at once; more are answered 503"},
 		{"ORDERGRAPH_MAX_CONNECTIONS", &c.Serving.Connections, serving.Connections, "how many connections are open at once; more wait"},
@@ -285,7 +285,7 @@ const rateBurst = "ORDERGRAPH_RATE_BURST"
 func (c *Config) readBurst(text string) error {
 	if text == "" {
 		if c.Auth == AuthJWT {
-			c.Rates.Burst = max(graph.DefaultRates().Burst, c.Limits.Cost)
+			c.Rates.Burst = max(rate.DefaultOptions().Burst, c.Limits.Cost)
 		}
 		return nil
 	}

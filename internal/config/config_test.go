@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: document.DefaultLimits(), Rates: graph.Rates{Restore: 2000}, Serving: server.DefaultLimits(), Introspection: true,
+		Limits: document.DefaultLimits(), Rates: rate.Options{Restore: 2000}, Serving: server.DefaultLimits(), Introspection: true,
 		Auth: config.AuthNone,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -70,7 +70,7 @@ func TestEveryVariableCounts(t *testing.T) {
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
 		Limits:    document.Limits{Tokens: 1, Depth: 2, Aliases: 3, RootFields: 4, Directives: 5, ListDepth: 6, IntrospectionDepth: 7, Cost: 8, ConcurrentCost: 16, Requests: 19, Answer: 17},
-		Rates:     graph.Rates{Burst: 20, Restore: 25},
+		Rates:     rate.Options{Burst: 20, Restore: 25},
 		Serving:   server.Limits{Body: 9, Concurrent: 10, Connections: 11, Waiting: 18, Subscriptions: 21, SocketSubscriptions: 22, InitTime: 23 * time.Second, KeepAlive: 24 * time.Second, RequestTime: 12 * time.Second, HeaderTime: 13 * time.Millisecond, BodyTime: 74 * time.Second, AnswerTime: 15 * time.Hour},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},

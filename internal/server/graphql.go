@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // overHTTP serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
@@ -24,7 +25,7 @@ type overHTTP struct {
 	// working has a place for each request that can be worked on at once.
 	working chan struct{}
 	// arriving and unread are the room for long bodies and for long answers.
-	arriving, unread *graph.Quota
+	arriving, unread *rate.Quota
 	shedding         *shedding
 	// staying has a place for each socket and stream of events that can be open at once,
 	// subscriptions one for each that can be followed.
@@ -39,7 +40,7 @@ type overHTTP struct {
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
 	return overHTTP{
 		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
-		arriving: graph.NewQuota(limits.Waiting, free), unread: graph.NewQuota(limits.Waiting, free), shedding: &shedding{log: log, now: time.Now},
+		arriving: rate.NewQuota(limits.Waiting, free), unread: rate.NewQuota(limits.Waiting, free), shedding: &shedding{log: log, now: time.Now},
 		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
 		connected: newShares(lasting(limits.Connections)), followed: newShares(limits.Subscriptions),
 		authentication: authentication,

@@ -1,4 +1,4 @@
-package graph
+package rate
 
 import (
 	"context"
@@ -13,40 +13,40 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// refusedCost is what a request costs that is not executed: it was read, and its document perhaps
+// RefusedCost is what a request costs that is not executed: it was read, and its document perhaps
 // parsed.
-const refusedCost = 1
+const RefusedCost = 1
 
-// payment is what a principal has paid for one execution, before it begins: what it can cost at
+// Reservation is what a principal has paid for one execution, before it begins: what it can cost at
 // most. Settled, what it did not cost is given back. That is counted of the answer that was made
 // and of nothing else, so it tells nothing that the answer does not: a record that the principal
 // may not see costs what one costs that does not exist. One that is nil is for nothing.
-type payment struct {
-	rates     *rates
+type Reservation struct {
+	rates     *Limiter
 	principal string
 	requested int
 }
 
-// pay takes what an operation costs. paid is what was taken for it before. Where there is not
+// Reserve takes what an operation costs. paid is what was taken for it before. Where there is not
 // enough, nothing is taken, and wait tells how long it takes until there is.
-func (r *rates) pay(principal string, cost, paid int) (p *payment, wait time.Duration) {
+func (r *Limiter) Reserve(principal string, cost, paid int) (p *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0
 	}
 	cost = max(cost, paid)
-	if wait, ok := r.take(principal, cost-paid, paid); !ok {
+	if wait, ok := r.Take(principal, cost-paid, paid); !ok {
 		return nil, wait
 	}
-	return &payment{rates: r, principal: principal, requested: cost}, 0
+	return &Reservation{rates: r, principal: principal, requested: cost}, 0
 }
 
-// await is pay for an event of a subscription, which waits until there is enough: events are late,
+// Wait is pay for an event of a subscription, which waits until there is enough: events are late,
 // but none is left out.
 //
 // Errors: those of the context.
-func (r *rates) await(ctx context.Context, principal string, cost int) (*payment, error) {
+func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
 	for ctx.Err() == nil {
-		p, wait := r.pay(principal, cost, 0)
+		p, wait := r.Reserve(principal, cost, 0)
 		if wait == 0 {
 			return p, nil
 		}
@@ -55,21 +55,21 @@ func (r *rates) await(ctx context.Context, principal string, cost int) (*payment
 	return nil, ctx.Err()
 }
 
-// settle refunds what was not spent, and adds the cost to the response; response is nil where there
+// Settle refunds what was not spent, and adds the cost to the response; response is nil where there
 // is none.
-func (p *payment) settle(spent int, response *graphql.Response) {
+func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return
 	}
-	actual := min(max(spent, refusedCost), p.requested)
+	actual := min(max(spent, RefusedCost), p.requested)
 	p.rates.give(p.principal, p.requested-actual)
 	if response != nil {
 		response.Extensions = p.rates.told(response.Extensions, p.principal, p.requested, actual)
 	}
 }
 
-// costTold is what extensions.cost holds, in whole points.
-type costTold struct {
+// Cost is the content of extensions.cost, in whole points.
+type Cost struct {
 	Requested   int `json:"requested"`
 	Actual      int `json:"actual"`
 	Available   int `json:"available"`
@@ -78,21 +78,21 @@ type costTold struct {
 }
 
 // told adds extensions.cost to extensions.
-func (r *rates) told(extensions map[string]any, principal string, requested, actual int) map[string]any {
+func (r *Limiter) told(extensions map[string]any, principal string, requested, actual int) map[string]any {
 	if extensions == nil {
 		extensions = map[string]any{}
 	}
-	extensions["cost"] = costTold{requested, actual, r.available(principal), r.Burst, r.Restore}
+	extensions["cost"] = Cost{requested, actual, r.Available(principal), r.Burst, r.Restore}
 	return extensions
 }
 
 // Refuse returns the response to a request that is not executed because it does not fit now.
-func (r *rates) Refuse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
+func (r *Limiter) Refuse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
 	extensions := r.told(nil, principal, requested, actual)
 	// Rounded up, or whoever waits as long as they are told would be refused again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
 	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, and there are %d left of the %d that can be spent at once, of which %d come back each second: try again in %s s, or ask for less",
-		requested, extensions["cost"].(costTold).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
+		requested, extensions["cost"].(Cost).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}
 }

@@ -1,4 +1,4 @@
-package graph
+package bound
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"

@@ -1,4 +1,4 @@
-package graph
+package rate
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Rates are how much somebody may cost: a bucket of points for each principal, which what they ask
+// Options are how much somebody may cost: a bucket of points for each principal, which what they ask
 // for empties and time fills.
-type Rates struct {
+type Options struct {
 	// Burst is how many points a bucket holds, a full one from the start; 0 for no limit. It is at
 	// least Limits.Cost, or operations that cost more than it are refused with TOO_EXPENSIVE.
 	Burst int
@@ -23,10 +23,10 @@ type Rates struct {
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// DefaultRates are for a server that knows who asks: a page of 20 with ten fields costs some 250,
+// DefaultOptions are for a server that knows who asks: a page of 20 with ten fields costs some 250,
 // so that is 800 of them at once and eight a second, and a bucket that is empty is full again after
 // 100 seconds.
-func DefaultRates() Rates { return Rates{Burst: 200_000, Restore: 2000} }
+func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
 // maxBuckets is how many principals are known at once, some 100 bytes each. One that is forgotten,
 // as so many others have asked since, begins with a full bucket.
@@ -36,10 +36,10 @@ const maxBuckets = 1 << 16
 // is whole, and nothing is ever rounded.
 const point = int64(time.Second)
 
-// rates are the buckets of all principals. It is safe for concurrent use; one that is nil limits
+// Limiter are the buckets of all principals. It is safe for concurrent use; one that is nil limits
 // nobody.
-type rates struct {
-	Rates
+type Limiter struct {
+	Options
 	mu      sync.Mutex
 	buckets *simplelru.LRU[string, *bucket]
 }
@@ -52,7 +52,7 @@ type bucket struct {
 	at time.Time
 }
 
-func newRates(r Rates) *rates {
+func NewLimiter(r Options) *Limiter {
 	if r.Burst <= 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func newRates(r Rates) *rates {
 		r.Sleep = sleep
 	}
 	buckets, _ := simplelru.NewLRU[string, *bucket](maxBuckets, nil) // it fails for sizes below 1
-	return &rates{Rates: r, buckets: buckets}
+	return &Limiter{Options: r, buckets: buckets}
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -77,7 +77,7 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 // with calls do with a principal's bucket as it is now.
-func (r *rates) with(principal string, do func(*bucket)) {
+func (r *Limiter) with(principal string, do func(*bucket)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Now()
@@ -98,12 +98,12 @@ func (r *rates) with(principal string, do func(*bucket)) {
 }
 
 // full is what a full bucket holds, in parts of a point.
-func (r *rates) full() int64 { return int64(r.Burst) * point }
+func (r *Limiter) full() int64 { return int64(r.Burst) * point }
 
-// take takes points out of a principal's bucket, if it has as many. Else it tells how long it takes
+// Take takes points out of a principal's bucket, if it has as many. Else it tells how long it takes
 // until it has, and so many as were paid before besides: whoever asks again pays them again. More
 // than a bucket holds are never there: what costs more was refused before.
-func (r *rates) take(principal string, points, paid int) (wait time.Duration, ok bool) {
+func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true
 	}
@@ -119,20 +119,20 @@ func (r *rates) take(principal string, points, paid int) (wait time.Duration, ok
 	return wait, ok
 }
 
-// charge takes points for what was done already, or as many as are left.
-func (r *rates) charge(principal string, points int) {
+// Deduct takes points for what was done already, or as many as are left.
+func (r *Limiter) Deduct(principal string, points int) {
 	if r != nil && points > 0 {
 		r.with(principal, func(b *bucket) { b.left = max(0, b.left-int64(points)*point) })
 	}
 }
 
 // give puts points back that were taken and not used.
-func (r *rates) give(principal string, points int) {
+func (r *Limiter) give(principal string, points int) {
 	r.with(principal, func(b *bucket) { b.left = min(b.left+int64(points)*point, r.full()) })
 }
 
-// available is how many whole points a principal has left.
-func (r *rates) available(principal string) (points int) {
+// Available is how many whole points a principal has left.
+func (r *Limiter) Available(principal string) (points int) {
 	r.with(principal, func(b *bucket) { points = int(b.left / point) })
 	return points
 }

@@ -1,4 +1,4 @@
-package graph
+package rate
 
 import (
 	"context"
@@ -12,34 +12,34 @@ import (
 	"pgregory.net/rapid"
 )
 
-// handClock is a clock that is put forward by hand; whoever sleeps puts it forward as well.
-type handClock struct {
+// manualClock is a clock that is put forward by hand; whoever sleeps puts it forward as well.
+type manualClock struct {
 	mu  sync.Mutex
 	now time.Time
 	// slept is how often somebody slept.
 	slept int
 }
 
-func (c *handClock) Now() time.Time {
+func (c *manualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *handClock) forward(d time.Duration) {
+func (c *manualClock) forward(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-func (c *handClock) sleep(_ context.Context, d time.Duration) {
+func (c *manualClock) sleep(_ context.Context, d time.Duration) {
 	c.forward(d)
 	c.slept++
 }
 
-func (c *handClock) rates(burst, restore int) Rates {
+func (c *manualClock) rates(burst, restore int) Options {
 	c.now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	return Rates{Burst: burst, Restore: restore, Now: c.Now, Sleep: c.sleep}
+	return Options{Burst: burst, Restore: restore, Now: c.Now, Sleep: c.sleep}
 }
 
 // modelBucket is a bucket in fractions.
@@ -58,8 +58,8 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 		if rapid.Bool().Draw(rt, "small") {
 			burst, restore = burst%100+1, restore%1000+1
 		}
-		var clock handClock
-		r := newRates(clock.rates(burst, restore))
+		var clock manualClock
+		r := NewLimiter(clock.rates(burst, restore))
 		model, now := map[string]*modelBucket{}, time.Duration(0)
 		full := new(big.Rat).SetInt64(int64(burst))
 		of := func(principal string) *modelBucket {
@@ -77,7 +77,7 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 		}
 		forward := func(d time.Duration) { clock.forward(d); now += d }
 		take := func(principal string, points int) (time.Duration, bool) {
-			wait, ok := r.take(principal, points, 0)
+			wait, ok := r.Take(principal, points, 0)
 			b, want := of(principal), new(big.Rat).SetInt64(int64(points))
 			if fits := want.Cmp(b.left) <= 0; fits != ok || fits != (wait == 0) {
 				rt.Fatalf("%d points of %s: let in %v, wait %v", points, b.left.FloatString(9), ok, wait)
@@ -113,7 +113,7 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 				}
 			}
 			left := of(principal).left
-			if got, want := r.available(principal), int(new(big.Int).Quo(left.Num(), left.Denom()).Int64()); got != want || got < 0 || got > burst {
+			if got, want := r.Available(principal), int(new(big.Int).Quo(left.Num(), left.Denom()).Int64()); got != want || got < 0 || got > burst {
 				rt.Fatalf("%d points are available, want %d of %d", got, want, burst)
 			}
 		}
@@ -126,74 +126,74 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 // However many take at once, no more is taken than there is, and all that is given back is there
 // again.
 func TestBucketsTakenAtOnce(t *testing.T) {
-	var clock handClock
-	r := newRates(clock.rates(1000, 1))
+	var clock manualClock
+	r := NewLimiter(clock.rates(1000, 1))
 	var taken atomic.Int64
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
 			principal := fmt.Sprint("p", i%2)
 			for range 300 {
-				if _, ok := r.take(principal, 7, 0); ok {
+				if _, ok := r.Take(principal, 7, 0); ok {
 					r.give(principal, 2)
 					taken.Add(5)
 				}
-				if left := r.available(principal); left < 0 || left > 1000 {
+				if left := r.Available(principal); left < 0 || left > 1000 {
 					t.Errorf("%d points are left", left)
 				}
 			}
 		})
 	}
 	all.Wait()
-	if left := r.available("p0") + r.available("p1"); left != 2000-int(taken.Load()) || left >= 2*7 {
+	if left := r.Available("p0") + r.Available("p1"); left != 2000-int(taken.Load()) || left >= 2*7 {
 		t.Errorf("%d points are left, %d were taken", left, taken.Load())
 	}
 }
 
 // A clock that is put back takes nothing away, and gives nothing twice.
 func TestClockPutBack(t *testing.T) {
-	var clock handClock
-	r := newRates(clock.rates(100, 10))
-	r.take("p", 100, 0)
+	var clock manualClock
+	r := NewLimiter(clock.rates(100, 10))
+	r.Take("p", 100, 0)
 	clock.forward(5 * time.Second)
-	if left := r.available("p"); left != 50 {
+	if left := r.Available("p"); left != 50 {
 		t.Errorf("%d points are left, want 50", left)
 	}
 	clock.forward(-5 * time.Second)
-	if left := r.available("p"); left != 50 {
+	if left := r.Available("p"); left != 50 {
 		t.Errorf("%d points are left before, want 50", left)
 	}
 	clock.forward(5 * time.Second)
-	if left := r.available("p"); left != 50 {
+	if left := r.Available("p"); left != 50 {
 		t.Errorf("%d points are left afterwards, want 50", left)
 	}
 }
 
 // As many principals as are known take a bounded amount of memory; who is forgotten begins anew.
 func TestBucketsAreBounded(t *testing.T) {
-	var clock handClock
-	r := newRates(clock.rates(10, 1))
-	r.take("first", 10, 0)
+	var clock manualClock
+	r := NewLimiter(clock.rates(10, 1))
+	r.Take("first", 10, 0)
 	for i := range maxBuckets {
-		r.take(fmt.Sprint(i), 10, 0)
+		r.Take(fmt.Sprint(i), 10, 0)
 	}
 	if n := r.buckets.Len(); n != maxBuckets {
 		t.Errorf("%d buckets", n)
 	}
-	if left := r.available("first"); left != 10 {
+	if left := r.Available("first"); left != 10 {
 		t.Errorf("who was forgotten has %d points", left)
 	}
-	if left := r.available(fmt.Sprint(maxBuckets - 1)); left != 0 {
+	if left := r.Available(fmt.Sprint(maxBuckets - 1)); left != 0 {
 		t.Errorf("who was not forgotten has %d points", left)
 	}
 }
 
 // An event waits until there is enough for it, and is not paid for when its subscriber goes away.
 func TestEventsWaitForPoints(t *testing.T) {
-	var clock handClock
-	r := newRates(clock.rates(100, 10))
+	var clock manualClock
+	r := NewLimiter(clock.rates(100, 10))
 	for i, slept := range []int{0, 0, 1, 2} {
-		p, err := r.await(t.Context(), "p", 40)
+		p, err := r.Wait(t.Context(), "p", 40)
 		if err != nil || p == nil || clock.slept != slept {
 			t.Fatalf("event %d: %v, slept %d times, want %d", i, err, clock.slept, slept)
 		}
@@ -204,8 +204,8 @@ func TestEventsWaitForPoints(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	clock.forward(time.Minute)
-	if _, err := r.await(ctx, "p", 40); err == nil || r.available("p") != 100 {
-		t.Errorf("of somebody who is gone: %v, %d points are left", err, r.available("p"))
+	if _, err := r.Wait(ctx, "p", 40); err == nil || r.Available("p") != 100 {
+		t.Errorf("of somebody who is gone: %v, %d points are left", err, r.Available("p"))
 	}
 	// The real clock's sleep ends with the context.
 	sleep(ctx, time.Hour)

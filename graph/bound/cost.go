@@ -1,4 +1,4 @@
-package graph
+package bound
 
 import "math"
 
@@ -61,8 +61,8 @@ func (c *cost) either(other cost) {
 
 // bound is what a cost is for the one root.
 func (b *bounding) bound(c cost) Bound {
-	requests := func(a demand) int { return int(math.Min((a.each+a.group)/100, mostBound)) }
-	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.units)/2, mostBound) }
+	requests := func(a demand) int { return int(math.Min((a.each+a.group)/100, Unbounded)) }
+	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.units)/2, Unbounded) }
 	bound := Bound{Requests: requests(c.total), ReadUnits: units(c.total), RoundTrips: max(c.key, c.record)}
 	all := 0
 	for i, a := range c.patterns {
@@ -75,7 +75,7 @@ func (b *bounding) bound(c cost) Bound {
 		} else {
 			id = b.writes[i-len(b.patterns)].ID
 		}
-		bound.Patterns = append(bound.Patterns, PatternBound{AccessPattern: id, Requests: requests(a), ReadUnits: units(a)})
+		bound.Patterns = append(bound.Patterns, Pattern{AccessPattern: id, Requests: requests(a), ReadUnits: units(a)})
 		all += requests(a)
 	}
 	bound.Requests = min(bound.Requests, all)

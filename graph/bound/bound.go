@@ -1,4 +1,4 @@
-package graph
+package bound
 
 import (
 	"math"
@@ -20,28 +20,28 @@ type Bound struct {
 	// Patterns tell where they come from, by access pattern in the model's order, then by write
 	// pattern. Where it depends on a variable which one of several patterns is read by, each of
 	// them is there.
-	Patterns []PatternBound
+	Patterns []Pattern
 }
 
-// PatternBound is the part of one access pattern in a Bound.
-type PatternBound struct {
+// Pattern is the part of one access pattern in a Bound.
+type Pattern struct {
 	AccessPattern string
 	Requests      int
 	ReadUnits     float64
 }
 
-// mostBound is a bound that is as good as none.
-const mostBound = math.MaxInt32
+// Unbounded is a bound that is as good as none.
+const Unbounded = math.MaxInt32
 
-// boundOf computes the bound of a valid operation on a table of these bounds.
+// Of computes the bound of a valid operation on a table of these bounds.
 //
 // It goes through the operation as plan and the resolvers do, but for any record of a type instead
 // of those that there are: what a field reads is what the access patterns say that serve it. A
 // field that none serves reads nothing. What one record of a type costs does not depend on where it
 // stands, so it is computed once for each selection.
-func boundOf(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
+func Of(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
-		return Bound{Requests: mostBound, RoundTrips: mostBound, ReadUnits: mostBound}
+		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
 	}
 	b := newBounding(schema, operation.Definition.Operation, table)
 	switch operation.Definition.Operation {
