@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -236,7 +237,7 @@ type matrix struct {
 func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, book sampled) *matrix {
 	t.Helper()
 	return &matrix{rules: rules, cells: cells, e: newExecutor(Options{
-		Store: book.store, Feed: book.feed, Cursors: NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
+		Store: book.store, Feed: book.feed, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
 }

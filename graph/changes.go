@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/input"
 )
 
 // Payload is what a mutation answers: the record, or why the rules refused.
@@ -19,15 +20,15 @@ type Payload[T any] struct {
 
 // change makes a mutation's payload: it checks the input, has the change made, and tells what the
 // rules refused. Faults are errors of the field.
-func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*checks) C, key *string) (*Payload[T], error) {
-	c := newChecks(r.store.Currency())
+func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*input.Checks) C, key *string) (*Payload[T], error) {
+	c := input.NewChecks(r.store.Currency())
 	asked := command(c)
 	caller, err := r.caller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	caller.IdempotencyKey = c.idempotencyKey(key)
-	if err := c.err(); err != nil {
+	caller.IdempotencyKey = c.IdempotencyKey(key)
+	if err := c.Err(); err != nil {
 		return payload[T](nil, err)
 	}
 	p, err := payload(do(ctx, caller, asked))

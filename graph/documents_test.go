@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -24,7 +25,7 @@ import (
 func executor(t *testing.T, opts Options) *Executor {
 	t.Helper()
 	opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
-	opts.Cursors = NewCursors([]byte("a key for tests"))
+	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(_ context.Context, err error) { t.Error(err) }
 	return NewExecutor(opts)
 }

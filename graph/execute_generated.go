@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 	"strconv"
 )
 
@@ -222,10 +225,10 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 		x.out = append(x.out, `"Address"`...)
 		return true
 	case 1: // recipient
-		x.out = appendString(x.out, obj.Recipient)
+		x.out = scalar.AppendString(x.out, obj.Recipient)
 		return true
 	case 2: // line1
-		x.out = appendString(x.out, obj.Line1)
+		x.out = scalar.AppendString(x.out, obj.Line1)
 		return true
 	case 3: // line2
 		v, ok := x.resolveAddressLine2(f, obj)
@@ -235,10 +238,10 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 4: // city
-		x.out = appendString(x.out, obj.City)
+		x.out = scalar.AppendString(x.out, obj.City)
 		return true
 	case 5: // region
 		v, ok := x.resolveAddressRegion(f, obj)
@@ -248,13 +251,13 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 6: // postalCode
-		x.out = appendString(x.out, obj.PostalCode)
+		x.out = scalar.AppendString(x.out, obj.PostalCode)
 		return true
 	case 7: // countryCode
-		x.out = appendString(x.out, obj.CountryCode)
+		x.out = scalar.AppendString(x.out, obj.CountryCode)
 		return true
 	default:
 		panic("Address has no field of the number " + strconv.Itoa(f.Number))
@@ -364,7 +367,7 @@ func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.Already
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -714,13 +717,13 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 		x.out = append(x.out, `"Customer"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // email
-		x.out = appendString(x.out, obj.Email)
+		x.out = scalar.AppendString(x.out, obj.Email)
 		return true
 	case 4: // phoneNumbers
 		return x.listString(f, obj.PhoneNumbers)
@@ -765,16 +768,16 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 		if !ok {
 			return false
 		}
-		x.out = appendInt32(x.out, v)
+		x.out = scalar.AppendInt32(x.out, v)
 		return true
 	case 9: // createdAt
-		x.out = appendDateTime(x.out, obj.CreatedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.CreatedAt)
 		return true
 	case 10: // updatedAt
-		x.out = appendDateTime(x.out, obj.UpdatedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
 	case 11: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
 		panic("Customer has no field of the number " + strconv.Itoa(f.Number))
@@ -810,7 +813,7 @@ func readCustomerOrdersArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -872,7 +875,7 @@ func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectCustomerConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *Connection[*commerce.Customer]) bool {
+func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -885,7 +888,7 @@ func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *C
 }
 
 // fieldCustomerConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomerConnection(f *operation.Field, obj *Connection[*commerce.Customer]) bool {
+func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Connection[*commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"CustomerConnection"`...)
@@ -919,17 +922,17 @@ func (x *execution) fieldCustomerConnection(f *operation.Field, obj *Connection[
 	}
 }
 
-func (x *execution) resolveCustomerConnectionNodes(f *operation.Field, obj *Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
+func (x *execution) resolveCustomerConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveCustomerConnectionEdges(f *operation.Field, obj *Connection[*commerce.Customer]) (v []*Edge[*commerce.Customer], ok bool) {
+func (x *execution) resolveCustomerConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v []*paging.Edge[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveCustomerConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Customer]) (v *PageInfo, ok bool) {
+func (x *execution) resolveCustomerConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -948,7 +951,7 @@ func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectCustomerEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *Edge[*commerce.Customer]) bool {
+func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -961,7 +964,7 @@ func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *Edge[*c
 }
 
 // fieldCustomerEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomerEdge(f *operation.Field, obj *Edge[*commerce.Customer]) bool {
+func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"CustomerEdge"`...)
@@ -971,7 +974,7 @@ func (x *execution) fieldCustomerEdge(f *operation.Field, obj *Edge[*commerce.Cu
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveCustomerEdgeNode(f, obj)
@@ -990,12 +993,12 @@ func (x *execution) fieldCustomerEdge(f *operation.Field, obj *Edge[*commerce.Cu
 	}
 }
 
-func (x *execution) resolveCustomerEdgeCursor(f *operation.Field, obj *Edge[*commerce.Customer]) (v string, ok bool) {
+func (x *execution) resolveCustomerEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveCustomerEdgeNode(f *operation.Field, obj *Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveCustomerEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -1089,7 +1092,7 @@ func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1153,18 +1156,18 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 		x.out = append(x.out, `"Employee"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // phoneNumbers
 		return x.listString(f, obj.PhoneNumbers)
 	case 4: // jobTitle
-		x.out = appendString(x.out, obj.JobTitle)
+		x.out = scalar.AppendString(x.out, obj.JobTitle)
 		return true
 	case 5: // hireDate
-		x.out = appendDate(x.out, obj.HireDate)
+		x.out = scalar.AppendDate(x.out, obj.HireDate)
 		return true
 	case 6: // warehouse
 		v, ok := x.resolveEmployeeWarehouse(f, obj)
@@ -1203,7 +1206,7 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 		x.leave()
 		return written
 	case 9: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
 		panic("Employee has no field of the number " + strconv.Itoa(f.Number))
@@ -1237,7 +1240,7 @@ func readEmployeeCustomersArguments(ctx context.Context, generated any, given ma
 	}, nil
 }
 
-func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *Connection[*commerce.Customer], ok bool) {
+func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -1270,7 +1273,7 @@ func readEmployeeOrdersArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -1299,7 +1302,7 @@ func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectEmployeeConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *Connection[*commerce.Employee]) bool {
+func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Employee]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -1312,7 +1315,7 @@ func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *C
 }
 
 // fieldEmployeeConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *Connection[*commerce.Employee]) bool {
+func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Connection[*commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"EmployeeConnection"`...)
@@ -1346,17 +1349,17 @@ func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *Connection[
 	}
 }
 
-func (x *execution) resolveEmployeeConnectionNodes(f *operation.Field, obj *Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
+func (x *execution) resolveEmployeeConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveEmployeeConnectionEdges(f *operation.Field, obj *Connection[*commerce.Employee]) (v []*Edge[*commerce.Employee], ok bool) {
+func (x *execution) resolveEmployeeConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v []*paging.Edge[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveEmployeeConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Employee]) (v *PageInfo, ok bool) {
+func (x *execution) resolveEmployeeConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -1375,7 +1378,7 @@ func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectEmployeeEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *Edge[*commerce.Employee]) bool {
+func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -1388,7 +1391,7 @@ func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *Edge[*c
 }
 
 // fieldEmployeeEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *Edge[*commerce.Employee]) bool {
+func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"EmployeeEdge"`...)
@@ -1398,7 +1401,7 @@ func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *Edge[*commerce.Em
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveEmployeeEdgeNode(f, obj)
@@ -1417,12 +1420,12 @@ func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *Edge[*commerce.Em
 	}
 }
 
-func (x *execution) resolveEmployeeEdgeCursor(f *operation.Field, obj *Edge[*commerce.Employee]) (v string, ok bool) {
+func (x *execution) resolveEmployeeEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveEmployeeEdgeNode(f *operation.Field, obj *Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveEmployeeEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -1516,7 +1519,7 @@ func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1579,7 +1582,7 @@ func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.Ins
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1587,10 +1590,10 @@ func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.Ins
 		}
 		return x.listString(f, obj.Field) || x.null()
 	case 4: // sku
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 5: // available
-		x.out = appendInt(x.out, obj.Available)
+		x.out = scalar.AppendInt(x.out, obj.Available)
 		return true
 	default:
 		panic("InsufficientStock has no field of the number " + strconv.Itoa(f.Number))
@@ -1644,7 +1647,7 @@ func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidI
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1709,7 +1712,7 @@ func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.Inv
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1775,7 +1778,7 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 		x.out = append(x.out, `"InventoryLevel"`...)
 		return true
 	case 1: // sku
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 2: // product
 		v, ok := x.resolveInventoryLevelProduct(f, obj)
@@ -1790,7 +1793,7 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 		x.leave()
 		return written || x.null()
 	case 3: // warehouseId
-		x.out = appendString(x.out, string(obj.WarehouseID))
+		x.out = scalar.AppendString(x.out, string(obj.WarehouseID))
 		return true
 	case 4: // warehouse
 		v, ok := x.resolveInventoryLevelWarehouse(f, obj)
@@ -1805,10 +1808,10 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 		x.leave()
 		return written || x.null()
 	case 5: // quantity
-		x.out = appendInt(x.out, obj.Quantity)
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
 	case 6: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
 		panic("InventoryLevel has no field of the number " + strconv.Itoa(f.Number))
@@ -1845,7 +1848,7 @@ func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader
 }
 
 // objectInventoryLevelConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *Connection[*commerce.InventoryLevel]) bool {
+func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -1858,7 +1861,7 @@ func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, 
 }
 
 // fieldInventoryLevelConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) bool {
+func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevelConnection"`...)
@@ -1892,17 +1895,17 @@ func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *Conne
 	}
 }
 
-func (x *execution) resolveInventoryLevelConnectionNodes(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveInventoryLevelConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveInventoryLevelConnectionEdges(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) (v []*Edge[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveInventoryLevelConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v []*paging.Edge[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveInventoryLevelConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.InventoryLevel]) (v *PageInfo, ok bool) {
+func (x *execution) resolveInventoryLevelConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -1921,7 +1924,7 @@ func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectInventoryLevelEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -1934,7 +1937,7 @@ func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *E
 }
 
 // fieldInventoryLevelEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevelEdge"`...)
@@ -1944,7 +1947,7 @@ func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *Edge[*comme
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveInventoryLevelEdgeNode(f, obj)
@@ -1963,12 +1966,12 @@ func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *Edge[*comme
 	}
 }
 
-func (x *execution) resolveInventoryLevelEdgeCursor(f *operation.Field, obj *Edge[*commerce.InventoryLevel]) (v string, ok bool) {
+func (x *execution) resolveInventoryLevelEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveInventoryLevelEdgeNode(f *operation.Field, obj *Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveInventoryLevelEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -2006,10 +2009,10 @@ func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
 		x.out = append(x.out, `"Money"`...)
 		return true
 	case 1: // amount
-		x.out = appendText(x.out, obj.AppendDecimal)
+		x.out = scalar.AppendText(x.out, obj.AppendDecimal)
 		return true
 	case 2: // currencyCode
-		x.out = appendString(x.out, string(obj.Currency))
+		x.out = scalar.AppendString(x.out, string(obj.Currency))
 		return true
 	default:
 		panic("Money has no field of the number " + strconv.Itoa(f.Number))
@@ -2294,7 +2297,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 }
 
 type mutationCreateCustomerArguments struct {
-	input CreateCustomerInput
+	input input.CreateCustomerInput
 }
 
 func readMutationCreateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2303,7 +2306,7 @@ func readMutationCreateCustomerArguments(ctx context.Context, generated any, giv
 		return nil, err
 	}
 	return &mutationCreateCustomerArguments{
-		input: read["input"].(CreateCustomerInput),
+		input: read["input"].(input.CreateCustomerInput),
 	}, nil
 }
 
@@ -2320,7 +2323,7 @@ func (x *execution) resolveMutationCreateCustomer(f *operation.Field) (v *Payloa
 }
 
 type mutationUpdateCustomerArguments struct {
-	input UpdateCustomerInput
+	input input.UpdateCustomerInput
 }
 
 func readMutationUpdateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2329,7 +2332,7 @@ func readMutationUpdateCustomerArguments(ctx context.Context, generated any, giv
 		return nil, err
 	}
 	return &mutationUpdateCustomerArguments{
-		input: read["input"].(UpdateCustomerInput),
+		input: read["input"].(input.UpdateCustomerInput),
 	}, nil
 }
 
@@ -2346,7 +2349,7 @@ func (x *execution) resolveMutationUpdateCustomer(f *operation.Field) (v *Payloa
 }
 
 type mutationAssignAccountRepArguments struct {
-	input AssignAccountRepInput
+	input input.AssignAccountRepInput
 }
 
 func readMutationAssignAccountRepArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2355,7 +2358,7 @@ func readMutationAssignAccountRepArguments(ctx context.Context, generated any, g
 		return nil, err
 	}
 	return &mutationAssignAccountRepArguments{
-		input: read["input"].(AssignAccountRepInput),
+		input: read["input"].(input.AssignAccountRepInput),
 	}, nil
 }
 
@@ -2372,7 +2375,7 @@ func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payl
 }
 
 type mutationPlaceOrderArguments struct {
-	input PlaceOrderInput
+	input input.PlaceOrderInput
 }
 
 func readMutationPlaceOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2381,7 +2384,7 @@ func readMutationPlaceOrderArguments(ctx context.Context, generated any, given m
 		return nil, err
 	}
 	return &mutationPlaceOrderArguments{
-		input: read["input"].(PlaceOrderInput),
+		input: read["input"].(input.PlaceOrderInput),
 	}, nil
 }
 
@@ -2398,7 +2401,7 @@ func (x *execution) resolveMutationPlaceOrder(f *operation.Field) (v *Payload[co
 }
 
 type mutationConfirmOrderArguments struct {
-	input ConfirmOrderInput
+	input input.ConfirmOrderInput
 }
 
 func readMutationConfirmOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2407,7 +2410,7 @@ func readMutationConfirmOrderArguments(ctx context.Context, generated any, given
 		return nil, err
 	}
 	return &mutationConfirmOrderArguments{
-		input: read["input"].(ConfirmOrderInput),
+		input: read["input"].(input.ConfirmOrderInput),
 	}, nil
 }
 
@@ -2424,7 +2427,7 @@ func (x *execution) resolveMutationConfirmOrder(f *operation.Field) (v *Payload[
 }
 
 type mutationShipOrderArguments struct {
-	input ShipOrderInput
+	input input.ShipOrderInput
 }
 
 func readMutationShipOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2433,7 +2436,7 @@ func readMutationShipOrderArguments(ctx context.Context, generated any, given ma
 		return nil, err
 	}
 	return &mutationShipOrderArguments{
-		input: read["input"].(ShipOrderInput),
+		input: read["input"].(input.ShipOrderInput),
 	}, nil
 }
 
@@ -2450,7 +2453,7 @@ func (x *execution) resolveMutationShipOrder(f *operation.Field) (v *Payload[com
 }
 
 type mutationDeliverOrderArguments struct {
-	input DeliverOrderInput
+	input input.DeliverOrderInput
 }
 
 func readMutationDeliverOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2459,7 +2462,7 @@ func readMutationDeliverOrderArguments(ctx context.Context, generated any, given
 		return nil, err
 	}
 	return &mutationDeliverOrderArguments{
-		input: read["input"].(DeliverOrderInput),
+		input: read["input"].(input.DeliverOrderInput),
 	}, nil
 }
 
@@ -2476,7 +2479,7 @@ func (x *execution) resolveMutationDeliverOrder(f *operation.Field) (v *Payload[
 }
 
 type mutationCancelOrderArguments struct {
-	input CancelOrderInput
+	input input.CancelOrderInput
 }
 
 func readMutationCancelOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2485,7 +2488,7 @@ func readMutationCancelOrderArguments(ctx context.Context, generated any, given 
 		return nil, err
 	}
 	return &mutationCancelOrderArguments{
-		input: read["input"].(CancelOrderInput),
+		input: read["input"].(input.CancelOrderInput),
 	}, nil
 }
 
@@ -2502,7 +2505,7 @@ func (x *execution) resolveMutationCancelOrder(f *operation.Field) (v *Payload[c
 }
 
 type mutationSetOrderItemArguments struct {
-	input SetOrderItemInput
+	input input.SetOrderItemInput
 }
 
 func readMutationSetOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2511,7 +2514,7 @@ func readMutationSetOrderItemArguments(ctx context.Context, generated any, given
 		return nil, err
 	}
 	return &mutationSetOrderItemArguments{
-		input: read["input"].(SetOrderItemInput),
+		input: read["input"].(input.SetOrderItemInput),
 	}, nil
 }
 
@@ -2528,7 +2531,7 @@ func (x *execution) resolveMutationSetOrderItem(f *operation.Field) (v *Payload[
 }
 
 type mutationRemoveOrderItemArguments struct {
-	input RemoveOrderItemInput
+	input input.RemoveOrderItemInput
 }
 
 func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2537,7 +2540,7 @@ func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, gi
 		return nil, err
 	}
 	return &mutationRemoveOrderItemArguments{
-		input: read["input"].(RemoveOrderItemInput),
+		input: read["input"].(input.RemoveOrderItemInput),
 	}, nil
 }
 
@@ -2554,7 +2557,7 @@ func (x *execution) resolveMutationRemoveOrderItem(f *operation.Field) (v *Paylo
 }
 
 type mutationUpdateShippingAddressArguments struct {
-	input UpdateShippingAddressInput
+	input input.UpdateShippingAddressInput
 }
 
 func readMutationUpdateShippingAddressArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2563,7 +2566,7 @@ func readMutationUpdateShippingAddressArguments(ctx context.Context, generated a
 		return nil, err
 	}
 	return &mutationUpdateShippingAddressArguments{
-		input: read["input"].(UpdateShippingAddressInput),
+		input: read["input"].(input.UpdateShippingAddressInput),
 	}, nil
 }
 
@@ -2580,7 +2583,7 @@ func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v 
 }
 
 type mutationCreateProductArguments struct {
-	input CreateProductInput
+	input input.CreateProductInput
 }
 
 func readMutationCreateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2589,7 +2592,7 @@ func readMutationCreateProductArguments(ctx context.Context, generated any, give
 		return nil, err
 	}
 	return &mutationCreateProductArguments{
-		input: read["input"].(CreateProductInput),
+		input: read["input"].(input.CreateProductInput),
 	}, nil
 }
 
@@ -2606,7 +2609,7 @@ func (x *execution) resolveMutationCreateProduct(f *operation.Field) (v *Payload
 }
 
 type mutationUpdateProductArguments struct {
-	input UpdateProductInput
+	input input.UpdateProductInput
 }
 
 func readMutationUpdateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2615,7 +2618,7 @@ func readMutationUpdateProductArguments(ctx context.Context, generated any, give
 		return nil, err
 	}
 	return &mutationUpdateProductArguments{
-		input: read["input"].(UpdateProductInput),
+		input: read["input"].(input.UpdateProductInput),
 	}, nil
 }
 
@@ -2632,7 +2635,7 @@ func (x *execution) resolveMutationUpdateProduct(f *operation.Field) (v *Payload
 }
 
 type mutationCreateWarehouseArguments struct {
-	input CreateWarehouseInput
+	input input.CreateWarehouseInput
 }
 
 func readMutationCreateWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2641,7 +2644,7 @@ func readMutationCreateWarehouseArguments(ctx context.Context, generated any, gi
 		return nil, err
 	}
 	return &mutationCreateWarehouseArguments{
-		input: read["input"].(CreateWarehouseInput),
+		input: read["input"].(input.CreateWarehouseInput),
 	}, nil
 }
 
@@ -2658,7 +2661,7 @@ func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Paylo
 }
 
 type mutationSetInventoryLevelArguments struct {
-	input SetInventoryLevelInput
+	input input.SetInventoryLevelInput
 }
 
 func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2667,7 +2670,7 @@ func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, 
 		return nil, err
 	}
 	return &mutationSetInventoryLevelArguments{
-		input: read["input"].(SetInventoryLevelInput),
+		input: read["input"].(input.SetInventoryLevelInput),
 	}, nil
 }
 
@@ -2684,7 +2687,7 @@ func (x *execution) resolveMutationSetInventoryLevel(f *operation.Field) (v *Pay
 }
 
 type mutationAdjustInventoryArguments struct {
-	input AdjustInventoryInput
+	input input.AdjustInventoryInput
 }
 
 func readMutationAdjustInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2693,7 +2696,7 @@ func readMutationAdjustInventoryArguments(ctx context.Context, generated any, gi
 		return nil, err
 	}
 	return &mutationAdjustInventoryArguments{
-		input: read["input"].(AdjustInventoryInput),
+		input: read["input"].(input.AdjustInventoryInput),
 	}, nil
 }
 
@@ -2710,7 +2713,7 @@ func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Paylo
 }
 
 type mutationHireEmployeeArguments struct {
-	input HireEmployeeInput
+	input input.HireEmployeeInput
 }
 
 func readMutationHireEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2719,7 +2722,7 @@ func readMutationHireEmployeeArguments(ctx context.Context, generated any, given
 		return nil, err
 	}
 	return &mutationHireEmployeeArguments{
-		input: read["input"].(HireEmployeeInput),
+		input: read["input"].(input.HireEmployeeInput),
 	}, nil
 }
 
@@ -2736,7 +2739,7 @@ func (x *execution) resolveMutationHireEmployee(f *operation.Field) (v *Payload[
 }
 
 type mutationUpdateEmployeeArguments struct {
-	input UpdateEmployeeInput
+	input input.UpdateEmployeeInput
 }
 
 func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -2745,7 +2748,7 @@ func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, giv
 		return nil, err
 	}
 	return &mutationUpdateEmployeeArguments{
-		input: read["input"].(UpdateEmployeeInput),
+		input: read["input"].(input.UpdateEmployeeInput),
 	}, nil
 }
 
@@ -2803,7 +2806,7 @@ func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bo
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -2877,7 +2880,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		x.out = append(x.out, `"Order"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // status
 		x.out = appendOrderStatus(x.out, obj.Status)
@@ -2904,7 +2907,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		if !ok {
 			return false
 		}
-		x.out = appendInt32(x.out, v)
+		x.out = scalar.AppendInt32(x.out, v)
 		return true
 	case 6: // items
 		v, ok := x.resolveOrderItems(f, obj)
@@ -2943,10 +2946,10 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		x.leave()
 		return written
 	case 9: // placedAt
-		x.out = appendDateTime(x.out, obj.PlacedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
 	case 10: // updatedAt
-		x.out = appendDateTime(x.out, obj.UpdatedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
 	case 11: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
@@ -2975,7 +2978,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		x.leave()
 		return written || x.null()
 	case 14: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
 		panic("Order has no field of the number " + strconv.Itoa(f.Number))
@@ -3016,7 +3019,7 @@ func readOrderItemsArguments(ctx context.Context, generated any, given map[strin
 	}, nil
 }
 
-func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *Connection[*commerce.LineItem], ok bool) {
+func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3075,7 +3078,7 @@ func readOrderTimelineArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *Connection[*commerce.Event], ok bool) {
+func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3116,7 +3119,7 @@ func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *Connection[*commerce.Order]) bool {
+func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3129,7 +3132,7 @@ func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *Conn
 }
 
 // fieldOrderConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderConnection(f *operation.Field, obj *Connection[*commerce.Order]) bool {
+func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connection[*commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderConnection"`...)
@@ -3163,17 +3166,17 @@ func (x *execution) fieldOrderConnection(f *operation.Field, obj *Connection[*co
 	}
 }
 
-func (x *execution) resolveOrderConnectionNodes(f *operation.Field, obj *Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
+func (x *execution) resolveOrderConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderConnectionEdges(f *operation.Field, obj *Connection[*commerce.Order]) (v []*Edge[*commerce.Order], ok bool) {
+func (x *execution) resolveOrderConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v []*paging.Edge[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Order]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -3192,7 +3195,7 @@ func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *Edge[*commerce.Order]) bool {
+func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3205,7 +3208,7 @@ func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *Edge[*comm
 }
 
 // fieldOrderEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEdge(f *operation.Field, obj *Edge[*commerce.Order]) bool {
+func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEdge"`...)
@@ -3215,7 +3218,7 @@ func (x *execution) fieldOrderEdge(f *operation.Field, obj *Edge[*commerce.Order
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveOrderEdgeNode(f, obj)
@@ -3234,12 +3237,12 @@ func (x *execution) fieldOrderEdge(f *operation.Field, obj *Edge[*commerce.Order
 	}
 }
 
-func (x *execution) resolveOrderEdgeCursor(f *operation.Field, obj *Edge[*commerce.Order]) (v string, ok bool) {
+func (x *execution) resolveOrderEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Order]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderEdgeNode(f *operation.Field, obj *Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -3287,7 +3290,7 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		x.out = append(x.out, `"OrderEvent"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // type
 		x.out = appendOrderEventType(x.out, obj.Type)
@@ -3313,10 +3316,10 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		x.out = appendOrderStatus(x.out, *v)
 		return true
 	case 5: // at
-		x.out = appendDateTime(x.out, obj.At)
+		x.out = scalar.AppendDateTime(x.out, obj.At)
 		return true
 	case 6: // actor
-		x.out = appendString(x.out, obj.Actor)
+		x.out = scalar.AppendString(x.out, obj.Actor)
 		return true
 	case 7: // note
 		v, ok := x.resolveOrderEventNote(f, obj)
@@ -3326,7 +3329,7 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	default:
 		panic("OrderEvent has no field of the number " + strconv.Itoa(f.Number))
@@ -3370,7 +3373,7 @@ func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderEventConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *Connection[*commerce.Event]) bool {
+func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Event]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3383,7 +3386,7 @@ func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj 
 }
 
 // fieldOrderEventConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *Connection[*commerce.Event]) bool {
+func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Connection[*commerce.Event]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEventConnection"`...)
@@ -3417,17 +3420,17 @@ func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *Connectio
 	}
 }
 
-func (x *execution) resolveOrderEventConnectionNodes(f *operation.Field, obj *Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
+func (x *execution) resolveOrderEventConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderEventConnectionEdges(f *operation.Field, obj *Connection[*commerce.Event]) (v []*Edge[*commerce.Event], ok bool) {
+func (x *execution) resolveOrderEventConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v []*paging.Edge[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderEventConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Event]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderEventConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -3446,7 +3449,7 @@ func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderEventEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *Edge[*commerce.Event]) bool {
+func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Event]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3459,7 +3462,7 @@ func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *Edge[
 }
 
 // fieldOrderEventEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *Edge[*commerce.Event]) bool {
+func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*commerce.Event]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEventEdge"`...)
@@ -3469,7 +3472,7 @@ func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *Edge[*commerce.
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveOrderEventEdgeNode(f, obj)
@@ -3488,12 +3491,12 @@ func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *Edge[*commerce.
 	}
 }
 
-func (x *execution) resolveOrderEventEdgeCursor(f *operation.Field, obj *Edge[*commerce.Event]) (v string, ok bool) {
+func (x *execution) resolveOrderEventEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderEventEdgeNode(f *operation.Field, obj *Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
+func (x *execution) resolveOrderEventEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -3543,16 +3546,16 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		x.out = append(x.out, `"OrderItem"`...)
 		return true
 	case 1: // orderId
-		x.out = appendString(x.out, string(obj.OrderID))
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
 		return true
 	case 2: // productId
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 3: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 4: // quantity
-		x.out = appendInt(x.out, obj.Quantity)
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
 	case 5: // unitPrice
 		x.enter(f)
@@ -3633,7 +3636,7 @@ func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderItemConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *Connection[*commerce.LineItem]) bool {
+func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3646,7 +3649,7 @@ func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *
 }
 
 // fieldOrderItemConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *Connection[*commerce.LineItem]) bool {
+func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItemConnection"`...)
@@ -3680,17 +3683,17 @@ func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *Connection
 	}
 }
 
-func (x *execution) resolveOrderItemConnectionNodes(f *operation.Field, obj *Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItemConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderItemConnectionEdges(f *operation.Field, obj *Connection[*commerce.LineItem]) (v []*Edge[*commerce.LineItem], ok bool) {
+func (x *execution) resolveOrderItemConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v []*paging.Edge[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderItemConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.LineItem]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderItemConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -3709,7 +3712,7 @@ func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderItemEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *Edge[*commerce.LineItem]) bool {
+func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3722,7 +3725,7 @@ func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *Edge[*
 }
 
 // fieldOrderItemEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *Edge[*commerce.LineItem]) bool {
+func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItemEdge"`...)
@@ -3732,7 +3735,7 @@ func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *Edge[*commerce.L
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveOrderItemEdgeNode(f, obj)
@@ -3751,12 +3754,12 @@ func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *Edge[*commerce.L
 	}
 }
 
-func (x *execution) resolveOrderItemEdgeCursor(f *operation.Field, obj *Edge[*commerce.LineItem]) (v string, ok bool) {
+func (x *execution) resolveOrderItemEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderItemEdgeNode(f *operation.Field, obj *Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItemEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -3805,10 +3808,10 @@ func (x *execution) fieldOrderUpdate(f *operation.Field, obj *dynamo.OrderChange
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendID(x.out, *v)
+		x.out = scalar.AppendID(x.out, *v)
 		return true
 	case 2: // orderId
-		x.out = appendString(x.out, string(obj.OrderID))
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
 		return true
 	case 3: // event
 		if obj.Event == nil {
@@ -3867,7 +3870,7 @@ func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectPageInfo writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *PageInfo) bool {
+func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.PageInfo) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3880,16 +3883,16 @@ func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *PageInfo) b
 }
 
 // fieldPageInfo writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldPageInfo(f *operation.Field, obj *PageInfo) bool {
+func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"PageInfo"`...)
 		return true
 	case 1: // hasNextPage
-		x.out = appendBoolean(x.out, obj.HasNextPage)
+		x.out = scalar.AppendBoolean(x.out, obj.HasNextPage)
 		return true
 	case 2: // hasPreviousPage
-		x.out = appendBoolean(x.out, obj.HasPreviousPage)
+		x.out = scalar.AppendBoolean(x.out, obj.HasPreviousPage)
 		return true
 	case 3: // startCursor
 		v, ok := x.resolvePageInfoStartCursor(f, obj)
@@ -3899,7 +3902,7 @@ func (x *execution) fieldPageInfo(f *operation.Field, obj *PageInfo) bool {
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 4: // endCursor
 		v, ok := x.resolvePageInfoEndCursor(f, obj)
@@ -3909,19 +3912,19 @@ func (x *execution) fieldPageInfo(f *operation.Field, obj *PageInfo) bool {
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	default:
 		panic("PageInfo has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolvePageInfoStartCursor(f *operation.Field, obj *PageInfo) (v *string, ok bool) {
+func (x *execution) resolvePageInfoStartCursor(f *operation.Field, obj *paging.PageInfo) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.StartCursor(), true
 }
 
-func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *PageInfo) (v *string, ok bool) {
+func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *paging.PageInfo) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.EndCursor(), true
 }
@@ -4020,13 +4023,13 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		x.out = append(x.out, `"Product"`...)
 		return true
 	case 1: // sku
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // category
-		x.out = appendString(x.out, obj.Category)
+		x.out = scalar.AppendString(x.out, obj.Category)
 		return true
 	case 4: // unitPrice
 		x.enter(f)
@@ -4034,10 +4037,10 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		x.leave()
 		return written
 	case 5: // totalInventory
-		x.out = appendInt(x.out, obj.TotalInventory)
+		x.out = scalar.AppendInt(x.out, obj.TotalInventory)
 		return true
 	case 6: // available
-		x.out = appendInt(x.out, obj.Available)
+		x.out = scalar.AppendInt(x.out, obj.Available)
 		return true
 	case 7: // inventory
 		v, ok := x.resolveProductInventory(f, obj)
@@ -4064,7 +4067,7 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		x.leave()
 		return written
 	case 9: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
 		panic("Product has no field of the number " + strconv.Itoa(f.Number))
@@ -4091,7 +4094,7 @@ func readProductInventoryArguments(ctx context.Context, generated any, given map
 	}, nil
 }
 
-func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *Connection[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4124,7 +4127,7 @@ func readProductOrderItemsArguments(ctx context.Context, generated any, given ma
 	}, nil
 }
 
-func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *Connection[*commerce.LineItem], ok bool) {
+func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4153,7 +4156,7 @@ func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectProductConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *Connection[*commerce.Product]) bool {
+func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Product]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -4166,7 +4169,7 @@ func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *Co
 }
 
 // fieldProductConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProductConnection(f *operation.Field, obj *Connection[*commerce.Product]) bool {
+func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Connection[*commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"ProductConnection"`...)
@@ -4200,17 +4203,17 @@ func (x *execution) fieldProductConnection(f *operation.Field, obj *Connection[*
 	}
 }
 
-func (x *execution) resolveProductConnectionNodes(f *operation.Field, obj *Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
+func (x *execution) resolveProductConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveProductConnectionEdges(f *operation.Field, obj *Connection[*commerce.Product]) (v []*Edge[*commerce.Product], ok bool) {
+func (x *execution) resolveProductConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v []*paging.Edge[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveProductConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Product]) (v *PageInfo, ok bool) {
+func (x *execution) resolveProductConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -4229,7 +4232,7 @@ func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectProductEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *Edge[*commerce.Product]) bool {
+func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Product]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -4242,7 +4245,7 @@ func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *Edge[*co
 }
 
 // fieldProductEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProductEdge(f *operation.Field, obj *Edge[*commerce.Product]) bool {
+func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"ProductEdge"`...)
@@ -4252,7 +4255,7 @@ func (x *execution) fieldProductEdge(f *operation.Field, obj *Edge[*commerce.Pro
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveProductEdgeNode(f, obj)
@@ -4271,12 +4274,12 @@ func (x *execution) fieldProductEdge(f *operation.Field, obj *Edge[*commerce.Pro
 	}
 }
 
-func (x *execution) resolveProductEdgeCursor(f *operation.Field, obj *Edge[*commerce.Product]) (v string, ok bool) {
+func (x *execution) resolveProductEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Product]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveProductEdgeNode(f *operation.Field, obj *Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
+func (x *execution) resolveProductEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -4618,7 +4621,7 @@ func readQueryCustomersArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomers(f *operation.Field) (v *Connection[*commerce.Customer], ok bool) {
+func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4709,7 +4712,7 @@ func readQueryOrdersArguments(ctx context.Context, generated any, given map[stri
 	}, nil
 }
 
-func (x *execution) resolveQueryOrders(f *operation.Field) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveQueryOrders(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4746,7 +4749,7 @@ func readQueryOrdersByStatusArguments(ctx context.Context, generated any, given 
 	}, nil
 }
 
-func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4807,7 +4810,7 @@ func readQueryProductsArguments(ctx context.Context, generated any, given map[st
 	}, nil
 }
 
-func (x *execution) resolveQueryProducts(f *operation.Field) (v *Connection[*commerce.Product], ok bool) {
+func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connection[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4896,7 +4899,7 @@ func readQueryEmployeesArguments(ctx context.Context, generated any, given map[s
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployees(f *operation.Field) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployees(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4931,7 +4934,7 @@ func readQueryEmployeesByNameArguments(ctx context.Context, generated any, given
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4966,7 +4969,7 @@ func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, g
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5025,7 +5028,7 @@ func readQueryWarehousesArguments(ctx context.Context, generated any, given map[
 	}, nil
 }
 
-func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *Connection[*commerce.Warehouse], ok bool) {
+func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *paging.Connection[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5415,7 +5418,7 @@ func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyL
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -5423,7 +5426,7 @@ func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyL
 		}
 		return x.listString(f, obj.Field) || x.null()
 	case 4: // limit
-		x.out = appendInt(x.out, obj.Limit)
+		x.out = scalar.AppendInt(x.out, obj.Limit)
 		return true
 	default:
 		panic("TooManyLines has no field of the number " + strconv.Itoa(f.Number))
@@ -5667,7 +5670,7 @@ func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.Versi
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -5675,7 +5678,7 @@ func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.Versi
 		}
 		return x.listString(f, obj.Field) || x.null()
 	case 4: // currentVersion
-		x.out = appendInt(x.out, obj.CurrentVersion)
+		x.out = scalar.AppendInt(x.out, obj.CurrentVersion)
 		return true
 	default:
 		panic("VersionConflict has no field of the number " + strconv.Itoa(f.Number))
@@ -5726,10 +5729,10 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 		x.out = append(x.out, `"Warehouse"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // employees
 		v, ok := x.resolveWarehouseEmployees(f, obj)
@@ -5756,7 +5759,7 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 		x.leave()
 		return written
 	case 5: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
 		panic("Warehouse has no field of the number " + strconv.Itoa(f.Number))
@@ -5783,7 +5786,7 @@ func readWarehouseEmployeesArguments(ctx context.Context, generated any, given m
 	}, nil
 }
 
-func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5816,7 +5819,7 @@ func readWarehouseInventoryArguments(ctx context.Context, generated any, given m
 	}, nil
 }
 
-func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *Connection[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5845,7 +5848,7 @@ func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectWarehouseConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *Connection[*commerce.Warehouse]) bool {
+func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -5858,7 +5861,7 @@ func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *
 }
 
 // fieldWarehouseConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *Connection[*commerce.Warehouse]) bool {
+func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"WarehouseConnection"`...)
@@ -5892,17 +5895,17 @@ func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *Connection
 	}
 }
 
-func (x *execution) resolveWarehouseConnectionNodes(f *operation.Field, obj *Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
+func (x *execution) resolveWarehouseConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveWarehouseConnectionEdges(f *operation.Field, obj *Connection[*commerce.Warehouse]) (v []*Edge[*commerce.Warehouse], ok bool) {
+func (x *execution) resolveWarehouseConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v []*paging.Edge[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveWarehouseConnectionPageInfo(f *operation.Field, obj *Connection[*commerce.Warehouse]) (v *PageInfo, ok bool) {
+func (x *execution) resolveWarehouseConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
@@ -5921,7 +5924,7 @@ func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectWarehouseEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *Edge[*commerce.Warehouse]) bool {
+func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -5934,7 +5937,7 @@ func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *Edge[*
 }
 
 // fieldWarehouseEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *Edge[*commerce.Warehouse]) bool {
+func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"WarehouseEdge"`...)
@@ -5944,7 +5947,7 @@ func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *Edge[*commerce.W
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveWarehouseEdgeNode(f, obj)
@@ -5963,12 +5966,12 @@ func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *Edge[*commerce.W
 	}
 }
 
-func (x *execution) resolveWarehouseEdgeCursor(f *operation.Field, obj *Edge[*commerce.Warehouse]) (v string, ok bool) {
+func (x *execution) resolveWarehouseEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveWarehouseEdgeNode(f *operation.Field, obj *Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveWarehouseEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
@@ -6008,7 +6011,7 @@ func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	default:
 		panic("_Service has no field of the number " + strconv.Itoa(f.Number))
@@ -6151,7 +6154,7 @@ func (x *execution) listCustomer(f *operation.Field, list []*commerce.Customer) 
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listCustomerEdge(f *operation.Field, list []*Edge[*commerce.Customer]) bool {
+func (x *execution) listCustomerEdge(f *operation.Field, list []*paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6177,7 +6180,7 @@ func (x *execution) listEmployee(f *operation.Field, list []*commerce.Employee) 
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listEmployeeEdge(f *operation.Field, list []*Edge[*commerce.Employee]) bool {
+func (x *execution) listEmployeeEdge(f *operation.Field, list []*paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6203,7 +6206,7 @@ func (x *execution) listInventoryLevel(f *operation.Field, list []*commerce.Inve
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listInventoryLevelEdge(f *operation.Field, list []*Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) listInventoryLevelEdge(f *operation.Field, list []*paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6229,7 +6232,7 @@ func (x *execution) listOrder(f *operation.Field, list []*commerce.Order) bool {
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEdge(f *operation.Field, list []*Edge[*commerce.Order]) bool {
+func (x *execution) listOrderEdge(f *operation.Field, list []*paging.Edge[*commerce.Order]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6255,7 +6258,7 @@ func (x *execution) listOrderEvent(f *operation.Field, list []*commerce.Event) b
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEventEdge(f *operation.Field, list []*Edge[*commerce.Event]) bool {
+func (x *execution) listOrderEventEdge(f *operation.Field, list []*paging.Edge[*commerce.Event]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6281,7 +6284,7 @@ func (x *execution) listOrderItem(f *operation.Field, list []*commerce.LineItem)
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderItemEdge(f *operation.Field, list []*Edge[*commerce.LineItem]) bool {
+func (x *execution) listOrderItemEdge(f *operation.Field, list []*paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6316,7 +6319,7 @@ func (x *execution) listProduct(f *operation.Field, list []*commerce.Product) bo
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listProductEdge(f *operation.Field, list []*Edge[*commerce.Product]) bool {
+func (x *execution) listProductEdge(f *operation.Field, list []*paging.Edge[*commerce.Product]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6333,7 +6336,7 @@ func (x *execution) listString(f *operation.Field, list []string) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 	}
 	return x.closeList(from, valid)
 }
@@ -6364,7 +6367,7 @@ func (x *execution) listWarehouse(f *operation.Field, list []*commerce.Warehouse
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listWarehouseEdge(f *operation.Field, list []*Edge[*commerce.Warehouse]) bool {
+func (x *execution) listWarehouseEdge(f *operation.Field, list []*paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -39,7 +40,7 @@ func newTwins(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *tw
 	if opts.Store == nil {
 		opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
 	}
-	opts.Cursors = NewCursors([]byte("a key for tests"))
+	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(ctx context.Context, err error) {
 		tw.mu.Lock()
 		defer tw.mu.Unlock()
@@ -204,15 +205,15 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 }
 
 // faultyPage is faulty for pages, which can have a record that is nil as well.
-func faultyPage[T any](f *faults, field string, of any, page func() (*Connection[*T], error)) (*Connection[*T], error) {
-	return faulty(f, field, of, func() (*Connection[*T], error) {
+func faultyPage[T any](f *faults, field string, of any, page func() (*paging.Connection[*T], error)) (*paging.Connection[*T], error) {
+	return faulty(f, field, of, func() (*paging.Connection[*T], error) {
 		c, err := page()
 		_, bad := faulty(f, field+" nodes", of, func() (int, error) { return 0, nil })
-		if err != nil || bad == nil || len(c.slice.Items) == 0 {
+		if err != nil || bad == nil || len(c.Slice.Items) == 0 {
 			return c, err
 		}
-		c.slice.Items = slices.Clone(c.slice.Items)
-		c.slice.Items[len(c.slice.Items)/2] = nil
+		c.Slice.Items = slices.Clone(c.Slice.Items)
+		c.Slice.Items[len(c.Slice.Items)/2] = nil
 		return c, nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -22,7 +23,7 @@ func FuzzRequests(f *testing.F) {
 		sync.Mutex
 		errs []error
 	}
-	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) {
+	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) {
 		faults.Lock()
 		defer faults.Unlock()
 		faults.errs = append(faults.errs, err)

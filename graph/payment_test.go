@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -243,7 +244,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store, clock := storetest.Sample(t, db), &handClock{}
 	e := NewExecutor(Options{
-		Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
+		Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	})
 	var of []*commerce.Order

@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -250,9 +251,9 @@ func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest]
 }
 
 // addList adds a page of a list, unless its arguments are wrong. Its resolver refuses them.
-func addList(p plan, w *wanted[dynamo.ListRequest], f *operation.Field, q *listRequest) {
-	if q.err == nil && p.argumentsOf(f) != nil {
-		w.add(q.key, f.Path, f.Records)
+func addList(p plan, w *wanted[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
+	if q.Err == nil && p.argumentsOf(f) != nil {
+		w.add(q.Key, f.Path, f.Records)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -169,7 +170,7 @@ func busyExecutor(t testing.TB) *Executor {
 	if _, err := store.Load(context.Background(), busyBook(t)); err != nil {
 		t.Fatal(err)
 	}
-	return NewExecutor(Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
+	return NewExecutor(Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
 }
 
 // planning returns what plans the query once, with its context, and lets its resolvers load.

@@ -245,12 +245,12 @@ func (p plan) itemsOf(o *commerce.Order, f *operation.Field, pages *wanted[dynam
 		return nil
 	}
 	asked := p.resolver.orderItems(o.ID, argumentsOf[orderItemsArguments](p, f), f.Beyond)
-	if asked.err != nil || p.argumentsOf(f) == nil {
+	if asked.Err != nil || p.argumentsOf(f) == nil {
 		return nil
 	}
-	slice, ok := p.loaders.ItemsAtHand(o, asked.key.Page)
+	slice, ok := p.loaders.ItemsAtHand(o, asked.Key.Page)
 	if !ok {
-		key := asked.key
+		key := asked.Key
 		if o.ItemCount == nil && f.WithCount {
 			key = loaders.AllItems(o.ID) // one Query serves the count and the page
 		}
@@ -300,10 +300,10 @@ func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Produc
 			continue
 		}
 		asked := p.resolver.productInventory(product.SKU, argumentsOf[productInventoryArguments](p, f), f.Beyond)
-		if asked.err != nil || p.argumentsOf(f) == nil {
+		if asked.Err != nil || p.argumentsOf(f) == nil {
 			continue
 		}
-		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.key.Page)
+		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.Key.Page)
 		if !ok {
 			addList(p, &late, f, &asked)
 		}

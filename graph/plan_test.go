@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -109,7 +110,7 @@ func representation(t *rapid.T) string {
 // nothing: all that a query reads was planned.
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
-	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
+	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
 	planned, alone := NewExecutor(opts), NewExecutor(opts)
 	alone.plans = false
 

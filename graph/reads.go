@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -89,30 +90,30 @@ func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID 
 
 // list begins a request for the list of a field. of is the ID of the record that the list belongs
 // to; lists of Query have none.
-func (r *Resolver) list(field string, of ...string) listRequest {
-	return r.cursors.request(field, of...)
+func (r *Resolver) list(field string, of ...string) paging.Request {
+	return r.cursors.Request(field, of...)
 }
 
 // connection loads a page of a list.
-func connection[T any](ctx context.Context, from *dynamo.List[T], q *listRequest) (*Connection[T], error) {
-	if q.err != nil {
-		return nil, q.err
+func connection[T any](ctx context.Context, from *dynamo.List[T], q *paging.Request) (*paging.Connection[T], error) {
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.key)
+	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.Key)
 	return connected(q, slice, err)
 }
 
-func connected[T any](q *listRequest, slice dynamo.Slice[T], err error) (*Connection[T], error) {
+func connected[T any](q *paging.Request, slice dynamo.Slice[T], err error) (*paging.Connection[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConnection(slice, q.scope), nil
+	return paging.NewConnection(slice, q.Scope), nil
 }
 
 // The lists below may have come with their record.
 
 // orderItems is the request for a page of an order's items.
-func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) listRequest {
+func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.items", string(id))
 	a.list(&q, beyond)
 	return q
@@ -120,15 +121,15 @@ func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyon
 
 func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderItemsArguments) (*OrderItemConnection, error) {
 	q := r.orderItems(order.ID, &a, resolving(ctx).Beyond)
-	if q.err != nil {
-		return nil, q.err
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := of(ctx).OrderItems(ctx, order, q.key.Page)
+	slice, err := of(ctx).OrderItems(ctx, order, q.Key.Page)
 	return connected(&q, slice, err)
 }
 
 // timeline is the request for a page of an order's timeline.
-func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) listRequest {
+func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.timeline", string(id))
 	a.list(&q, beyond)
 	return q
@@ -136,15 +137,15 @@ func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyo
 
 func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orderTimelineArguments) (*OrderEventConnection, error) {
 	q := r.timeline(order.ID, &a, resolving(ctx).Beyond)
-	if q.err != nil {
-		return nil, q.err
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := of(ctx).Timeline(ctx, order.ID, q.key.Page)
+	slice, err := of(ctx).Timeline(ctx, order.ID, q.Key.Page)
 	return connected(&q, slice, err)
 }
 
 // productInventory is the request for a page of a product's inventory.
-func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) listRequest {
+func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Product.inventory", string(sku))
 	a.list(&q, beyond)
 	return q
@@ -152,10 +153,10 @@ func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArgumen
 
 func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a productInventoryArguments) (*InventoryLevelConnection, error) {
 	q := r.productInventory(product.SKU, &a, resolving(ctx).Beyond)
-	if q.err != nil {
-		return nil, q.err
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := of(ctx).ProductInventory(ctx, product.SKU, q.key.Page)
+	slice, err := of(ctx).ProductInventory(ctx, product.SKU, q.Key.Page)
 	return connected(&q, slice, err)
 }
 

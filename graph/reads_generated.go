@@ -6,24 +6,26 @@ import (
 	"context"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *customerOrdersArguments) list(q *listRequest, beyond operation.Beyond) {
-	placed := q.timeRange("placed", a.placed)
+func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case placed:
-		q.key.Pattern = &dynamo.CustomerOrdersPlaced.AccessPattern
+		q.Key.Pattern = &dynamo.CustomerOrdersPlaced.AccessPattern
 	}
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error) {
 	return reference(ctx, dynamo.EmployeeByID, obj.AccountRepID)
 }
 
-func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Customer.orders", string(obj.ID))
 	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.CustomerOrders, &q)
@@ -52,26 +54,26 @@ func customerReference(record *commerce.Customer, f *operation.Field, to *refs) 
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *employeeCustomersArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *employeeCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *employeeOrdersArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error) {
 	return reference(ctx, dynamo.WarehouseByID, obj.WarehouseID)
 }
 
-func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
+func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.list("Employee.customers", string(obj.ID))
 	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeeCustomers, &q)
 }
 
-func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Employee.orders", string(obj.ID))
 	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeeOrders, &q)
@@ -122,86 +124,86 @@ func inventoryLevelReference(key dynamo.InventoryLevelKey, f *operation.Field, t
 	}
 }
 
-func (r *mutationResolver) CreateCustomer(ctx context.Context, input CreateCustomerInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.CreateCustomer, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CreateCustomer(ctx context.Context, input input.CreateCustomerInput) (*Payload[commerce.Customer], error) {
+	return change(ctx, r.Resolver, r.store.CreateCustomer, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) UpdateCustomer(ctx context.Context, input UpdateCustomerInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.UpdateCustomer, input.command, nil)
+func (r *mutationResolver) UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error) {
+	return change(ctx, r.Resolver, r.store.UpdateCustomer, input.Command, nil)
 }
 
-func (r *mutationResolver) AssignAccountRep(ctx context.Context, input AssignAccountRepInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.AssignAccountRep, input.command, nil)
+func (r *mutationResolver) AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error) {
+	return change(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
 }
 
-func (r *mutationResolver) PlaceOrder(ctx context.Context, input PlaceOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.PlaceOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) ConfirmOrder(ctx context.Context, input ConfirmOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) ShipOrder(ctx context.Context, input ShipOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) DeliverOrder(ctx context.Context, input DeliverOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) DeliverOrder(ctx context.Context, input input.DeliverOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) CancelOrder(ctx context.Context, input CancelOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CancelOrder(ctx context.Context, input input.CancelOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) SetOrderItem(ctx context.Context, input SetOrderItemInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.SetOrderItem, input.command, nil)
+func (r *mutationResolver) SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
-func (r *mutationResolver) RemoveOrderItem(ctx context.Context, input RemoveOrderItemInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.SetOrderItem, input.command, nil)
+func (r *mutationResolver) RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
-func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input UpdateShippingAddressInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.UpdateShippingAddress, input.command, nil)
+func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
 }
 
-func (r *mutationResolver) CreateProduct(ctx context.Context, input CreateProductInput) (*Payload[commerce.Product], error) {
-	return change(ctx, r.Resolver, r.store.CreateProduct, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
+	return change(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) UpdateProduct(ctx context.Context, input UpdateProductInput) (*Payload[commerce.Product], error) {
-	return change(ctx, r.Resolver, r.store.UpdateProduct, input.command, nil)
+func (r *mutationResolver) UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error) {
+	return change(ctx, r.Resolver, r.store.UpdateProduct, input.Command, nil)
 }
 
-func (r *mutationResolver) CreateWarehouse(ctx context.Context, input CreateWarehouseInput) (*Payload[commerce.Warehouse], error) {
-	return change(ctx, r.Resolver, r.store.CreateWarehouse, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error) {
+	return change(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
-	return change(ctx, r.Resolver, r.store.SetInventoryLevel, input.command, nil)
+func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
+	return change(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
 }
 
-func (r *mutationResolver) AdjustInventory(ctx context.Context, input AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error) {
-	return change(ctx, r.Resolver, r.store.AdjustInventory, input.command, input.IdempotencyKey)
+func (r *mutationResolver) AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error) {
+	return change(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) HireEmployee(ctx context.Context, input HireEmployeeInput) (*Payload[commerce.Employee], error) {
-	return change(ctx, r.Resolver, r.store.HireEmployee, input.command, input.IdempotencyKey)
+func (r *mutationResolver) HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error) {
+	return change(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) UpdateEmployee(ctx context.Context, input UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
-	return change(ctx, r.Resolver, r.store.UpdateEmployee, input.command, nil)
-}
-
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *orderItemsArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
+	return change(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *orderTimelineArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *orderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
@@ -241,16 +243,16 @@ func orderItemReference(key dynamo.OrderItemKey, f *operation.Field, to *refs) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *productInventoryArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *productInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *productOrderItemsArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
+func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
 	q := r.list("Product.orderItems", string(obj.SKU))
 	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.ProductOrderItems, &q)
@@ -276,8 +278,8 @@ func (a *queryCustomerArguments) key() (key commerce.CustomerID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryCustomersArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -297,27 +299,27 @@ func (a *queryOrderItemArguments) key() (key dynamo.OrderItemKey, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryOrdersArguments) list(q *listRequest, beyond operation.Beyond) {
-	statuses := q.statuses("statuses", a.statuses)
-	placed := q.timeRange("placed", a.placed)
+func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	statuses := q.Statuses("statuses", a.statuses)
+	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case statuses:
-		q.key.Pattern = &dynamo.OrdersInStatuses.AccessPattern
+		q.Key.Pattern = &dynamo.OrdersInStatuses.AccessPattern
 	case placed:
-		q.key.Pattern = &dynamo.OrdersPlaced.AccessPattern
+		q.Key.Pattern = &dynamo.OrdersPlaced.AccessPattern
 	}
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryOrdersByStatusArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.status("status", a.status)
-	placed := q.timeRange("placed", a.placed)
+func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Status("status", a.status)
+	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case placed:
-		q.key.Pattern = &dynamo.OrdersPlaced.AccessPattern
+		q.Key.Pattern = &dynamo.OrdersPlaced.AccessPattern
 	}
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -326,9 +328,9 @@ func (a *queryProductArguments) key() (key commerce.SKU, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryProductsArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.text("category", a.category)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Text("category", a.category)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -348,21 +350,21 @@ func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.dateRange("hired", a.hired)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.DateRange("hired", a.hired)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesByNameArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.text("name", a.name)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Text("name", a.name)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesByJobTitleArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.text("jobTitle", a.jobTitle)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Text("jobTitle", a.jobTitle)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -371,8 +373,8 @@ func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryWarehousesArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Customer, error) {
@@ -383,7 +385,7 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 	return record(ctx, dynamo.CustomerByID, key)
 }
 
-func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
+func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.list("Query.customers")
 	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Customers, &q)
@@ -397,13 +399,13 @@ func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, 
 	return record(ctx, dynamo.OrderByID, key)
 }
 
-func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Query.orders")
 	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Orders, &q)
 }
 
-func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Query.ordersByStatus")
 	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.OrdersByStatus, &q)
@@ -417,7 +419,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, dynamo.ProductBySKU, key)
 }
 
-func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Product], error) {
+func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.list("Query.products")
 	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Products, &q)
@@ -439,19 +441,19 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, dynamo.EmployeeByID, key)
 }
 
-func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Query.employees")
 	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Employees, &q)
 }
 
-func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByName")
 	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeesByName, &q)
 }
 
-func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByJobTitle")
 	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.EmployeesByJobTitle, &q)
@@ -465,7 +467,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, dynamo.WarehouseByID, key)
 }
 
-func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error) {
+func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.list("Query.warehouses")
 	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.Warehouses, &q)
@@ -554,22 +556,22 @@ func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *warehouseEmployeesArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *warehouseEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *warehouseInventoryArguments) list(q *listRequest, beyond operation.Beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Warehouse.employees", string(obj.ID))
 	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.WarehouseEmployees, &q)
 }
 
-func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error) {
+func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
 	q := r.list("Warehouse.inventory", string(obj.ID))
 	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, dynamo.WarehouseInventory, &q)

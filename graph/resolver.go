@@ -24,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 	// Feed tells subscriptions what changes; nil where the server has none, and refuses them.
 	Feed *dynamo.Feed
 	// Cursors sign the cursors of lists.
-	Cursors Cursors
+	Cursors paging.Cursors
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
 	// context.
 	Report func(ctx context.Context, err error)
@@ -83,7 +84,7 @@ type Resolver struct {
 	store *dynamo.Store
 	// feed is nil where subscriptions are refused.
 	feed    *dynamo.Feed
-	cursors Cursors
+	cursors paging.Cursors
 	report  func(ctx context.Context, err error)
 	// authenticated tells that a request without a principal may do nothing.
 	authenticated bool

@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -347,7 +348,7 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.Sample(t, db)
-	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: NewCursors([]byte("a key for tests"))})
+	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
 	stream, result := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, Extensions: map[string]any{"x": strings.Repeat("x", 100_000)}, Variables: map[string]any{"x": strings.Repeat("x", 100_000)}})
 	if stream == nil {
 		t.Fatal(result.Errors)

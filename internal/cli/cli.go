@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -296,7 +297,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
+	opts := graph.Options{Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
 	opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
 	defer opts.Feed.Close()
 	trusted, err := trust(cfg, &opts, log)

@@ -265,7 +265,8 @@ func (g *generator) field(f *codegen.Field, argument string) error {
 		return fmt.Errorf("is bound in a way that is not executed")
 	}
 	if appends(f) {
-		g.p("x.out = appendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
+		g.p("x.out = scalar.AppendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
+		g.imported(scalarPackage, "scalar")
 		return nil
 	}
 	v := "obj." + f.GoFieldName
@@ -326,7 +327,7 @@ func (g *generator) written(expression string, nullable bool) error {
 	return nil
 }
 
-// leaf returns the code that writes a scalar or an enum. A scalar's MarshalName has an appendName beside it, in graph/scalars.go or graph/append.go.
+// leaf returns the code that writes a scalar or an enum. A scalar's MarshalName has an AppendName in package scalar.
 //
 // Errors: for one that knows how to write itself, as no schema of ours has one.
 func (g *generator) leaf(ref *config.TypeReference, v string) (string, error) {
@@ -338,7 +339,8 @@ func (g *generator) leaf(ref *config.TypeReference, v string) (string, error) {
 	case ref.CastType != nil:
 		v = g.name(ref.CastType) + "(" + v + ")"
 	}
-	return fmt.Sprintf("x.out = append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v), nil
+	g.imported(scalarPackage, "scalar")
+	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v), nil
 }
 
 // appends tells whether a field's value is what a method returns, and its type has another that appends it: AppendDecimal beside Decimal.

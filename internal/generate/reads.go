@@ -13,6 +13,8 @@ import (
 const (
 	storePackage     = "github.com/ordergraph/ordergraph/dynamo"
 	operationPackage = graphPackage + "/operation"
+	pagingPackage    = graphPackage + "/paging"
+	scalarPackage    = graphPackage + "/scalar"
 )
 
 // reading is an access pattern with its Go types.
@@ -120,7 +122,7 @@ func (g *generator) listArguments(f *codegen.Field) error {
 	if err != nil {
 		return err
 	}
-	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *listRequest, beyond operation.Beyond) {", argumentsType(f))
+	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.Beyond) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -133,11 +135,11 @@ func (g *generator) listArguments(f *codegen.Field) error {
 			continue
 		}
 		methods := map[string]string{
-			"string": "text", "commerce.Status": "status", "[]commerce.Status": "statuses", "*commerce.TimeRange": "timeRange", "*commerce.DateRange": "dateRange",
+			"string": "Text", "commerce.Status": "Status", "[]commerce.Status": "Statuses", "*commerce.TimeRange": "TimeRange", "*commerce.DateRange": "DateRange",
 		}
 		method, ok := methods[g.name(a.TypeReference.GO)]
 		if !ok {
-			return fmt.Errorf("the argument %s is a %s, which limits no list: see listRequest", a.Name, g.name(a.TypeReference.GO))
+			return fmt.Errorf("the argument %s is a %s, which limits no list: see paging.Request", a.Name, g.name(a.TypeReference.GO))
 		}
 		given := ""
 		if chosen[a.Name] {
@@ -149,13 +151,13 @@ func (g *generator) listArguments(f *codegen.Field) error {
 		g.p("switch {")
 		for _, r := range all {
 			if len(r.with) > 0 {
-				g.p("case %s:\nq.key.Pattern = &dynamo.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
+				g.p("case %s:\nq.Key.Pattern = &dynamo.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
 			}
 		}
 		g.p("}")
 		g.imported(storePackage, "dynamo")
 	}
-	g.p("q.page(paging{a.first, a.after, a.last, a.before, beyond})\n}")
+	g.p("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 	return nil
 }
 
@@ -388,6 +390,7 @@ func (g *generator) readArguments(f *codegen.Field) error {
 func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 	g := newGenerator(data)
 	g.imported(operationPackage, "operation")
+	g.imported(pagingPackage, "paging")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
 	var err error
 	if g.readings, err = readings(p.store, p.patterns); err != nil {
@@ -432,6 +435,6 @@ func (g *generator) changes(o *codegen.Object) {
 			key = input.VarName + ".IdempotencyKey"
 		}
 		g.p("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
-		g.p("return change(ctx, r.Resolver, r.store.%s, %s.command, %s)\n}", m.method, input.VarName, key)
+		g.p("return change(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -90,7 +91,7 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 		o.Retryer = aws.NopRetryer{}
 	}), smallBook(t))
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests")), Authenticated: true},
+		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true},
 		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package graph
+package scalar
 
 import (
 	"strconv"
@@ -9,33 +9,33 @@ import (
 
 // Each of these appends a scalar to JSON: the bytes that the Marshal function of its name writes.
 
-func appendID(b []byte, s string) []byte { return appendString(b, s) }
+func AppendID(b []byte, s string) []byte { return AppendString(b, s) }
 
-func appendDate(b []byte, d commerce.Date) []byte { return appendString(b, string(d)) }
+func AppendDate(b []byte, d commerce.Date) []byte { return AppendString(b, string(d)) }
 
-func appendDateTime(b []byte, t time.Time) []byte {
+func AppendDateTime(b []byte, t time.Time) []byte {
 	b = append(b, '"')
 	b = t.UTC().AppendFormat(b, dateTimeLayout)
 	return append(b, '"')
 }
 
-func appendInt(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i), 10) }
+func AppendInt(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i), 10) }
 
-func appendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i), 10) }
+func AppendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i), 10) }
 
-func appendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
+func AppendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// appendText appends what another function appends, as a string; that must not write what JSON
+// AppendText appends what another function appends, as a string; that must not write what JSON
 // escapes.
-func appendText(b []byte, text func([]byte) []byte) []byte {
+func AppendText(b []byte, text func([]byte) []byte) []byte {
 	b = append(b, '"')
 	b = text(b)
 	return append(b, '"')
 }
 
-// appendString escapes what gqlgen escapes, which is what JSON demands and no more, and in its
+// AppendString escapes what gqlgen escapes, which is what JSON demands and no more, and in its
 // spelling: upper-case digits. Bytes that are no UTF-8 stay as they are.
-func appendString(b []byte, s string) []byte {
+func AppendString(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	b = append(b, '"')
 	start := 0

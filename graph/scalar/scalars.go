@@ -1,4 +1,4 @@
-package graph
+package scalar
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package graph
+package input
 
 import (
 	"strconv"
@@ -7,31 +7,31 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// checks collects what is wrong with an input, so that a caller can mend it in one go.
-type checks struct {
+// Checks collects what is wrong with an input, so that a caller can mend it in one go.
+type Checks struct {
 	// currency is that of amounts which name none.
 	currency commerce.Currency
 	refusals commerce.Refusals
 }
 
-func (c *checks) refuse(r commerce.Refusal) {
+func (c *Checks) refuse(r commerce.Refusal) {
 	if len(c.refusals) < operation.MaxUserErrors {
 		c.refusals = append(c.refusals, r)
 	}
 }
 
-// newChecks returns checks of an input whose amounts without a currency are in this one.
-func newChecks(currency commerce.Currency) *checks { return &checks{currency: currency} }
+// NewChecks returns checks of an input whose amounts without a currency are in this one.
+func NewChecks(currency commerce.Currency) *Checks { return &Checks{currency: currency} }
 
-// idempotencyKey reads an idempotency key, which may be left out.
-func (c *checks) idempotencyKey(key *string) string {
+// IdempotencyKey reads an idempotency key, which may be left out.
+func (c *Checks) IdempotencyKey(key *string) string {
 	return given(c, func(s string) (string, error) {
 		return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
 	}, key, "idempotencyKey")
 }
 
-// err is what was collected, nil where nothing was.
-func (c *checks) err() error {
+// Err is what was collected, nil where nothing was.
+func (c *Checks) Err() error {
 	if len(c.refusals) == 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (c *checks) err() error {
 }
 
 // check brings the value at path into its form, and notes where it has none.
-func check[V, T any](c *checks, parse func(V) (T, error), v V, path ...string) T {
+func check[V, T any](c *Checks, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
 		c.refuse(commerce.Refuse(path, "%s", err))
@@ -48,7 +48,7 @@ func check[V, T any](c *checks, parse func(V) (T, error), v V, path ...string) T
 }
 
 // given is check for a value that may be left out or null, and is then the zero value.
-func given[V, T any](c *checks, parse func(V) (T, error), v *V, path ...string) T {
+func given[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
 		var none T
 		return none
@@ -57,7 +57,7 @@ func given[V, T any](c *checks, parse func(V) (T, error), v *V, path ...string) 
 }
 
 // changed is given for a value whose absence means that it stays as it is.
-func changed[V, T any](c *checks, parse func(V) (T, error), v *V, path ...string) *T {
+func changed[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func level(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
 
 func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
 
-func phones(c *checks, numbers []string) []string {
+func phones(c *Checks, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
 		c.refuse(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
@@ -105,7 +105,7 @@ func phones(c *checks, numbers []string) []string {
 }
 
 // changedPhones are phone numbers whose absence means that they stay as they are.
-func changedPhones(c *checks, numbers []string) *[]string {
+func changedPhones(c *Checks, numbers []string) *[]string {
 	if numbers == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func changedPhones(c *checks, numbers []string) *[]string {
 	return &parsed
 }
 
-func address(c *checks, in *AddressInput) commerce.Address {
+func address(c *Checks, in *AddressInput) commerce.Address {
 	const at = "shippingAddress"
 	return commerce.Address{
 		Recipient:   check(c, name, in.Recipient, at, "recipient"),
@@ -127,7 +127,7 @@ func address(c *checks, in *AddressInput) commerce.Address {
 }
 
 // price reads a price; without a currency it is in the shop's.
-func price(c *checks, in *MoneyInput) commerce.Money {
+func price(c *Checks, in *MoneyInput) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
 		currency = check(c, currencyCode, *in.CurrencyCode, "unitPrice", "currencyCode")
@@ -141,7 +141,7 @@ func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 
 // newPrice reads what a product is to cost; without a currency it stays in the product's, which is
 // not known here.
-func newPrice(c *checks, in *MoneyInput) *commerce.Price {
+func newPrice(c *Checks, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func version(v *int32) *int {
 	return &n
 }
 
-func (in CreateCustomerInput) command(c *checks) commerce.NewCustomer {
+func (in CreateCustomerInput) Command(c *Checks) commerce.NewCustomer {
 	return commerce.NewCustomer{
 		ID:           given(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
 		Name:         check(c, name, in.Name, "name"),
@@ -171,7 +171,7 @@ func (in CreateCustomerInput) command(c *checks) commerce.NewCustomer {
 	}
 }
 
-func (in UpdateCustomerInput) command(c *checks) commerce.CustomerChange {
+func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
 	return commerce.CustomerChange{
 		ID:              check(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
 		Name:            changed(c, name, in.Name, "name"),
@@ -181,7 +181,7 @@ func (in UpdateCustomerInput) command(c *checks) commerce.CustomerChange {
 	}
 }
 
-func (in AssignAccountRepInput) command(c *checks) commerce.AccountRepChange {
+func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 	if !in.EmployeeID.IsSet() {
 		// A variable that somebody forgot must not take the rep away.
 		c.refuse(commerce.Refuse(commerce.Path("employeeId"), "is missing: give an id, or null for nobody"))
@@ -193,7 +193,7 @@ func (in AssignAccountRepInput) command(c *checks) commerce.AccountRepChange {
 	}
 }
 
-func (in PlaceOrderInput) command(c *checks) commerce.NewOrder {
+func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 	order := commerce.NewOrder{CustomerID: check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId")}
 	if len(in.Items) > maxLinesGiven {
 		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
@@ -214,7 +214,7 @@ func (in PlaceOrderInput) command(c *checks) commerce.NewOrder {
 // are of one product.
 const maxLinesGiven = 10 * commerce.MaxLines
 
-func move(c *checks, to commerce.Status, id string, remark *string, expected *int32) commerce.OrderMove {
+func move(c *Checks, to commerce.Status, id string, remark *string, expected *int32) commerce.OrderMove {
 	return commerce.OrderMove{
 		OrderID:         check(c, commerce.ParseOrderID, id, "orderId"),
 		To:              to,
@@ -223,25 +223,25 @@ func move(c *checks, to commerce.Status, id string, remark *string, expected *in
 	}
 }
 
-func (in ConfirmOrderInput) command(c *checks) commerce.OrderMove {
+func (in ConfirmOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-func (in DeliverOrderInput) command(c *checks) commerce.OrderMove {
+func (in DeliverOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-func (in CancelOrderInput) command(c *checks) commerce.OrderMove {
+func (in CancelOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-func (in ShipOrderInput) command(c *checks) commerce.OrderMove {
+func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
 	return m
 }
 
-func (in SetOrderItemInput) command(c *checks) commerce.OrderItemChange {
+func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -250,7 +250,7 @@ func (in SetOrderItemInput) command(c *checks) commerce.OrderItemChange {
 	}
 }
 
-func (in RemoveOrderItemInput) command(c *checks) commerce.OrderItemChange {
+func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -258,7 +258,7 @@ func (in RemoveOrderItemInput) command(c *checks) commerce.OrderItemChange {
 	}
 }
 
-func (in UpdateShippingAddressInput) command(c *checks) commerce.ShippingAddressChange {
+func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddressChange {
 	return commerce.ShippingAddressChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		ShippingAddress: address(c, in.ShippingAddress),
@@ -266,7 +266,7 @@ func (in UpdateShippingAddressInput) command(c *checks) commerce.ShippingAddress
 	}
 }
 
-func (in CreateProductInput) command(c *checks) commerce.NewProduct {
+func (in CreateProductInput) Command(c *Checks) commerce.NewProduct {
 	return commerce.NewProduct{
 		SKU:       check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Name:      check(c, name, in.Name, "name"),
@@ -275,7 +275,7 @@ func (in CreateProductInput) command(c *checks) commerce.NewProduct {
 	}
 }
 
-func (in UpdateProductInput) command(c *checks) commerce.ProductChange {
+func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
 	return commerce.ProductChange{
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Name:            changed(c, name, in.Name, "name"),
@@ -285,14 +285,14 @@ func (in UpdateProductInput) command(c *checks) commerce.ProductChange {
 	}
 }
 
-func (in CreateWarehouseInput) command(c *checks) commerce.NewWarehouse {
+func (in CreateWarehouseInput) Command(c *Checks) commerce.NewWarehouse {
 	return commerce.NewWarehouse{
 		ID:   given(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
 		Name: check(c, name, in.Name, "name"),
 	}
 }
 
-func (in SetInventoryLevelInput) command(c *checks) commerce.InventoryCount {
+func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
 	return commerce.InventoryCount{
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID:     check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
@@ -301,7 +301,7 @@ func (in SetInventoryLevelInput) command(c *checks) commerce.InventoryCount {
 	}
 }
 
-func (in AdjustInventoryInput) command(c *checks) commerce.InventoryAdjustment {
+func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
 	return commerce.InventoryAdjustment{
 		SKU:         check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID: check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
@@ -309,7 +309,7 @@ func (in AdjustInventoryInput) command(c *checks) commerce.InventoryAdjustment {
 	}
 }
 
-func (in HireEmployeeInput) command(c *checks) commerce.NewEmployee {
+func (in HireEmployeeInput) Command(c *Checks) commerce.NewEmployee {
 	return commerce.NewEmployee{
 		ID:           given(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
 		Name:         check(c, listedName, in.Name, "name"),
@@ -320,7 +320,7 @@ func (in HireEmployeeInput) command(c *checks) commerce.NewEmployee {
 	}
 }
 
-func (in UpdateEmployeeInput) command(c *checks) commerce.EmployeeChange {
+func (in UpdateEmployeeInput) Command(c *Checks) commerce.EmployeeChange {
 	change := commerce.EmployeeChange{
 		ID:              check(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
 		Name:            changed(c, listedName, in.Name, "name"),

@@ -1,4 +1,4 @@
-package graph
+package scalar
 
 import (
 	"bytes"
@@ -25,14 +25,14 @@ func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
 			appended []byte
 			marshals graphql.Marshaler
 		}{
-			"String":   {appendString(nil, text), graphql.MarshalString(text)},
-			"ID":       {appendID(nil, text), graphql.MarshalID(text)},
-			"Date":     {appendDate(nil, commerce.Date(text)), MarshalDate(commerce.Date(text))},
-			"Int":      {appendInt(nil, number), graphql.MarshalInt(number)},
-			"Int32":    {appendInt32(nil, int32(number)), graphql.MarshalInt32(int32(number))},
-			"Boolean":  {appendBoolean(nil, number%2 == 0), graphql.MarshalBoolean(number%2 == 0)},
-			"DateTime": {appendDateTime(nil, moment), MarshalDateTime(moment)},
-			"Decimal":  {appendText(nil, amount.AppendDecimal), MarshalDecimal(amount.Decimal())},
+			"String":   {AppendString(nil, text), graphql.MarshalString(text)},
+			"ID":       {AppendID(nil, text), graphql.MarshalID(text)},
+			"Date":     {AppendDate(nil, commerce.Date(text)), MarshalDate(commerce.Date(text))},
+			"Int":      {AppendInt(nil, number), graphql.MarshalInt(number)},
+			"Int32":    {AppendInt32(nil, int32(number)), graphql.MarshalInt32(int32(number))},
+			"Boolean":  {AppendBoolean(nil, number%2 == 0), graphql.MarshalBoolean(number%2 == 0)},
+			"DateTime": {AppendDateTime(nil, moment), MarshalDateTime(moment)},
+			"Decimal":  {AppendText(nil, amount.AppendDecimal), MarshalDecimal(amount.Decimal())},
 		} {
 			var want bytes.Buffer
 			c.marshals.MarshalGQL(&want)

@@ -1,4 +1,4 @@
-package graph
+package paging
 
 import (
 	"crypto/hmac"
@@ -29,9 +29,9 @@ type Cursors struct{ key []byte }
 // NewCursors returns cursors signed with key. Servers that share a key read one another's cursors.
 func NewCursors(key []byte) Cursors { return Cursors{key: key} }
 
-// cursorScope is the list that a cursor belongs to: its field and its arguments, but those that
+// Scope is the list that a cursor belongs to: its field and its arguments, but those that
 // choose the page.
-type cursorScope struct {
+type Scope struct {
 	cursors Cursors
 	field   string
 	// arguments are as many as given; the last holds all further ones. Most pages are requested
@@ -43,9 +43,9 @@ type cursorScope struct {
 // maxListArguments is the number of arguments that are kept apart.
 const maxListArguments = 2
 
-// of returns the list of a field with arguments, each of them as text.
-func (c Cursors) of(field string, arguments ...string) cursorScope {
-	s := cursorScope{cursors: c, field: field}
+// Scope returns the list of a field with arguments, each of them as text.
+func (c Cursors) Scope(field string, arguments ...string) Scope {
+	s := Scope{cursors: c, field: field}
 	for _, a := range arguments {
 		s.add(a)
 	}
@@ -53,7 +53,7 @@ func (c Cursors) of(field string, arguments ...string) cursorScope {
 }
 
 // add adds an argument, as text.
-func (s *cursorScope) add(argument string) {
+func (s *Scope) add(argument string) {
 	if s.given < maxListArguments {
 		s.arguments[s.given] = argument
 		s.given++
@@ -62,7 +62,7 @@ func (s *cursorScope) add(argument string) {
 	s.arguments[maxListArguments-1] += "\x00" + argument // as sign separates them
 }
 
-func (s cursorScope) sign(position string) []byte {
+func (s Scope) sign(position string) []byte {
 	mac := hmac.New(sha256.New, s.cursors.key)
 	mac.Write([]byte{cursorVersion})
 	mac.Write([]byte(s.field))
@@ -75,8 +75,8 @@ func (s cursorScope) sign(position string) []byte {
 	return mac.Sum(nil)[:signatureSize]
 }
 
-// seal makes the cursor of a position.
-func (s cursorScope) seal(position string) string {
+// Seal makes the cursor of a position.
+func (s Scope) Seal(position string) string {
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
 	b = append(b, s.sign(position)...)
@@ -84,10 +84,10 @@ func (s cursorScope) seal(position string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// open returns the position that a cursor holds.
+// Open returns the position that a cursor holds.
 //
 // Errors: commerce.InvalidError for what seal did not make for this list, under this key.
-func (s cursorScope) open(cursor string) (string, error) {
+func (s Scope) Open(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
 		return "", commerce.Invalid("is no cursor: it is too long")
 	}
