@@ -75,11 +75,11 @@ const (
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
-// A request passes these checks before anything is read: the document is found, or parsed, kept
-// within limits and validated (documents.go, limits.go); its operation is chosen; the variables are
-// checked (variables.go) and the operation is prepared (prepare.go); the caller may use all that it
-// selects (access.go); its cost is within the limit (cost.go), the caller's rate (rate.go) and what
-// is executed at once (load.go). Then an execution runs it, with a budget of requests
+// A request passes these checks before anything is read. The document is found, or parsed, kept
+// within limits and validated; its operation is chosen and the variables are coerced (package
+// document). The operation is prepared; the caller has permission for all that it selects; its cost
+// is within the limit (package operation). The caller's rate and the quota of concurrent cost have
+// room for it (package rate). Then an execution runs it, with a budget of requests
 // (Limits.Requests) and a limit of the response (response.go).
 type Executor struct {
 	resolver *Resolver

@@ -1,3 +1,5 @@
+// Package bound computes the maximum DynamoDB requests of an operation. Of the module it imports
+// commerce, dynamo and graph/operation.
 package bound
 
 import (

@@ -35,7 +35,7 @@ type Limits struct {
 	// possibleTypes can stand inside one another; the tools' own query has one, and 2 is what
 	// graphql-js allows.
 	IntrospectionDepth int
-	// Cost is how much an operation can cost; see cost.go for how it is counted.
+	// Cost is how much an operation can cost; package operation says how it is counted.
 	Cost int
 	// ConcurrentCost is how much the operations can cost together that are executed at once.
 	ConcurrentCost int
@@ -50,6 +50,7 @@ func DefaultLimits() Limits {
 	return Limits{Tokens: 2000, Depth: 15, Aliases: 100, RootFields: 50, Directives: 50, ListDepth: 8, IntrospectionDepth: 2, Cost: 100_000, ConcurrentCost: 500_000, Requests: 1000, Answer: 4 << 20}
 }
 
+// OrDefaults returns the limits with the default of each that is zero.
 func (l Limits) OrDefaults() Limits {
 	d := DefaultLimits()
 	return Limits{

@@ -20,6 +20,7 @@ type FieldVisitor struct {
 	certain, optional []string
 }
 
+// Visit visits the fields of a selection set. With optional, a condition decides about all of them.
 func (v *FieldVisitor) Visit(set ast.SelectionSet, optional bool) {
 	for _, s := range set {
 		switch s := s.(type) {

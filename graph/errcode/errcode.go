@@ -120,6 +120,7 @@ func Excerpt(text string, length int) string {
 	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
+// With gives an error a code, instead of its other extensions.
 func With(e *gqlerror.Error, code string) *gqlerror.Error {
 	e.Extensions = map[string]any{"code": code}
 	return e

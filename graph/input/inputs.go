@@ -1,3 +1,5 @@
+// Package input has the input objects of mutations and makes commands of them. Of the module it
+// imports commerce and graph/operation.
 package input
 
 import (
@@ -161,6 +163,7 @@ func version(v *int32) *int {
 	return &n
 }
 
+// Command checks the input and makes a commerce.NewCustomer of it.
 func (in CreateCustomerInput) Command(c *Checks) commerce.NewCustomer {
 	return commerce.NewCustomer{
 		ID:           given(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
@@ -171,6 +174,7 @@ func (in CreateCustomerInput) Command(c *Checks) commerce.NewCustomer {
 	}
 }
 
+// Command checks the input and makes a commerce.CustomerChange of it.
 func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
 	return commerce.CustomerChange{
 		ID:              check(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
@@ -181,6 +185,7 @@ func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
 	}
 }
 
+// Command checks the input and makes a commerce.AccountRepChange of it.
 func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 	if !in.EmployeeID.IsSet() {
 		// A variable that somebody forgot must not take the rep away.
@@ -193,6 +198,7 @@ func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 	}
 }
 
+// Command checks the input and makes a commerce.NewOrder of it.
 func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 	order := commerce.NewOrder{CustomerID: check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId")}
 	if len(in.Items) > maxLinesGiven {
@@ -223,24 +229,29 @@ func move(c *Checks, to commerce.Status, id string, remark *string, expected *in
 	}
 }
 
+// Command checks the input and makes a commerce.OrderMove of it.
 func (in ConfirmOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
+// Command checks the input and makes a commerce.OrderMove of it.
 func (in DeliverOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
+// Command checks the input and makes a commerce.OrderMove of it.
 func (in CancelOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
+// Command checks the input and makes a commerce.OrderMove of it.
 func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
 	return m
 }
 
+// Command checks the input and makes a commerce.OrderItemChange of it.
 func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
@@ -250,6 +261,7 @@ func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	}
 }
 
+// Command checks the input and makes a commerce.OrderItemChange of it.
 func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
@@ -258,6 +270,7 @@ func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	}
 }
 
+// Command checks the input and makes a commerce.ShippingAddressChange of it.
 func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddressChange {
 	return commerce.ShippingAddressChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
@@ -266,6 +279,7 @@ func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddress
 	}
 }
 
+// Command checks the input and makes a commerce.NewProduct of it.
 func (in CreateProductInput) Command(c *Checks) commerce.NewProduct {
 	return commerce.NewProduct{
 		SKU:       check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -275,6 +289,7 @@ func (in CreateProductInput) Command(c *Checks) commerce.NewProduct {
 	}
 }
 
+// Command checks the input and makes a commerce.ProductChange of it.
 func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
 	return commerce.ProductChange{
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -285,6 +300,7 @@ func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
 	}
 }
 
+// Command checks the input and makes a commerce.NewWarehouse of it.
 func (in CreateWarehouseInput) Command(c *Checks) commerce.NewWarehouse {
 	return commerce.NewWarehouse{
 		ID:   given(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
@@ -292,6 +308,7 @@ func (in CreateWarehouseInput) Command(c *Checks) commerce.NewWarehouse {
 	}
 }
 
+// Command checks the input and makes a commerce.InventoryCount of it.
 func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
 	return commerce.InventoryCount{
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -301,6 +318,7 @@ func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
 	}
 }
 
+// Command checks the input and makes a commerce.InventoryAdjustment of it.
 func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
 	return commerce.InventoryAdjustment{
 		SKU:         check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -309,6 +327,7 @@ func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
 	}
 }
 
+// Command checks the input and makes a commerce.NewEmployee of it.
 func (in HireEmployeeInput) Command(c *Checks) commerce.NewEmployee {
 	return commerce.NewEmployee{
 		ID:           given(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
@@ -320,6 +339,7 @@ func (in HireEmployeeInput) Command(c *Checks) commerce.NewEmployee {
 	}
 }
 
+// Command checks the input and makes a commerce.EmployeeChange of it.
 func (in UpdateEmployeeInput) Command(c *Checks) commerce.EmployeeChange {
 	change := commerce.EmployeeChange{
 		ID:              check(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),

@@ -37,6 +37,7 @@ const forgotten commerce.Permission = 0
 // accessDirective is the directive by which the schema names permissions.
 const accessDirective = "access"
 
+// NewAccess reads the permissions of a schema. Without a policy, commerce.StandardPolicy holds.
 func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) Access {
 	a := Access{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, Types: map[string]commerce.Permission{},

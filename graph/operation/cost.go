@@ -44,6 +44,7 @@ type Costs struct {
 	lists schemaSizes
 }
 
+// NewCosts returns the costs of the operations of a schema.
 func NewCosts(schema *ast.Schema, limits document.Limits) Costs {
 	return Costs{limits.Cost, sizesOf(schema)}
 }

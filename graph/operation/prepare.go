@@ -491,9 +491,14 @@ func mayRead(f *Field) bool {
 
 // Selects reports whether one of the selections has a field that may read.
 func Selects(selections []*SelectionSet, name string) bool {
-	return slices.ContainsFunc(selections, func(s *SelectionSet) bool {
-		return slices.ContainsFunc(s.Reads, func(f *Field) bool { return f.Name == name })
-	})
+	for _, s := range selections {
+		for _, f := range s.Reads {
+			if f.Name == name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ReadsMore reports whether the selection has fields that may trigger further reads.

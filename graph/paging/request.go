@@ -1,3 +1,5 @@
+// Package paging has the pages of lists: the arguments that choose one, signed cursors, and the
+// connections that clients get. Of the module it imports commerce, dynamo and graph/operation.
 package paging
 
 import (

@@ -1,3 +1,5 @@
+// Package rate limits what each principal may spend in a time, and what all operations may cost at
+// once. Of the module it imports graph/errcode only.
 package rate
 
 import (
@@ -52,6 +54,7 @@ type bucket struct {
 	at time.Time
 }
 
+// NewLimiter returns a Limiter; nil, which limits nobody, for a burst of 0.
 func NewLimiter(r Options) *Limiter {
 	if r.Burst <= 0 {
 		return nil

@@ -9,20 +9,26 @@ import (
 
 // Each of these appends a scalar to JSON: the bytes that the Marshal function of its name writes.
 
+// AppendID appends an ID.
 func AppendID(b []byte, s string) []byte { return AppendString(b, s) }
 
+// AppendDate appends a Date.
 func AppendDate(b []byte, d commerce.Date) []byte { return AppendString(b, string(d)) }
 
+// AppendDateTime appends a DateTime.
 func AppendDateTime(b []byte, t time.Time) []byte {
 	b = append(b, '"')
 	b = t.UTC().AppendFormat(b, dateTimeLayout)
 	return append(b, '"')
 }
 
+// AppendInt appends an Int.
 func AppendInt(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i), 10) }
 
+// AppendInt32 appends an Int.
 func AppendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i), 10) }
 
+// AppendBoolean appends a Boolean.
 func AppendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
 // AppendText appends what another function appends, as a string; that must not write what JSON

@@ -1,3 +1,4 @@
+// Package scalar reads and writes the scalars of the schema. Of the module it imports commerce only.
 package scalar
 
 import (
