@@ -3,210 +3,34 @@ package graph
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// access tells who may use what. The schema says which permission a field needs, with @access; the
-// policy says who is granted it. What the role alone decides is refused before anything is read
-// (check); of what is granted for the own records only, others do not exist: for loaders
-// (loaders.Viewer), for changes (dynamo.Caller), and for those who follow orders (mayFollowOrder).
-//
-// An input field can need a permission as well. Whose record the input is about is checked with the
-// mutation's own permission.
-type access struct {
-	policy commerce.Policy
-	// fields are the permissions of the fields that need one. A field that names none, and stands
-	// beside others that do, needs one that nobody is granted: it was forgotten.
-	fields map[*ast.FieldDefinition]commerce.Permission
-	// types are the permissions of types.
-	types map[string]commerce.Permission
-	// inputs are the permissions of the input fields that need one.
-	inputs map[*ast.FieldDefinition]commerce.Permission
-	schema *ast.Schema
-	// introspection tells that the server tells its schema at all.
-	introspection bool
-}
-
-// forgotten is the permission of what names none and has to: no policy grants it.
-const forgotten commerce.Permission = 0
-
-// accessDirective is the directive by which the schema names permissions.
-const accessDirective = "access"
-
-func newAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) access {
-	a := access{
-		fields: map[*ast.FieldDefinition]commerce.Permission{}, types: map[string]commerce.Permission{},
-		inputs: map[*ast.FieldDefinition]commerce.Permission{}, schema: schema, introspection: introspection,
-	}
-	if a.policy = commerce.StandardPolicy(); policy != nil {
-		a.policy = *policy
-	}
-	roots := []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription}
-	for name, d := range schema.Types {
-		if d.Kind == ast.InputObject {
-			for _, f := range d.Fields {
-				if permission, named := namedPermission(f.Directives); named {
-					a.inputs[f] = permission
-				}
-			}
-		}
-		if d.Kind != ast.Object || d.BuiltIn {
-			continue
-		}
-		whole, guarded := namedPermission(d.Directives)
-		if guarded {
-			a.types[name] = whole
-		}
-		for _, root := range roots {
-			guarded = guarded || d == root
-		}
-		for _, f := range d.Fields {
-			_, named := namedPermission(f.Directives)
-			guarded = guarded || named
-		}
-		if !guarded {
-			continue // it comes with the field that gives it
-		}
-		for _, f := range d.Fields {
-			switch permission, named := namedPermission(f.Directives); {
-			case named:
-				a.fields[f] = permission
-			case f.Name == "__schema" || f.Name == "__type":
-				a.fields[f] = commerce.Introspect
-			default:
-				a.fields[f] = whole
-			}
-		}
-	}
-	return a
-}
-
-// namedPermission is the permission that @access names, false where there is no @access.
-func namedPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
-	d := directives.ForName(accessDirective)
-	if d == nil {
-		return forgotten, false
-	}
-	p, _ := commerce.ParsePermission(d.Arguments.ForName("permission").Value.Raw)
-	return p, true
-}
-
-// quiet reports whether messages to a principal may name nothing of the schema that the request
-// does not name itself.
-func (a access) quiet(who commerce.Principal) bool {
-	return !a.introspection || a.policy.Granted(who, commerce.Introspect) == commerce.None
-}
-
-// check refuses an operation that selects fields, or gives values to input fields, which the
-// caller's role may not use: one error for each, at most maxErrors. The variables are coerced. It
-// depends on no ID.
-//
-// Errors: FORBIDDEN.
-func (a access) check(who commerce.Principal, operation *preparedOperation, variables map[string]any) gqlerror.List {
-	may := func(p commerce.Permission) bool { return a.policy.Granted(who, p) != commerce.None }
-	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
-		return nil
-	}
-	c := accessCheck{access: a, who: who, variables: variables}
-	operation.root.each(func(f *selectedField) {
-		if f.guarded && !may(f.permission) {
-			c.refuse(f.Position, "%s may not use the field %q: leave it out, or ask as somebody who may", f.Name)
-		}
-		for _, argument := range f.Field.Arguments {
-			c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
-		}
-	})
-	return c.errs
-}
-
 // unauthenticated refuses a request of nobody.
 func unauthenticated() *gqlerror.Error {
-	return refusedAt(nil, CodeUnauthenticated, "the request does not say who makes it: send a token")
-}
-
-// accessCheck collects what an operation uses without permission.
-type accessCheck struct {
-	access
-	who       commerce.Principal
-	variables map[string]any
-	errs      gqlerror.List
-}
-
-// literal checks a value in the document.
-func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
-	switch v.Kind {
-	case ast.Variable:
-		c.value(t, c.variables[v.Raw], v.Position)
-	case ast.ListValue:
-		for _, child := range v.Children {
-			c.literal(t, child.Value)
-		}
-	case ast.ObjectValue:
-		definition := c.schema.Types[t.Name()]
-		for _, child := range v.Children {
-			f := definition.Fields.ForName(child.Name)
-			if f == nil {
-				continue // of a custom scalar
-			}
-			if child.Value.Kind != ast.NullValue && (child.Value.Kind != ast.Variable || c.variables[child.Value.Raw] != nil) {
-				c.input(f, child.Position)
-			}
-			c.literal(f.Type, child.Value)
-		}
-	}
-}
-
-// value checks a variable's value, which was coerced.
-func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
-	switch value := value.(type) {
-	case []any:
-		for _, element := range value {
-			c.value(t, element, at)
-		}
-	case map[string]any:
-		for _, f := range c.schema.Types[t.Name()].Fields {
-			if given := value[f.Name]; given != nil {
-				c.input(f, at)
-				c.value(f.Type, given, at)
-			}
-		}
-	}
-}
-
-// input refuses an input field that the principal's role may not give a value to.
-func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
-	if permission, guarded := c.inputs[f]; guarded && c.policy.Granted(c.who, permission) == commerce.None {
-		c.refuse(at, "%s may not give the input field %q: leave it out, or ask as somebody who may", f.Name)
-	}
-}
-
-func (c *accessCheck) refuse(at *ast.Position, format, name string) {
-	if len(c.errs) < maxErrors {
-		c.errs = append(c.errs, refusedAt(at, CodeForbidden, format, c.who.Role, name))
-	}
+	return errcode.New(nil, errcode.Unauthenticated, "the request does not say who makes it: send a token")
 }
 
 // viewer is whom the records of a request are read for.
 func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
-	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.policy}
+	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
 // granted is what whoever makes the request is granted of a permission.
 func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) commerce.Grant {
-	return r.access.policy.Granted(r.principal(ctx), permission)
+	return r.access.Policy.Granted(r.principal(ctx), permission)
 }
 
 // grantedHere is what they are granted of the permission of the field that is being resolved.
 func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
-	return r.granted(ctx, resolving(ctx).permission)
+	return r.granted(ctx, resolving(ctx).Permission)
 }
 
 // caller is who asks for a change: who is granted the own records only changes no others.
@@ -220,7 +44,7 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 	case commerce.Own:
 		return dynamo.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
 	default:
-		return dynamo.Caller{}, refusedAt(nil, CodeForbidden, "%s may not use this mutation", who.Role)
+		return dynamo.Caller{}, errcode.New(nil, errcode.Forbidden, "%s may not use this mutation", who.Role)
 	}
 }
 
@@ -229,8 +53,8 @@ func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
 //
 // Errors: FORBIDDEN.
 func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
-	if r.granted(ctx, r.access.types[typ]) == commerce.None {
-		return refusedAt(nil, CodeForbidden, "%s may not use the type %q: leave it out, or ask as somebody who may", r.principal(ctx).Role, typ)
+	if r.granted(ctx, r.access.Types[typ]) == commerce.None {
+		return errcode.New(nil, errcode.Forbidden, "%s may not use the type %q: leave it out, or ask as somebody who may", r.principal(ctx).Role, typ)
 	}
 	return nil
 }
@@ -252,7 +76,7 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 // Errors: NOT_FOUND, and those of dynamo.ReadRecords.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
-	if r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
+	if r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
 		_, err = loaders.Records(of(ctx), model.CustomerByID).Load(ctx, id)
 	}
 	return orUnknown(err, "there is no such customer")
@@ -260,7 +84,7 @@ func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID
 
 func orUnknown(err error, says string) error {
 	if errors.Is(err, commerce.ErrNotFound) {
-		return refusedAt(nil, CodeNotFound, "%s", says)
+		return errcode.New(nil, errcode.NotFound, "%s", says)
 	}
 	return err
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -235,7 +238,7 @@ type matrix struct {
 func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, book sampled) *matrix {
 	t.Helper()
 	return &matrix{rules: rules, cells: cells, e: newExecutor(Options{
-		Store: book.store, Feed: book.feed, Cursors: NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
+		Store: book.store, Feed: book.feed, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
 }
@@ -251,13 +254,13 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 
 // asked are the fields with rules that a document selects, as Type.field, with where they stand.
 // Input fields are those that it gives a value to, and of a variable's value all that its type has.
-func asked(documents *documents, rules map[string]rule, document string) (fields map[string][]int, err error) {
-	parsed, missing := documents.withText(document, false)
+func asked(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
+	parsed, missing := documents.Find("", document, nil, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
 	}
-	if len(parsed.errs) > 0 {
-		return nil, fmt.Errorf("%s: %w", document, parsed.errs)
+	if len(parsed.Errors(false)) > 0 {
+		return nil, fmt.Errorf("%s: %w", document, parsed.Errors(false))
 	}
 	fields = map[string][]int{}
 	var walk func(set ast.SelectionSet)
@@ -283,7 +286,7 @@ func asked(documents *documents, rules map[string]rule, document string) (fields
 			}
 		}
 	}
-	walk(parsed.parsed.Operations[0].SelectionSet)
+	walk(parsed.Parsed.Operations[0].SelectionSet)
 	return fields, nil
 }
 
@@ -316,7 +319,7 @@ func (m *matrix) gate(who commerce.Principal, c cell) string {
 	}
 	_, _, errs := m.e.prepare(WithPrincipal(context.Background(), who), Request{Query: document})
 	for _, e := range errs {
-		if e.Extensions["code"] != CodeForbidden || len(e.Locations) != 1 || !strings.Contains(e.Message, who.Role.String()) {
+		if e.Extensions["code"] != errcode.Forbidden || len(e.Locations) != 1 || !strings.Contains(e.Message, who.Role.String()) {
 			return fmt.Sprintf("%s, %s: %v", who.Role, document, e)
 		}
 		got = append(got, fmt.Sprint(e.Locations[0].Column))
@@ -448,7 +451,7 @@ type cell struct {
 
 func allCells(t testing.TB, rules map[string]rule) []cell {
 	t.Helper()
-	documents := newDocuments(newSchema(), Options{})
+	documents := document.NewStore(Schema(), document.Options{})
 	var all []cell
 	for _, typ := range slices.Sorted(maps.Keys(ways)) {
 		d := parsedSchema.Types[typ]
@@ -564,7 +567,7 @@ func TestTheMatrixIsWhole(t *testing.T) {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	rules := documentedRules(t)
-	m := newMatrix(t, rules, allCells(t, rules), nil, newSchema(), sampleBook(t))
+	m := newMatrix(t, rules, allCells(t, rules), nil, Schema(), sampleBook(t))
 	for _, d := range m.differences(people(), 20, func(string) bool { return true }) {
 		t.Error(d)
 	}
@@ -602,7 +605,7 @@ func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.S
 
 // Each field needs the permission that the docs tell, and no other.
 func TestMatrixOfSinglePermissions(t *testing.T) {
-	rules, schema, book := documentedRules(t), newSchema(), sampleBook(t)
+	rules, schema, book := documentedRules(t), Schema(), sampleBook(t)
 	cells := allCells(t, rules)
 	for _, p := range commerce.Permissions() {
 		for _, d := range separately(t, rules, cells, schema, book, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
@@ -614,7 +617,7 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 // The matrix tells when any cell of the policy is another one: as a whole, and at the root of each
 // kind of operation by itself.
 func TestMatrixSeesEveryGrant(t *testing.T) {
-	rules, schema, book, standard := documentedRules(t), newSchema(), sampleBook(t), commerce.StandardPolicy()
+	rules, schema, book, standard := documentedRules(t), Schema(), sampleBook(t), commerce.StandardPolicy()
 	cells := allCells(t, rules)
 	waysIn := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
@@ -654,7 +657,7 @@ func TestMatrixSeesEveryDirective(t *testing.T) {
 	rules, book := documentedRules(t), sampleBook(t)
 	cells := allCells(t, rules)
 	taken := 0
-	schema := newSchema()
+	schema := Schema()
 	notices := func(what, permission string, directives *ast.DirectiveList, passes func(field string) bool) {
 		taken++
 		was := *directives

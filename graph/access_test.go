@@ -14,10 +14,14 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // ann is a customer, with the first of the subjects of the matrix for an own record.
@@ -48,7 +52,7 @@ func TestNobodyMayDoNothing(t *testing.T) {
 	} {
 		for _, query := range []string{`{__typename}`, `{product(sku:"prod_100"){name}}`, `{produc}`, `{`, `mutation{__typename}`, `subscription{__typename}`} {
 			result := e.Execute(ctx, Request{Query: query})
-			if result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeUnauthenticated || result.Data != nil {
+			if result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.Unauthenticated || result.Data != nil {
 				t.Errorf("%s, %s: %s %v", name, query, result.Data, result.Errors)
 			}
 		}
@@ -57,13 +61,13 @@ func TestNobodyMayDoNothing(t *testing.T) {
 	for _, c := range allCells(t, documentedRules(t)) {
 		trace := &table.Trace{}
 		stream, result := e.Start(trace.Begin(t.Context()), Request{Query: ownSubject.in(c.document)})
-		if stream != nil || result.Outcome != Refused || result.Errors[0].Extensions["code"] != CodeUnauthenticated || result.Data != nil || len(trace.Requests()) > 0 {
+		if stream != nil || result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Unauthenticated || result.Data != nil || len(trace.Requests()) > 0 {
 			t.Errorf("%s: %s %v", c.document, result.Data, result.Errors)
 		}
 	}
 	// A customer without a customer has no own records.
 	result, requests := heardBy(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
-	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != CodeForbidden || len(requests) > 0 {
+	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Forbidden || len(requests) > 0 {
 		t.Errorf("%s %v %v", result.Data, result.Errors, requests)
 	}
 	// Where nobody is asked who they are, everybody may do everything.
@@ -103,7 +107,7 @@ func TestForbiddenFields(t *testing.T) {
 		var got []string
 		for _, err := range result.Errors {
 			name, _, _ := strings.Cut(strings.TrimPrefix(err.Message, "CUSTOMER may not use the field "), ":")
-			if err.Extensions["code"] != CodeForbidden || len(err.Locations) != 1 {
+			if err.Extensions["code"] != errcode.Forbidden || len(err.Locations) != 1 {
 				t.Fatalf("%s: %v", c.query, err)
 			}
 			got = append(got, fmt.Sprintf("%s %d:%d", name, err.Locations[0].Line, err.Locations[0].Column))
@@ -152,7 +156,7 @@ func TestForbiddenInputFields(t *testing.T) {
 		switch {
 		case c.at == "" && (result.Outcome != Executed || len(result.Errors) > 0):
 			t.Errorf("%s %v: %v", c.query, c.variables, result.Errors)
-		case c.at != "" && (result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeForbidden || len(requests) > 0 || result.Data != nil):
+		case c.at != "" && (result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.Forbidden || len(requests) > 0 || result.Data != nil):
 			t.Errorf("%s %v: %s %v after %v", c.query, c.variables, result.Data, result.Errors, requests)
 		case c.at != "":
 			if at := fmt.Sprintf("%d:%d", result.Errors[0].Locations[0].Line, result.Errors[0].Locations[0].Column); at != c.at {
@@ -173,21 +177,21 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	for i := range 100 {
 		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
 	}
-	document, _ := e.documents.withText(doubling+` fragment F100 on Query{orders{__typename}}`, true)
-	if len(document.errs) > 0 && document.errs[0].Extensions["code"] == CodeBadUserInput {
-		t.Fatal(document.errs)
+	document, _ := e.documents.Find("", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
+	if len(document.Errors(true)) > 0 && document.Errors(true)[0].Extensions["code"] == errcode.BadUserInput {
+		t.Fatal(document.Errors(true))
 	}
-	parsed := document.parsed
+	parsed := document.Parsed
 	// The limits refuse it before; the gate does not count on them.
-	if errs := validate(e.schema.Schema(), parsed, true, false); parsed == nil || len(errs) > 0 {
+	if errs := validator.ValidateWithRules(e.schema.Schema(), parsed, rules.NewRules(rules.LoneAnonymousOperationRule)); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if errs := e.resolver.access.check(ann, document.prepare(e.preparer, parsed.Operations[0], nil), nil); len(errs) != 1 {
+	if errs := e.resolver.access.Check(ann, e.preparer.Prepare(document, parsed.Operations[0], nil), nil); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
-	if len(result.Errors) != maxErrors {
-		t.Errorf("%d errors, want %d", len(result.Errors), maxErrors)
+	if len(result.Errors) != errcode.MaxErrors {
+		t.Errorf("%d errors, want %d", len(result.Errors), errcode.MaxErrors)
 	}
 }
 
@@ -195,7 +199,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 // whoever has sent the document before.
 func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
-	e := guarded(t, Options{Documents: []TrustedDocument{{ID: "wrong", Text: wrong}}})
+	e := guarded(t, Options{Documents: []document.Trusted{{ID: "wrong", Text: wrong}}})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, hashed(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
 		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {
@@ -332,7 +336,7 @@ func TestForbiddenEntities(t *testing.T) {
 	for _, err := range result.Errors {
 		codes[err.Path.String()] = err.Extensions["code"]
 	}
-	if codes["_entities[0]"] != CodeForbidden || codes["_entities[2]"] != CodeForbidden || codes["_entities[4]"] != CodeBadUserInput {
+	if codes["_entities[0]"] != errcode.Forbidden || codes["_entities[2]"] != errcode.Forbidden || codes["_entities[4]"] != errcode.BadUserInput {
 		t.Errorf("%v", result.Errors)
 	}
 }
@@ -369,7 +373,7 @@ func TestFollowing(t *testing.T) {
 			err = e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(c.customer))
 		}
 		told := (*gqlerror.Error)(nil)
-		if c.found != (err == nil) || !c.found && (!errors.As(err, &told) || told.Extensions["code"] != CodeNotFound || strings.Contains(told.Message, c.order+c.customer)) {
+		if c.found != (err == nil) || !c.found && (!errors.As(err, &told) || told.Extensions["code"] != errcode.NotFound || strings.Contains(told.Message, c.order+c.customer)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 		var requests []string
@@ -392,7 +396,7 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 		t.Errorf("the own: %v", err)
 	}
 	var told *gqlerror.Error
-	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &told) || told.Extensions["code"] != CodeNotFound {
+	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &told) || told.Extensions["code"] != errcode.NotFound {
 		t.Errorf("another's: %v", err)
 	}
 }
@@ -400,14 +404,14 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 // A mutation whose gate was left open is refused all the same.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
-	document, _ := e.documents.withText(`mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, false)
+	document, _ := e.documents.Find("", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
 	ctx := WithPrincipal(withReported(t.Context()), ann)
-	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.text})
+	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.Text})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	response, _ := e.run(ctx, operation, nil)
-	if text, err := json.Marshal(response); err != nil || !strings.Contains(string(text), CodeForbidden) || !strings.Contains(string(response.Data), `"createWarehouse":null`) {
+	if text, err := json.Marshal(response); err != nil || !strings.Contains(string(text), errcode.Forbidden) || !strings.Contains(string(response.Data), `"createWarehouse":null`) {
 		t.Errorf("%s %v", text, err)
 	}
 }
@@ -415,7 +419,7 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 // Whatever a document spreads where, and leaves out by which variables: refused are exactly the
 // forbidden fields that execution would come to.
 func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	schema := e.schema.Schema()
 	rapid.Check(t, func(t *rapid.T) {
 		fragments := rapid.IntRange(0, 4).Draw(t, "fragments")
@@ -447,12 +451,12 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		for i := range fragments {
 			query += fmt.Sprintf(" fragment F%d on Query{%s}", i, selections(1, i+1))
 		}
-		document, err := parser.ParseQuery(&ast.Source{Input: query})
+		parsed, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = walk(schema, document, true, false) // it fills in the definitions; unused fragments are no matter here
-		operation := &graphql.OperationContext{Doc: document, Variables: map[string]any{"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b")}}
+		_ = validator.ValidateWithRules(schema, parsed, rules.NewRules(rules.LoneAnonymousOperationRule)) // it fills in the definitions; unused fragments are no matter here
+		operation := &graphql.OperationContext{Doc: parsed, Variables: map[string]any{"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b")}}
 		want := map[int]bool{}
 		var come func(set ast.SelectionSet, typ string)
 		come = func(set ast.SelectionSet, typ string) {
@@ -463,12 +467,12 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 				come(f.Selections, f.Definition.Type.Name())
 			}
 		}
-		come(document.Operations[0].SelectionSet, "Query")
+		come(parsed.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
-		for _, err := range e.resolver.access.check(ann, e.preparer.prepare(document.Operations[0], func(d ast.DirectiveList) (in, optional bool) { return included(d, operation.Variables), false }), operation.Variables) {
+		for _, err := range e.resolver.access.Check(ann, e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables), operation.Variables) {
 			got[err.Locations[0].Column-1] = true // the text has one line
 		}
-		if len(got) < maxErrors && !maps.Equal(got, want) {
+		if len(got) < errcode.MaxErrors && !maps.Equal(got, want) {
 			t.Fatalf("%s with %v: refused at %v, want %v", query, operation.Variables, got, want)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/bound"
 )
 
 // docs/bounds.md shows the bounds of the queries whose budgets are documented, and of the
@@ -55,7 +56,7 @@ func TestDocsShowTheBounds(t *testing.T) {
 }
 
 // sharded are the bounds of a table of four shards where they are others.
-func sharded(one, four Bound) string {
+func sharded(one, four bound.Bound) string {
 	if one.Requests == four.Requests && one.RoundTrips == four.RoundTrips && one.ReadUnits == four.ReadUnits {
 		return ""
 	}

@@ -20,13 +20,16 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // unlimited are limits that no document of a test comes near.
-var unlimited = Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
+var unlimited = document.Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
 
 func TestMain(m *testing.M) {
 	longtest.Checks(20, 100)
@@ -192,8 +195,8 @@ type failer interface {
 }
 
 // anyVariables prepares an operation for whatever variables.
-func anyVariables(o *ast.OperationDefinition) *preparedOperation {
-	return newPreparer(parsedSchema, access{}, costs{}, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).prepareAny(o)
+func anyVariables(o *ast.OperationDefinition) *operation.Prepared {
+	return operation.NewPreparer(parsedSchema, operation.Access{}, operation.Costs{}, objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareAny(o)
 }
 
 // newExecutableSchema is a schema without resolvers.
@@ -201,17 +204,17 @@ func newExecutableSchema() *executableSchema {
 	return NewExecutableSchema(Config{Resolvers: &Resolver{}}).(*executableSchema)
 }
 
-func bounded(t failer, document string, shards int) Bound {
+func bounded(t failer, document string, shards int) bound.Bound {
 	t.Helper()
 	parsed, err := gqlparser.LoadQueryWithRules(parsedSchema, document, rules.NewDefaultRules())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, document)
 	}
-	return boundOf(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewBounds(shards))
+	return bound.Of(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewBounds(shards))
 }
 
 // exceeded tells where an explanation is above a bound; empty where it is not.
-func exceeded(e explanation, most Bound) string {
+func exceeded(e explanation, most bound.Bound) string {
 	var over []string
 	if e.Totals.Requests > most.Requests {
 		over = append(over, fmt.Sprintf("%d requests, the bound is %d", e.Totals.Requests, most.Requests))
@@ -223,7 +226,7 @@ func exceeded(e explanation, most Bound) string {
 		over = append(over, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
 	}
 	for _, r := range e.Requests {
-		i := slices.IndexFunc(most.Patterns, func(p PatternBound) bool { return p.AccessPattern == r.AccessPattern })
+		i := slices.IndexFunc(most.Patterns, func(p bound.Pattern) bool { return p.AccessPattern == r.AccessPattern })
 		if i < 0 {
 			over = append(over, r.AccessPattern+" is not in the bound")
 			continue
@@ -388,26 +391,6 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 	})
 }
 
-// Fields that read have a pattern, or their cost would be forgotten: those that give records, but
-// for what only wraps the record that is there.
-func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
-	b := newBounding(parsedSchema, ast.Query, dynamo.NewBounds(1))
-	for _, d := range own(t) {
-		wraps := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
-		if d.Kind != ast.Object || wraps || d == parsedSchema.Mutation || d == parsedSchema.Subscription {
-			continue
-		}
-		for _, f := range d.Fields {
-			_, isRecord := kindOf(parsedSchema.Types[f.Type.Name()])
-			isRecord = isRecord && d.Name+"."+f.Name != "OrderUpdate.event" // it is what the feed tells
-			reads := isRecord || strings.HasSuffix(f.Type.Name(), "Connection") || f.Name == "orderCount" || f.Name == "itemCount"
-			if served := len(b.routes[d.Name+"."+f.Name]) > 0; served != reads {
-				t.Errorf("%s.%s: served by a pattern: %v, reads: %v", d.Name, f.Name, served, reads)
-			}
-		}
-	}
-}
-
 // Fragments that double thirty times, or come in ever new combinations, take no time; what cannot
 // be told is as much as can be.
 func TestBoundsOfWildFragments(t *testing.T) {
@@ -423,7 +406,7 @@ func TestBoundsOfWildFragments(t *testing.T) {
 			for n := range 30 {
 				document += fmt.Sprintf("\nfragment F%d on Customer { orders(first: 100) { nodes { %s } } }", n, c.spread(n+1))
 			}
-			if most := bounded(t, document, 4); most.Requests != mostBound || most.ReadUnits != mostBound {
+			if most := bounded(t, document, 4); most.Requests != bound.Unbounded || most.ReadUnits != bound.Unbounded {
 				t.Errorf("the bound is %+v, want as much as can be", most)
 			}
 		})

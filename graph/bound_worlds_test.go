@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -39,7 +40,7 @@ func worlds() []*world {
 // executor answers queries of the world without limits; whatever goes wrong, its bound has to hold.
 func (w *world) executor(t *testing.T, db *dynamodb.Client) *Executor {
 	t.Helper()
-	return NewExecutor(Options{Store: w.store(t, db), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+	return NewExecutor(Options{Store: w.store(t, db), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
 }
 
 // What the hard worlds consist of.

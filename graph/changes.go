@@ -6,19 +6,29 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/input"
 )
+
+// Payload is what a mutation answers: the record, or why the rules refused.
+type Payload[T any] struct {
+	// Value is the record as the mutation left it; with a VersionConflict as it is; else nil where
+	// the mutation was refused.
+	Value *T
+	// UserErrors are why it was not done, empty where it was.
+	UserErrors []commerce.Refusal
+}
 
 // change makes a mutation's payload: it checks the input, has the change made, and tells what the
 // rules refused. Faults are errors of the field.
-func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*checks) C, key *string) (*Payload[T], error) {
-	c := checks{currency: r.store.Currency()}
-	asked := command(&c)
+func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*input.Checks) C, key *string) (*Payload[T], error) {
+	c := input.NewChecks(r.store.Currency())
+	asked := command(c)
 	caller, err := r.caller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	caller.IdempotencyKey = given(&c, idempotencyKey, key, "idempotencyKey")
-	if err := c.err(); err != nil {
+	caller.IdempotencyKey = c.IdempotencyKey(key)
+	if err := c.Err(); err != nil {
 		return payload[T](nil, err)
 	}
 	p, err := payload(do(ctx, caller, asked))
@@ -26,10 +36,6 @@ func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context,
 		planPayload(ctx, p.Value)
 	}
 	return p, err
-}
-
-func idempotencyKey(s string) (string, error) {
-	return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
 }
 
 // payload tells a refusal from a fault.

@@ -11,27 +11,30 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
+	"github.com/vektah/gqlparser/v2/parser"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 // costOf is what a query costs by the default limits.
 func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
 	t.Helper()
-	document := e.documents.parse(query, false)
-	if len(document.errs) > 0 {
-		t.Fatalf("%s: %v", query, document.errs)
+	document := e.documents.Parse(query, false)
+	if len(document.Errors(false)) > 0 {
+		t.Fatalf("%s: %v", query, document.Errors(false))
 	}
-	coerced, errs := coerceVariables(e.schema.Schema(), document.parsed.Operations[0], variables, e.limits, false)
+	coerced, errs := e.documents.Variables(document, document.Parsed.Operations[0], variables, false)
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
-	return document.prepare(e.preparer, document.parsed.Operations[0], coerced).cost(coerced)
+	return e.preparer.Prepare(document, document.Parsed.Operations[0], coerced).Cost(coerced)
 }
 
 func TestCost(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
 	for _, c := range []struct {
@@ -75,13 +78,13 @@ func TestCost(t *testing.T) {
 // A cost over the limit is refused before anything is read; one at it is not.
 func TestCostLimit(t *testing.T) {
 	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
-	e := unread(t, Limits{Cost: 112})
+	e := unread(t, document.Limits{Cost: 112})
 	for n, refused := range map[string]bool{"50": false, "51": true} {
 		_, _, errs := e.prepare(t.Context(), Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
 		if (len(errs) > 0) != refused {
 			t.Errorf("a page of %s: %v", n, errs)
 		}
-		if refused && (errs[0].Extensions["code"] != CodeTooExpensive || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
+		if refused && (errs[0].Extensions["code"] != errcode.TooExpensive || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
 			t.Errorf("a page of %s: %v %v", n, errs, errs[0].Extensions)
 		}
 	}
@@ -94,8 +97,8 @@ func TestCostLimit(t *testing.T) {
 		"introspection": `{__schema{` + numbered(20, "t%d:types{fields{type{fields{name description}}}} ") + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, _, errs := unread(t, Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != CodeTooExpensive {
-			t.Errorf("%s: %v, want %s", name, errs, CodeTooExpensive)
+		if _, _, errs := unread(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != errcode.TooExpensive {
+			t.Errorf("%s: %v, want %s", name, errs, errcode.TooExpensive)
 		}
 	}
 }
@@ -133,7 +136,7 @@ func answered(t rapid.TB, e *Executor, query string) int {
 // Whatever the query, its answer never has more values than it costs; and it costs the same however
 // its selections are cut into fragments.
 func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
+	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		query := drawSelections(rt, parsedSchema.Query, 4)
@@ -145,7 +148,11 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		if held > cost {
 			rt.Fatalf("%s costs %d, and its answer has %d values", query, cost, held)
 		}
-		if cut := cut(parsed(rt, query)); costOf(rt, e, cut, nil) != cost {
+		document, err := parser.ParseQuery(&ast.Source{Input: query})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if cut := cut(document); costOf(rt, e, cut, nil) != cost {
 			rt.Fatalf("%s costs %d, and as %s %d", query, cost, cut, costOf(rt, e, cut, nil))
 		}
 	})
@@ -183,10 +190,10 @@ func TestIntrospectionCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	cost, held := costOf(t, e, string(query), nil), answered(t, e, string(query))
 	t.Logf("introspection costs %d, its answer has %d values", cost, held)
-	if held > cost || held < 1000 || cost > DefaultLimits().Cost/2 {
+	if held > cost || held < 1000 || cost > document.DefaultLimits().Cost/2 {
 		t.Errorf("introspection costs %d, its answer has %d values", cost, held)
 	}
 }
@@ -197,7 +204,7 @@ func TestDocumentedCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	examples := strings.Split(string(text), "```graphql\n")[1:]
 	if len(examples) != 2 {
 		t.Errorf("%d examples", len(examples))
@@ -220,7 +227,7 @@ func TestDocumentedCosts(t *testing.T) {
 // A gateway pays for each record that it asks for, as much as the type costs of which most is
 // selected.
 func TestEntitiesCost(t *testing.T) {
-	e := unread(t, Limits{})
+	e := unread(t, document.Limits{})
 	customer := map[string]any{"__typename": "Customer", "id": "1"}
 	for _, c := range []struct {
 		query     string

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -45,7 +46,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		}
 
 		var logged []string
-		executor := NewExecutor(Options{Store: w.store(t, countedInPages(db, 6)), Cursors: NewCursors([]byte("a key for tests")), Limits: unlimited,
+		executor := NewExecutor(Options{Store: w.store(t, countedInPages(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
 			Report: func(_ context.Context, err error) { logged = append(logged, err.Error()) }})
 		got = executed(t, executor, query, nil)
 		if explain := got.Extensions.Explain; exceeded(explain, bounded(t, query, 1)) != "" {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // What the caches reckon a document to take is what bounds their memory, so it is measured: for
 // every shape it is at least what the heap grows by, and not so much more that the caches would
 // stay empty.
 func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
-	d := newDocuments(newSchema(), Options{})
+	d := document.NewStore(Schema(), document.Options{})
 	e := NewExecutor(Options{})
 	for name, text := range map[string]string{
 		"a small one":       `{ customer(id: "cust_01") { name } }`,
@@ -40,19 +40,19 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 					i++
 				}
 			}
-			one := d.parse(text, false)
-			if one.parsed == nil {
-				t.Fatal(one.errs)
+			one := d.Parse(text, false)
+			if one.Parsed == nil {
+				t.Fatal(one.Errors(false))
 			}
 			// So many that what else happens on the heap is small beside them.
-			many := make([]*document, 40+4<<20/one.bytes())
+			many := make([]*document.Document, 40+4<<20/one.Bytes())
 			before := heap()
 			for i := range many {
-				many[i] = d.parse(text, false)
+				many[i] = d.Parse(text, false)
 				askFor(e, many[i])
 			}
 			grown := (heap() - before) / len(many)
-			said := one.bytes()
+			said := one.Bytes()
 			t.Logf("takes %d bytes, said %d", grown, said)
 			if said < grown || said > 6*grown {
 				t.Errorf("it takes %d bytes, and is said to take %d", grown, said)
@@ -64,17 +64,23 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 
 // askFor makes all that requests can have made of a document and is kept with it, whatever their
 // variables are.
-func askFor(e *Executor, d *document) {
-	if len(d.errs) > 0 {
+func askFor(e *Executor, d *document.Document) {
+	if len(d.Errors(false)) > 0 {
 		return
 	}
-	for _, o := range d.parsed.Operations {
-		for i := range min(1<<len(d.conditions), 64) {
+	for _, o := range d.Parsed.Operations {
+		var conditions []string
+		for _, v := range o.VariableDefinitions {
+			if v.Type.Name() == "Boolean" {
+				conditions = append(conditions, v.Variable)
+			}
+		}
+		for i := range min(1<<len(conditions), 64) {
 			variables := map[string]any{}
-			for bit, name := range d.conditions {
+			for bit, name := range conditions {
 				variables[name] = i>>bit&1 == 1
 			}
-			d.prepare(e.preparer, o, variables)
+			e.preparer.Prepare(d, o, variables)
 		}
 	}
 }
@@ -83,7 +89,7 @@ func askFor(e *Executor, d *document) {
 // decide which parts there are: trees of few fields that have long arguments, say, for each choice
 // of many conditions.
 func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
-	d, e := newDocuments(newSchema(), Options{Limits: Limits{Aliases: 1000}}), NewExecutor(Options{})
+	d, e := document.NewStore(Schema(), document.Options{Limits: document.Limits{Aliases: 1000}}), NewExecutor(Options{})
 	conditions, variables := "", "query ("
 	for i := range 6 {
 		variables += fmt.Sprintf("$v%d: Boolean! ", i)
@@ -110,27 +116,27 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 			for i := 0; strings.Contains(text, "%d"); i++ {
 				text = strings.Replace(text, "%d", fmt.Sprint("v", i), 1)
 			}
-			one := d.parse(text, false)
-			if len(one.errs) > 0 {
-				t.Fatal(one.errs)
+			one := d.Parse(text, false)
+			if len(one.Errors(false)) > 0 {
+				t.Fatal(one.Errors(false))
 			}
-			many := make([]*document, 4+1<<20/one.bytes())
+			many := make([]*document.Document, 4+1<<20/one.Bytes())
 			for i := range many {
-				many[i] = d.parse(text, false)
+				many[i] = d.Parse(text, false)
 			}
 			before := heap()
 			for _, d := range many {
 				askFor(e, d)
 			}
 			grown := (heap() - before) / len(many)
-			room := roomBytes + one.nodes*nodeRoomBytes
-			said := many[0].treeBytes
+			room := one.Room()
+			said := many[0].PreparedBytes()
 			t.Logf("%d bytes are kept, said %d, of %d", grown, said, room)
 			if said < grown || said > 6*grown {
 				t.Errorf("%d bytes are kept, and said to be %d", grown, said)
 			}
-			if said > room || one.bytes() < room {
-				t.Errorf("%d bytes are kept, there is room for %d, and the document is said to take %d", said, room, one.bytes())
+			if said > room || one.Bytes() < room {
+				t.Errorf("%d bytes are kept, there is room for %d, and the document is said to take %d", said, room, one.Bytes())
 			}
 			runtime.KeepAlive(many)
 		})
@@ -144,49 +150,4 @@ func heap() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
-}
-
-// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it
-// holds is what was added. What was used last is there, unless it is too large.
-func TestDocumentCacheIsBounded(t *testing.T) {
-	d := newDocuments(newSchema(), Options{})
-	var texts []*document
-	for i := range 12 {
-		texts = append(texts, d.parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i)), false))
-	}
-	wrong := d.parse("{ nonsense }", false)
-	rapid.Check(t, func(t *rapid.T) {
-		most, bytes := rapid.IntRange(1, 6).Draw(t, "documents"), rapid.IntRange(1000, 120_000).Draw(t, "bytes")
-		c := newDocumentCache(most, bytes)
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
-				c.add(documentHash{byte(i)}, texts[i])
-				if kept := c.get(documentHash{byte(i)}); kept != texts[i] && texts[i].bytes() <= bytes {
-					t.Fatalf("document %d of %d bytes is not kept", i, texts[i].bytes())
-				}
-			},
-			"get": func(t *rapid.T) {
-				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
-				if kept := c.get(documentHash{byte(i)}); kept != nil && kept != texts[i] {
-					t.Fatalf("%q is kept as document %d", kept.text, i)
-				}
-			},
-			"add a wrong one": func(t *rapid.T) {
-				c.add(documentHash{0xff}, wrong)
-				if c.get(documentHash{0xff}) != nil {
-					t.Fatal("a document with errors is kept")
-				}
-			},
-			"": func(t *rapid.T) {
-				sum := 0
-				for _, kept := range c.kept.Values() {
-					sum += kept.document.bytes()
-				}
-				if c.kept.Len() > most || sum > bytes || sum != c.bytes {
-					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, sum, c.bytes, bytes)
-				}
-			},
-		})
-	})
 }

@@ -2,12 +2,13 @@ package graph
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // CheckedOperation is an operation of a trusted document, as CheckDocuments found it.
@@ -17,24 +18,9 @@ type CheckedOperation struct {
 	// Type is query, mutation or subscription; empty where the document could not be parsed.
 	Type string
 	// Bound is the most that it can ask of DynamoDB; nothing where there are Errors.
-	Bound Bound
+	Bound bound.Bound
 	// Errors tell why the server would not execute it.
-	Errors []DocumentError
-}
-
-// DocumentError is something that is wrong with a document. Line and Column count from 1 and are 0
-// where it is wrong as a whole.
-type DocumentError struct {
-	Message      string
-	Line, Column int
-}
-
-// Error is the message, behind line and column where there are any.
-func (e DocumentError) Error() string {
-	if e.Line == 0 {
-		return e.Message
-	}
-	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
+	Errors []document.Error
 }
 
 // CheckDocuments tells what a server with these options would make of its trusted documents, on a
@@ -44,19 +30,18 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	given := opts.Documents
 	opts.Documents = nil
 	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
-	documents := e.documents
 	var checked []CheckedOperation
 	for _, g := range given {
-		d := documents.parse(g.Text, !documents.introspection)
-		if len(d.errs) > 0 {
-			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, operationName(d.parsed)), Errors: documentErrors(d.errs)}
-			if d.parsed != nil {
-				c.Type = string(d.parsed.Operations[0].Operation)
+		d := e.documents.Parse(g.Text, opts.NoIntrospection)
+		if errs := d.Errors(opts.NoIntrospection); len(errs) > 0 {
+			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, document.OperationName(d.Parsed)), Errors: document.Errors(errs)}
+			if d.Parsed != nil {
+				c.Type = string(d.Parsed.Operations[0].Operation)
 			}
 			checked = append(checked, c)
 			continue
 		}
-		for _, o := range d.parsed.Operations {
+		for _, o := range d.Parsed.Operations {
 			checked = append(checked, e.check(g, o, table))
 		}
 	}
@@ -65,26 +50,15 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 
 // check bounds an operation of a valid document. What it costs can depend on its variables, so only
 // where it has none it is known here that it costs too much.
-func (e *Executor) check(of TrustedDocument, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
+func (e *Executor) check(of document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
 	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
-	prepared := e.preparer.prepareAny(o)
+	prepared := e.preparer.PrepareAny(o)
 	if len(o.VariableDefinitions) == 0 {
-		if err := e.costs.refused(o, prepared.cost(nil)); err != nil {
-			c.Errors = documentErrors(gqlerror.List{err})
+		if err := e.costs.Check(o, prepared.Cost(nil)); err != nil {
+			c.Errors = document.Errors(gqlerror.List{err})
 			return c
 		}
 	}
-	c.Bound = boundOf(e.schema.Schema(), prepared, table)
+	c.Bound = bound.Of(e.schema.Schema(), prepared, table)
 	return c
-}
-
-func documentErrors(errs gqlerror.List) []DocumentError {
-	all := make([]DocumentError, len(errs))
-	for i, err := range errs {
-		all[i].Message = err.Message
-		if len(err.Locations) > 0 {
-			all[i].Line, all[i].Column = err.Locations[0].Line, err.Locations[0].Column
-		}
-	}
-	return all
 }

@@ -7,22 +7,24 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // What the check finds is what the server would answer, with the bound of what it would execute.
 func TestCheckDocuments(t *testing.T) {
-	dear := TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
-	several := TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
-	introspecting := TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
+	dear := document.Trusted{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
+	several := document.Trusted{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
+	introspecting := document.Trusted{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
 	given := append(slices.Clone(manifest), dear, several, introspecting)
 	opts := Options{Documents: given}
-	schema := newSchema()
+	schema := Schema()
 	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: "}
 	var ids []string
 	for _, o := range CheckDocuments(opts, 3) {
 		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
 		if says := wrong[o.ID]; says != "" {
-			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, Bound{}) {
+			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, bound.Bound{}) {
 				t.Errorf("%s: %+v, want %s", o.ID, o, says)
 			}
 			continue
@@ -36,8 +38,8 @@ func TestCheckDocuments(t *testing.T) {
 				text = d.Text
 			}
 		}
-		d := newDocuments(schema, Options{}).parse(text, false)
-		if want := boundOf(schema, NewExecutor(Options{}).preparer.prepareAny(d.parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
+		d := document.NewStore(schema, document.Options{}).Parse(text, false)
+		if want := bound.Of(schema, NewExecutor(Options{}).preparer.PrepareAny(d.Parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}
 	}

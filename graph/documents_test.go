@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -23,7 +25,7 @@ import (
 func executor(t *testing.T, opts Options) *Executor {
 	t.Helper()
 	opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
-	opts.Cursors = NewCursors([]byte("a key for tests"))
+	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(_ context.Context, err error) { t.Error(err) }
 	return NewExecutor(opts)
 }
@@ -78,7 +80,7 @@ func (a answer) refused(t *testing.T, what, code, says string) {
 func TestPersistedQueries(t *testing.T) {
 	e := executor(t, Options{})
 	hash := hashOf(aliceQuery)
-	miss := answer{code: CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
+	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
 	ask(e, hashed(hash, "")).check(t, "a hash that is not known", miss)
 	ask(e, Request{Query: aliceQuery}).check(t, "the text alone", alice)
@@ -86,17 +88,17 @@ func TestPersistedQueries(t *testing.T) {
 	ask(e, hashed(hash, aliceQuery)).check(t, "hash and text", alice)
 	ask(e, hashed(hash, "")).check(t, "the hash", alice)
 	ask(e, hashed(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
-	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", CodePersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not of the text")
 
 	other := `{ customer(id: "cust_02") { name } }`
-	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", CodePersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not of the text")
 	ask(e, hashed(hashOf(other), "")).check(t, "the hash of that", miss)
 
 	for text, says := range map[string]string{`{ nonsense }`: "Cannot query field", `{ customer(`: "Expected Name", "#": "no operation"} {
-		ask(e, hashed(hashOf(text), text)).refused(t, text, CodeBadUserInput, says)
+		ask(e, hashed(hashOf(text), text)).refused(t, text, errcode.BadUserInput, says)
 		ask(e, hashed(hashOf(text), "")).check(t, "the hash of "+text, miss)
 	}
-	ask(e, Request{}).refused(t, "nothing", CodeBadUserInput, "no document")
+	ask(e, Request{}).refused(t, "nothing", errcode.BadUserInput, "no document")
 }
 
 // Members that a client adds are let through: urql sends miss: true with the text. All else has to
@@ -132,7 +134,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 		if says == "" {
 			ask(e, r).check(t, text, alice)
 		} else {
-			ask(e, r).refused(t, text, CodeBadUserInput, says)
+			ask(e, r).refused(t, text, errcode.BadUserInput, says)
 		}
 	}
 	// Numbers of callers that do not decode with UseNumber.
@@ -143,24 +145,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 	}
 }
 
-// What is kept does not keep alive what the text was cut out of.
-func TestDocumentsHaveTheirOwnText(t *testing.T) {
-	d := newDocuments(newSchema(), Options{})
-	url := aliceQuery + strings.Repeat("x", 100_000)
-	before := heap()
-	for i := range 100 {
-		text := fmt.Sprint(url, i)[:len(aliceQuery)]
-		d.registered.add(documentHash{byte(i)}, d.parse(text, false))
-	}
-	if grown := heap() - before; grown > 1<<20 {
-		t.Errorf("100 small documents take %d bytes", grown)
-	}
-	if d.registered.kept.Len() != 100 {
-		t.Errorf("%d documents are kept", d.registered.kept.Len())
-	}
-}
-
-var manifest = []TrustedDocument{
+var manifest = []document.Trusted{
 	{ID: "alice", Name: "Alice", Text: `query Alice { customer(id: "cust_01") { name } }`},
 	{ID: hashOf(`query Bob($id: ID!) { customer(id: $id) { name } }`), Name: "Bob", Text: `query Bob($id: ID!) { customer(id: $id) { name } }`},
 	{ID: "wrong", Text: "query Wrong {\n  nonsense\n}"},
@@ -173,7 +158,7 @@ func TestTrustedDocuments(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		t.Run(fmt.Sprintf("only %v", only), func(t *testing.T) {
 			unfit := map[string]string{}
-			e := executor(t, Options{Documents: manifest, TrustedOnly: only, Unfit: func(d TrustedDocument, err DocumentError) { unfit[d.ID+" "+d.Name] = err.Error() }})
+			e := executor(t, Options{Documents: manifest, TrustedOnly: only, Unfit: func(d document.Trusted, err document.Error) { unfit[d.ID+" "+d.Name] = err.Error() }})
 			if want := []string{"broken Broken", "wrong Wrong"}; !slices.Equal(slices.Sorted(maps.Keys(unfit)), want) || !strings.HasPrefix(unfit["wrong Wrong"], "2:3: Cannot query") {
 				t.Errorf("unfit are %q", unfit)
 			}
@@ -192,19 +177,19 @@ func TestTrustedDocuments(t *testing.T) {
 			} {
 				ask(e, r).check(t, name, alice)
 			}
-			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", CodeUntrustedDocument, "no trusted document")
-			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", CodeBadUserInput, "send one of them")
-			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", CodeBadUserInput, "send one of them")
-			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", CodePersistedQueryMismatch, "not of the text")
-			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", CodeBadUserInput, "Cannot query field")
-			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", CodeBadUserInput, "")
-			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", CodeBadUserInput, "id")
-			ask(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", CodeMethodNotAllowed, "POST")
+			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", errcode.UntrustedDocument, "no trusted document")
+			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send one of them")
+			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send one of them")
+			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not of the text")
+			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
+			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
+			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")
+			ask(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", errcode.MethodNotAllowed, "POST")
 			few, many := map[string]any{"n": json.Number("1")}, map[string]any{"n": json.Number("100")}
 			if got := ask(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
 				t.Errorf("small pages: %+v", got)
 			}
-			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", CodeTooExpensive, "")
+			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", errcode.TooExpensive, "")
 		})
 	}
 }
@@ -226,10 +211,7 @@ func TestTrustedOnly(t *testing.T) {
 		"nothing":                          {},
 		"an unknown hash, after its texts": hashed(hashOf(aliceQuery), ""),
 	} {
-		ask(e, r).refused(t, name, CodeUntrustedDocument, "only trusted documents")
-	}
-	if n := e.documents.registered.kept.Len() + e.documents.recent.kept.Len(); n != 0 {
-		t.Errorf("%d documents were kept", n)
+		ask(e, r).refused(t, name, errcode.UntrustedDocument, "only trusted documents")
 	}
 }
 
@@ -241,7 +223,7 @@ func TestTrustedBesideOthers(t *testing.T) {
 	ask(e, Request{Query: manifest[0].Text}).check(t, "a text of the manifest", alice)
 	ask(e, hashed(hashOf(aliceQuery), aliceQuery)).check(t, "registering", alice)
 	ask(e, hashed(hashOf(aliceQuery), "")).check(t, "registered", alice)
-	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", CodeUntrustedDocument, "no trusted document")
+	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", errcode.UntrustedDocument, "no trusted document")
 }
 
 // Whatever clients send in whatever order, a hash is answered exactly as its text would be, or not
@@ -260,10 +242,10 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 		want[text] = ask(e, Request{Query: text})
 	}
 	invalid := func(text string) bool { return want[text].data == "" }
-	miss := answer{code: CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
+	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
 	rapid.Check(t, func(t *rapid.T) {
-		e.documents.registered, e.documents.recent = newDocumentCache(most, keptDocumentBytes), newDocumentCache(most, keptDocumentBytes)
+		e.documents = document.NewStore(e.schema.Schema(), document.Options{Trusted: manifest[:1], Kept: most})
 		var registered []string // by when they were last used
 		use := func(text string) {
 			if invalid(text) || text == manifest[0].Text {
@@ -300,7 +282,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 			"wrong hash": func(t *rapid.T) {
 				one, other := text.Draw(t, "one"), text.Draw(t, "other")
 				if one != other {
-					if got := ask(e, hashed(hashOf(one), other)); got.code != CodePersistedQueryMismatch {
+					if got := ask(e, hashed(hashOf(one), other)); got.code != errcode.PersistedQueryMismatch {
 						t.Fatalf("the hash of %s with %s: %+v", one, other, got)
 					}
 				}
@@ -339,8 +321,8 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	dumps := make([]string, len(texts))
 	for i, text := range texts {
 		want[i] = ask(e, Request{Query: text, Variables: variables})
-		if d := e.documents.recent.get(documentHash(sha256.Sum256([]byte(text)))); d != nil {
-			dumps[i] = ast.Dump(d.parsed)
+		if d, err := e.documents.Find("", text, nil, false); err == nil && len(d.Errors(false)) == 0 {
+			dumps[i] = ast.Dump(d.Parsed)
 		}
 		if (dumps[i] == "") != (text == `{ nonsense }`) {
 			t.Fatalf("%s: %+v", text, want[i])
@@ -366,37 +348,8 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	}
 	all.Wait()
 	for i, text := range texts {
-		if d := e.documents.registered.get(documentHash(sha256.Sum256([]byte(text)))); d != nil && ast.Dump(d.parsed) != dumps[i] {
+		if d, err := e.documents.Find("", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
 			t.Errorf("%s: its document was changed", text)
 		}
 	}
-}
-
-// No more texts are parsed at once than there are processors; documents that are kept do not wait
-// for them.
-func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDocuments(newSchema(), Options{})
-		kept, err := d.find(Request{Query: "{ __typename }"}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range cap(d.parsing) {
-			d.parsing <- struct{}{}
-		}
-		var found *document
-		go func() { found, _ = d.find(Request{Query: "{ a: __typename }"}, false) }()
-		synctest.Wait()
-		if found != nil {
-			t.Error("one more is parsed")
-		}
-		if again, err := d.find(Request{Query: kept.text}, false); again != kept || err != nil {
-			t.Error(again, err)
-		}
-		<-d.parsing
-		synctest.Wait()
-		if found == nil || len(found.errs) > 0 {
-			t.Errorf("what waited is %v", found)
-		}
-	})
 }

@@ -10,18 +10,12 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Entity is a record that other subgraphs can refer to: a customer, an order, a product, an
 // employee or a warehouse.
 type Entity any
-
-// entitiesField is the field of Query by which gateways ask for entities.
-const entitiesField = "_entities"
-
-// maxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
-// page has that they come from.
-const maxRepresentations = 1000
 
 // entityType is one type of entity: how its key is read, how a record is loaded, and how one is
 // planned.
@@ -29,13 +23,13 @@ type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
 	load func(ctx context.Context, id any) (Entity, error)
-	plan func(to *refs, f *selectedField, id any)
+	plan func(to *refs, f *operation.Field, id any)
 }
 
 // newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
 // that takes a record.
 func newEntityType[ID comparable, T any](
-	name, key string, parse func(string) (ID, error), pattern *model.Lookup[ID, *T], list func(to *refs, selections []*selectionSet) *wanted[ID],
+	name, key string, parse func(string) (ID, error), pattern *model.Lookup[ID, *T], list func(to *refs, selections []*operation.SelectionSet) *wanted[ID],
 ) entityType {
 	return entityType{
 		name: name,
@@ -47,9 +41,9 @@ func newEntityType[ID comparable, T any](
 			}
 			return v, nil
 		},
-		plan: func(to *refs, f *selectedField, id any) {
-			selections := f.member(name)
-			list(to, selections).add(id.(ID), f.path, selections)
+		plan: func(to *refs, f *operation.Field, id any) {
+			selections := f.Member(name)
+			list(to, selections).add(id.(ID), f.Path, selections)
 		},
 	}
 }
@@ -58,13 +52,13 @@ func newEntityType[ID comparable, T any](
 func entityTypes() []entityType {
 	return []entityType{
 		newEntityType("Customer", "id", commerce.ParseID[commerce.CustomerID],
-			model.CustomerByID, func(to *refs, _ []*selectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
+			model.CustomerByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
 		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
-			model.EmployeeByID, func(to *refs, _ []*selectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
+			model.EmployeeByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
 		newEntityType("Order", "id", commerce.ParseOrderID, model.OrderByID, (*refs).order),
 		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], model.ProductBySKU, (*refs).product),
 		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
-			model.WarehouseByID, func(to *refs, _ []*selectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
+			model.WarehouseByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
 	}
 }
 
@@ -118,8 +112,8 @@ func keyed[ID any](fields map[string]any, key string, parse func(string) (ID, er
 //
 // Errors: commerce.InvalidError where there are too many of them.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
-	if len(representations) > maxRepresentations {
-		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), maxRepresentations))
+	if len(representations) > operation.MaxRepresentations {
+		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), operation.MaxRepresentations))
 	}
 	found := make([]Entity, len(representations))
 	for i := range representations {
@@ -150,7 +144,7 @@ func (r *Resolver) entityAt(ctx context.Context, representation any) (found Enti
 // Errors: FORBIDDEN where the caller may not use the type, which alone decides.
 func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
-	if err != nil && r.access.quiet(r.principal(ctx)) {
+	if err != nil && r.access.Quiet(r.principal(ctx)) {
 		// The reason names entities and their keys.
 		err = commerce.For("representations", commerce.Invalid("holds something that names no entity: give each as a type and its key"))
 	}
@@ -164,9 +158,9 @@ func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, er
 }
 
 // entities adds the records that _entities names to those that the root's level looks up.
-func (p plan) entities(ctx context.Context, f *selectedField, named *refs) {
+func (p plan) entities(ctx context.Context, f *operation.Field, named *refs) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
-	if len(representations) > maxRepresentations {
+	if len(representations) > operation.MaxRepresentations {
 		return
 	}
 	for _, representation := range representations {
@@ -174,4 +168,40 @@ func (p plan) entities(ctx context.Context, f *selectedField, named *refs) {
 			t.plan(named, f, id)
 		}
 	}
+}
+
+// Subgraph is the order book as a part of a federated graph.
+type Subgraph struct{}
+
+// machinery is the schema file whose definitions composers bring themselves.
+const machinery = "federation.graphqls"
+
+// SDL is the schema as it is written, with the directives of federation, for those who compose a
+// federated graph.
+func (Subgraph) SDL() string {
+	var parts []string
+	for _, source := range sources {
+		if !strings.HasSuffix(source.Name, machinery) {
+			parts = append(parts, source.Input)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// gqlgen calls the resolvers of _entities and _service by these names, and without its plugin for
+// federation leaves them to us. Why without: docs/adr/0016-federation.md.
+
+// __resolve_entities returns any, so that it can return nil where an error stands for the whole
+// list.
+func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) any {
+	entities, err := ec.Resolvers.(*Resolver).entities(ctx, representations)
+	if err != nil {
+		graphql.AddError(ctx, err)
+		return nil
+	}
+	return entities
+}
+
+func (ec *executionContext) __resolve__service(context.Context) (Subgraph, error) {
+	return Subgraph{}, nil
 }

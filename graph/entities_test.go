@@ -11,10 +11,14 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // oneByOne are limits that have room for entities that are asked for one by one.
-var oneByOne = Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
+var oneByOne = document.Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
 
 const gatewayQuery = `query ($representations: [_Any!]!) {
 	_entities(representations: $representations) {
@@ -135,14 +139,14 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 			representations[i] = map[string]any{"__typename": "Customer", "id": "cust_01"}
 		}
 		text, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": representations}})
-		if n <= maxRepresentations {
+		if n <= operation.MaxRepresentations {
 			if answers := strings.Count(string(got.Data), "Alice Chen"); answers != n || len(got.Errors) > 0 || got.Extensions.Explain.Totals.Requests != 1 {
 				t.Errorf("%d representations have %d answers, %v, by %d requests", n, answers, got.Errors, got.Extensions.Explain.Totals.Requests)
 			}
 			continue
 		}
 		if string(got.Data) != "null" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "1001") || fmt.Sprint(got.Errors[0].Path) != "[_entities]" ||
-			!strings.Contains(text, CodeBadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
+			!strings.Contains(text, errcode.BadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
 			t.Errorf("%d representations are answered by %s", n, text)
 		}
 	}
@@ -151,7 +155,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 // A panic costs the answer of one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
 	var told []error
-	r := &Resolver{entityTypes: entityTypes(), access: newAccess(newSchema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
+	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
 	// Without loaders, looking up panics.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})

@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -25,7 +26,7 @@ import (
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
-	operation *operation
+	operation *admittedOperation
 	// ctx is the operation's context. resolverCtx is what resolvers get: it gives them the loaders
 	// and the execution.
 	ctx, resolverCtx context.Context
@@ -34,11 +35,10 @@ type execution struct {
 	budget *table.ReadBudget
 	// trace collects the requests that the response explains; nil where it explains none.
 	trace *table.Trace
-	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
-	// read.
+	// arguments are those that contain variables.
 	arguments []any
 	// resolving is the field whose resolver was called last.
-	resolving *selectedField
+	resolving *operation.Field
 	// path are the fields around the current one, from the root.
 	path []step
 	// values is the number of values in the response, pages the number of pages that were
@@ -49,7 +49,7 @@ type execution struct {
 
 // step is a field on the path, and the index in its list; -1 where it has none.
 type step struct {
-	field *selectedField
+	field *operation.Field
 	index int
 }
 
@@ -57,29 +57,22 @@ type step struct {
 type mark struct{ offset, values int }
 
 // begin returns the execution of an operation, before any of its fields is resolved.
-func (e *Executor) begin(ctx context.Context, o *operation) *execution {
+func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
-		boundedResponse: newBoundedResponse(int(o.prepared.responseBytes.Load()), e.limits.Answer),
+		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
 	}
 	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.None {
 		x.trace = &table.Trace{}
 		ctx = x.trace.Begin(ctx)
 	}
 	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.present, recovered)
-	if n := len(o.prepared.varying); n > 0 {
-		x.arguments = make([]any, n)
-		for i, f := range o.prepared.varying {
-			if read, err := f.readArguments(x.ctx, x.generated, f.ArgumentMap(o.Variables)); err == nil {
-				x.arguments[i] = read
-			}
-		}
-	}
+	x.arguments = o.prepared.VaryingArguments(x.ctx, x.generated, o.Variables)
 	return x
 }
 
 // run executes an operation; for a subscription, for one event. spent is what the execution costs.
-func (e *Executor) run(ctx context.Context, o *operation, change *dynamo.OrderChange) (response *graphql.Response, spent int) {
+func (e *Executor) run(ctx context.Context, o *admittedOperation, change *dynamo.OrderChange) (response *graphql.Response, spent int) {
 	x := e.begin(ctx, o)
 	var data []byte
 	switch o.Operation.Operation {
@@ -90,8 +83,8 @@ func (e *Executor) run(ctx context.Context, o *operation, change *dynamo.OrderCh
 	default:
 		data = x.query()
 	}
-	o.prepared.responseBytes.Store(int64(min(len(data), maxResponseHint)))
-	return x.respond(data), x.values + x.pages*listCost + x.mutations*mutationCost
+	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxResponseHint)))
+	return x.respond(data), x.values + x.pages*operation.ListCost + x.mutations*operation.MutationCost
 }
 
 // respond returns the response with these data, with all errors and the explanation.
@@ -111,7 +104,7 @@ func (x *execution) respond(data []byte) *graphql.Response {
 // be.
 func (x *execution) query() []byte {
 	x.load(x.executor.resolver.store, "")
-	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.root) })
+	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.Root) })
 	return x.root(x.fieldQuery)
 }
 
@@ -120,8 +113,8 @@ func (x *execution) query() []byte {
 // mutations of the request read or wrote.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
-	return x.root(func(f *selectedField) bool {
-		if f.number != typenameField {
+	return x.root(func(f *operation.Field) bool {
+		if f.Number != operation.TypenameField {
 			x.mutations++
 			x.load(store, f.Alias)
 		}
@@ -135,11 +128,11 @@ func (x *execution) mutation() []byte {
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) event(change *dynamo.OrderChange) []byte {
 	x.load(x.executor.resolver.store.Consistent(), "")
-	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.root, change) })
-	return x.root(func(f *selectedField) bool {
+	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.Root, change) })
+	return x.root(func(f *operation.Field) bool {
 		x.enter(f)
 		defer x.leave()
-		return x.objectOrderUpdate(f.set, change)
+		return x.objectOrderUpdate(f.Set, change)
 	})
 }
 
@@ -175,9 +168,9 @@ func planPayload(ctx context.Context, record any) {
 	if !ok {
 		return
 	}
-	var records []*selectionSet
-	for _, f := range x.resolving.set.reads {
-		records = append(records, f.records...)
+	var records []*operation.SelectionSet
+	for _, f := range x.resolving.Set.Reads {
+		records = append(records, f.Records...)
 	}
 	if len(records) > 0 {
 		x.plan(ctx, func(p plan) { p.record(ctx, record, records) })
@@ -214,16 +207,16 @@ func (c *resolverContext) Value(key any) any {
 func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
 
 // resolving returns the field that is being resolved.
-func resolving(ctx context.Context) *selectedField {
-	return ctx.Value(resolvingKey{}).(*selectedField)
+func resolving(ctx context.Context) *operation.Field {
+	return ctx.Value(resolvingKey{}).(*operation.Field)
 }
 
 // root writes the object that the operation's root fields make up.
-func (x *execution) root(field func(*selectedField) bool) []byte {
+func (x *execution) root(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
-	valid, set := true, x.operation.prepared.root
-	for i := range set.fields {
-		f := &set.fields[i]
+	valid, set := true, x.operation.prepared.Root
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.rootField(f, field) {
 			valid = false
@@ -238,7 +231,7 @@ func (x *execution) root(field func(*selectedField) bool) []byte {
 
 // rootField writes the value of a root field. The panics of resolvers do not come this far: these
 // are the execution's own.
-func (x *execution) rootField(f *selectedField, field func(*selectedField) bool) (written bool) {
+func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	from := x.here()
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -261,9 +254,9 @@ func (x *execution) backTo(m mark) {
 }
 
 // begin begins a field: it writes the name, and counts the value.
-func (x *execution) begin(f *selectedField) {
+func (x *execution) begin(f *operation.Field) {
 	x.values++
-	x.out = append(x.out, f.key...)
+	x.out = append(x.out, f.Key...)
 }
 
 // open begins an object.
@@ -285,12 +278,12 @@ func (x *execution) close(from mark, valid bool) bool {
 }
 
 // enter makes a field part of the path of the fields inside it; leave ends that.
-func (x *execution) enter(f *selectedField) { x.path = append(x.path, step{f, -1}) }
+func (x *execution) enter(f *operation.Field) { x.path = append(x.path, step{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
 // openList begins a list, whose elements have indices on the path.
-func (x *execution) openList(f *selectedField) mark {
+func (x *execution) openList(f *operation.Field) mark {
 	from := x.here()
 	x.enter(f)
 	x.out = append(x.out, '[')
@@ -326,23 +319,20 @@ func (x *execution) null() bool {
 
 // argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error
 // of its own.
-func (x *execution) argumentsOf(f *selectedField) (any, bool) {
-	if f.arguments != nil {
-		return f.arguments, true
-	}
-	if read := x.arguments[f.slot]; read != nil {
+func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
+	if read := f.ArgumentsIn(x.arguments); read != nil {
 		return read, true
 	}
 	ctx := x.fieldContext(f)
-	_, err := f.readArguments(ctx, x.generated, f.ArgumentMap(x.operation.Variables))
+	_, err := f.ReadArguments(ctx, x.generated, x.operation.Variables)
 	graphql.GetOperationContext(ctx).Error(ctx, err)
 	return nil, false
 }
 
 // introspect writes a part of the schema, which gqlgen's generated code marshals.
-func (x *execution) introspect(f *selectedField) bool {
+func (x *execution) introspect(f *operation.Field) bool {
 	field := graphql.CollectedField{Field: f.Field}
-	for _, set := range f.selections {
+	for _, set := range f.Selections {
 		field.Selections = append(field.Selections, set...)
 	}
 	generated := newExecutionContext(x.operation.OperationContext, x.executor.schema, nil)

@@ -41,8 +41,8 @@ func (m *inMemory) Order() OrderResolver { return inMemoryOrder{m.Resolver.Order
 
 func (q inMemoryQuery) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*OrderConnection, error) {
 	asked := q.of.Resolver.list("Query.ordersByStatus")
-	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&asked, resolving(ctx).beyond)
-	return connected(&asked, dynamo.Slice[*commerce.Order]{Items: q.of.orders}, asked.err)
+	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&asked, resolving(ctx).Beyond)
+	return connected(&asked, dynamo.Slice[*commerce.Order]{Items: q.of.orders}, asked.Err)
 }
 
 func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Customer, error) {
@@ -50,8 +50,8 @@ func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Cus
 }
 
 func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int32, after *string, last *int32, before *string) (*OrderItemConnection, error) {
-	asked := o.of.Resolver.orderItems(of.ID, &orderItemsArguments{first, after, last, before}, resolving(ctx).beyond)
-	return connected(&asked, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.err)
+	asked := o.of.Resolver.orderItems(of.ID, &orderItemsArguments{first, after, last, before}, resolving(ctx).Beyond)
+	return connected(&asked, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.Err)
 }
 
 // executing answers executedOrders for 50 orders of three items each, by an execution or by the

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // The messages of gqlgen's generated code for a null where none may be. Clients do not see them,
@@ -17,7 +19,7 @@ const (
 
 // fieldContext returns the context of a field as gqlgen's generated code has it: for errors, and
 // for resolvers that report errors themselves. It is made from the path, as few need it.
-func (x *execution) fieldContext(f *selectedField) context.Context {
+func (x *execution) fieldContext(f *operation.Field) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
 }
 
@@ -35,7 +37,7 @@ func (x *execution) objectContext() context.Context {
 
 // pathContext returns the context of the current object, or of the root field that the execution is
 // at.
-func (x *execution) pathContext(root *selectedField) context.Context {
+func (x *execution) pathContext(root *operation.Field) context.Context {
 	if len(x.path) > 0 {
 		return x.objectContext()
 	}
@@ -44,7 +46,7 @@ func (x *execution) pathContext(root *selectedField) context.Context {
 
 // resolved reports whether a resolver returned a value, and records its error where it returned
 // one.
-func (x *execution) resolved(f *selectedField, err error) bool {
+func (x *execution) resolved(f *operation.Field, err error) bool {
 	if err == nil {
 		return true
 	}
@@ -54,7 +56,7 @@ func (x *execution) resolved(f *selectedField, err error) bool {
 }
 
 // caught makes an error of a resolver's panic. It is to be deferred.
-func (x *execution) caught(f *selectedField, ok *bool) {
+func (x *execution) caught(f *operation.Field, ok *bool) {
 	if panicked := recover(); panicked != nil {
 		x.recovered(x.fieldContext(f), panicked)
 		*ok = false
@@ -69,7 +71,7 @@ func (x *execution) recovered(ctx context.Context, panicked any) {
 
 // missing records that a field is null and must not be, unless an error already says why. It
 // returns false.
-func (x *execution) missing(f *selectedField, message string) bool {
+func (x *execution) missing(f *operation.Field, message string) bool {
 	return missingAt(x.fieldContext(f), message)
 }
 

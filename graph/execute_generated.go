@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/input"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 	"strconv"
 )
 
@@ -49,139 +53,139 @@ func newFieldResolvers(of ResolverRoot, generated *executionContext) *fieldResol
 }
 
 // objectTypeOf returns what an execution knows of a type; the zero value for a type that it does not execute.
-func objectTypeOf(name string) objectType {
+func objectTypeOf(name string) operation.ObjectType {
 	switch name {
 	case "Address":
-		return objectType{satisfies: addressImplementors, field: numberAddress}
+		return operation.ObjectType{Satisfies: addressImplementors, Field: numberAddress}
 	case "AdjustInventoryPayload":
-		return objectType{satisfies: adjustInventoryPayloadImplementors, field: numberAdjustInventoryPayload}
+		return operation.ObjectType{Satisfies: adjustInventoryPayloadImplementors, Field: numberAdjustInventoryPayload}
 	case "AlreadyExists":
-		return objectType{satisfies: alreadyExistsImplementors, field: numberAlreadyExists}
+		return operation.ObjectType{Satisfies: alreadyExistsImplementors, Field: numberAlreadyExists}
 	case "AssignAccountRepPayload":
-		return objectType{satisfies: assignAccountRepPayloadImplementors, field: numberAssignAccountRepPayload}
+		return operation.ObjectType{Satisfies: assignAccountRepPayloadImplementors, Field: numberAssignAccountRepPayload}
 	case "CancelOrderPayload":
-		return objectType{satisfies: cancelOrderPayloadImplementors, field: numberCancelOrderPayload}
+		return operation.ObjectType{Satisfies: cancelOrderPayloadImplementors, Field: numberCancelOrderPayload}
 	case "ConfirmOrderPayload":
-		return objectType{satisfies: confirmOrderPayloadImplementors, field: numberConfirmOrderPayload}
+		return operation.ObjectType{Satisfies: confirmOrderPayloadImplementors, Field: numberConfirmOrderPayload}
 	case "CreateCustomerPayload":
-		return objectType{satisfies: createCustomerPayloadImplementors, field: numberCreateCustomerPayload}
+		return operation.ObjectType{Satisfies: createCustomerPayloadImplementors, Field: numberCreateCustomerPayload}
 	case "CreateProductPayload":
-		return objectType{satisfies: createProductPayloadImplementors, field: numberCreateProductPayload}
+		return operation.ObjectType{Satisfies: createProductPayloadImplementors, Field: numberCreateProductPayload}
 	case "CreateWarehousePayload":
-		return objectType{satisfies: createWarehousePayloadImplementors, field: numberCreateWarehousePayload}
+		return operation.ObjectType{Satisfies: createWarehousePayloadImplementors, Field: numberCreateWarehousePayload}
 	case "Customer":
-		return objectType{satisfies: customerImplementors, field: numberCustomer}
+		return operation.ObjectType{Satisfies: customerImplementors, Field: numberCustomer}
 	case "CustomerConnection":
-		return objectType{satisfies: customerConnectionImplementors, field: numberCustomerConnection}
+		return operation.ObjectType{Satisfies: customerConnectionImplementors, Field: numberCustomerConnection}
 	case "CustomerEdge":
-		return objectType{satisfies: customerEdgeImplementors, field: numberCustomerEdge}
+		return operation.ObjectType{Satisfies: customerEdgeImplementors, Field: numberCustomerEdge}
 	case "DeliverOrderPayload":
-		return objectType{satisfies: deliverOrderPayloadImplementors, field: numberDeliverOrderPayload}
+		return operation.ObjectType{Satisfies: deliverOrderPayloadImplementors, Field: numberDeliverOrderPayload}
 	case "EmailTaken":
-		return objectType{satisfies: emailTakenImplementors, field: numberEmailTaken}
+		return operation.ObjectType{Satisfies: emailTakenImplementors, Field: numberEmailTaken}
 	case "Employee":
-		return objectType{satisfies: employeeImplementors, field: numberEmployee}
+		return operation.ObjectType{Satisfies: employeeImplementors, Field: numberEmployee}
 	case "EmployeeConnection":
-		return objectType{satisfies: employeeConnectionImplementors, field: numberEmployeeConnection}
+		return operation.ObjectType{Satisfies: employeeConnectionImplementors, Field: numberEmployeeConnection}
 	case "EmployeeEdge":
-		return objectType{satisfies: employeeEdgeImplementors, field: numberEmployeeEdge}
+		return operation.ObjectType{Satisfies: employeeEdgeImplementors, Field: numberEmployeeEdge}
 	case "HireEmployeePayload":
-		return objectType{satisfies: hireEmployeePayloadImplementors, field: numberHireEmployeePayload}
+		return operation.ObjectType{Satisfies: hireEmployeePayloadImplementors, Field: numberHireEmployeePayload}
 	case "IdempotencyKeyReused":
-		return objectType{satisfies: idempotencyKeyReusedImplementors, field: numberIdempotencyKeyReused}
+		return operation.ObjectType{Satisfies: idempotencyKeyReusedImplementors, Field: numberIdempotencyKeyReused}
 	case "InsufficientStock":
-		return objectType{satisfies: insufficientStockImplementors, field: numberInsufficientStock}
+		return operation.ObjectType{Satisfies: insufficientStockImplementors, Field: numberInsufficientStock}
 	case "InvalidInput":
-		return objectType{satisfies: invalidInputImplementors, field: numberInvalidInput}
+		return operation.ObjectType{Satisfies: invalidInputImplementors, Field: numberInvalidInput}
 	case "InvalidTransition":
-		return objectType{satisfies: invalidTransitionImplementors, field: numberInvalidTransition}
+		return operation.ObjectType{Satisfies: invalidTransitionImplementors, Field: numberInvalidTransition}
 	case "InventoryLevel":
-		return objectType{satisfies: inventoryLevelImplementors, field: numberInventoryLevel}
+		return operation.ObjectType{Satisfies: inventoryLevelImplementors, Field: numberInventoryLevel}
 	case "InventoryLevelConnection":
-		return objectType{satisfies: inventoryLevelConnectionImplementors, field: numberInventoryLevelConnection}
+		return operation.ObjectType{Satisfies: inventoryLevelConnectionImplementors, Field: numberInventoryLevelConnection}
 	case "InventoryLevelEdge":
-		return objectType{satisfies: inventoryLevelEdgeImplementors, field: numberInventoryLevelEdge}
+		return operation.ObjectType{Satisfies: inventoryLevelEdgeImplementors, Field: numberInventoryLevelEdge}
 	case "Money":
-		return objectType{satisfies: moneyImplementors, field: numberMoney}
+		return operation.ObjectType{Satisfies: moneyImplementors, Field: numberMoney}
 	case "Mutation":
-		return objectType{satisfies: mutationImplementors, field: numberMutation}
+		return operation.ObjectType{Satisfies: mutationImplementors, Field: numberMutation}
 	case "NotFound":
-		return objectType{satisfies: notFoundImplementors, field: numberNotFound}
+		return operation.ObjectType{Satisfies: notFoundImplementors, Field: numberNotFound}
 	case "Order":
-		return objectType{satisfies: orderImplementors, field: numberOrder}
+		return operation.ObjectType{Satisfies: orderImplementors, Field: numberOrder}
 	case "OrderConnection":
-		return objectType{satisfies: orderConnectionImplementors, field: numberOrderConnection}
+		return operation.ObjectType{Satisfies: orderConnectionImplementors, Field: numberOrderConnection}
 	case "OrderEdge":
-		return objectType{satisfies: orderEdgeImplementors, field: numberOrderEdge}
+		return operation.ObjectType{Satisfies: orderEdgeImplementors, Field: numberOrderEdge}
 	case "OrderEvent":
-		return objectType{satisfies: orderEventImplementors, field: numberOrderEvent}
+		return operation.ObjectType{Satisfies: orderEventImplementors, Field: numberOrderEvent}
 	case "OrderEventConnection":
-		return objectType{satisfies: orderEventConnectionImplementors, field: numberOrderEventConnection}
+		return operation.ObjectType{Satisfies: orderEventConnectionImplementors, Field: numberOrderEventConnection}
 	case "OrderEventEdge":
-		return objectType{satisfies: orderEventEdgeImplementors, field: numberOrderEventEdge}
+		return operation.ObjectType{Satisfies: orderEventEdgeImplementors, Field: numberOrderEventEdge}
 	case "OrderItem":
-		return objectType{satisfies: orderItemImplementors, field: numberOrderItem}
+		return operation.ObjectType{Satisfies: orderItemImplementors, Field: numberOrderItem}
 	case "OrderItemConnection":
-		return objectType{satisfies: orderItemConnectionImplementors, field: numberOrderItemConnection}
+		return operation.ObjectType{Satisfies: orderItemConnectionImplementors, Field: numberOrderItemConnection}
 	case "OrderItemEdge":
-		return objectType{satisfies: orderItemEdgeImplementors, field: numberOrderItemEdge}
+		return operation.ObjectType{Satisfies: orderItemEdgeImplementors, Field: numberOrderItemEdge}
 	case "OrderUpdate":
-		return objectType{satisfies: orderUpdateImplementors, field: numberOrderUpdate}
+		return operation.ObjectType{Satisfies: orderUpdateImplementors, Field: numberOrderUpdate}
 	case "PageInfo":
-		return objectType{satisfies: pageInfoImplementors, field: numberPageInfo}
+		return operation.ObjectType{Satisfies: pageInfoImplementors, Field: numberPageInfo}
 	case "PlaceOrderPayload":
-		return objectType{satisfies: placeOrderPayloadImplementors, field: numberPlaceOrderPayload}
+		return operation.ObjectType{Satisfies: placeOrderPayloadImplementors, Field: numberPlaceOrderPayload}
 	case "Product":
-		return objectType{satisfies: productImplementors, field: numberProduct}
+		return operation.ObjectType{Satisfies: productImplementors, Field: numberProduct}
 	case "ProductConnection":
-		return objectType{satisfies: productConnectionImplementors, field: numberProductConnection}
+		return operation.ObjectType{Satisfies: productConnectionImplementors, Field: numberProductConnection}
 	case "ProductEdge":
-		return objectType{satisfies: productEdgeImplementors, field: numberProductEdge}
+		return operation.ObjectType{Satisfies: productEdgeImplementors, Field: numberProductEdge}
 	case "Query":
-		return objectType{satisfies: queryImplementors, field: numberQuery}
+		return operation.ObjectType{Satisfies: queryImplementors, Field: numberQuery}
 	case "RemoveOrderItemPayload":
-		return objectType{satisfies: removeOrderItemPayloadImplementors, field: numberRemoveOrderItemPayload}
+		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
 	case "SetInventoryLevelPayload":
-		return objectType{satisfies: setInventoryLevelPayloadImplementors, field: numberSetInventoryLevelPayload}
+		return operation.ObjectType{Satisfies: setInventoryLevelPayloadImplementors, Field: numberSetInventoryLevelPayload}
 	case "SetOrderItemPayload":
-		return objectType{satisfies: setOrderItemPayloadImplementors, field: numberSetOrderItemPayload}
+		return operation.ObjectType{Satisfies: setOrderItemPayloadImplementors, Field: numberSetOrderItemPayload}
 	case "ShipOrderPayload":
-		return objectType{satisfies: shipOrderPayloadImplementors, field: numberShipOrderPayload}
+		return operation.ObjectType{Satisfies: shipOrderPayloadImplementors, Field: numberShipOrderPayload}
 	case "Subscription":
-		return objectType{satisfies: subscriptionImplementors, field: numberSubscription}
+		return operation.ObjectType{Satisfies: subscriptionImplementors, Field: numberSubscription}
 	case "TooManyLines":
-		return objectType{satisfies: tooManyLinesImplementors, field: numberTooManyLines}
+		return operation.ObjectType{Satisfies: tooManyLinesImplementors, Field: numberTooManyLines}
 	case "UpdateCustomerPayload":
-		return objectType{satisfies: updateCustomerPayloadImplementors, field: numberUpdateCustomerPayload}
+		return operation.ObjectType{Satisfies: updateCustomerPayloadImplementors, Field: numberUpdateCustomerPayload}
 	case "UpdateEmployeePayload":
-		return objectType{satisfies: updateEmployeePayloadImplementors, field: numberUpdateEmployeePayload}
+		return operation.ObjectType{Satisfies: updateEmployeePayloadImplementors, Field: numberUpdateEmployeePayload}
 	case "UpdateProductPayload":
-		return objectType{satisfies: updateProductPayloadImplementors, field: numberUpdateProductPayload}
+		return operation.ObjectType{Satisfies: updateProductPayloadImplementors, Field: numberUpdateProductPayload}
 	case "UpdateShippingAddressPayload":
-		return objectType{satisfies: updateShippingAddressPayloadImplementors, field: numberUpdateShippingAddressPayload}
+		return operation.ObjectType{Satisfies: updateShippingAddressPayloadImplementors, Field: numberUpdateShippingAddressPayload}
 	case "VersionConflict":
-		return objectType{satisfies: versionConflictImplementors, field: numberVersionConflict}
+		return operation.ObjectType{Satisfies: versionConflictImplementors, Field: numberVersionConflict}
 	case "Warehouse":
-		return objectType{satisfies: warehouseImplementors, field: numberWarehouse}
+		return operation.ObjectType{Satisfies: warehouseImplementors, Field: numberWarehouse}
 	case "WarehouseConnection":
-		return objectType{satisfies: warehouseConnectionImplementors, field: numberWarehouseConnection}
+		return operation.ObjectType{Satisfies: warehouseConnectionImplementors, Field: numberWarehouseConnection}
 	case "WarehouseEdge":
-		return objectType{satisfies: warehouseEdgeImplementors, field: numberWarehouseEdge}
+		return operation.ObjectType{Satisfies: warehouseEdgeImplementors, Field: numberWarehouseEdge}
 	case "_Service":
-		return objectType{satisfies: _ServiceImplementors, field: number_Service}
+		return operation.ObjectType{Satisfies: _ServiceImplementors, Field: number_Service}
 	case "UserError":
-		return objectType{members: []string{"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
+		return operation.ObjectType{Members: []string{"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
 	case "_Entity":
-		return objectType{members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
+		return operation.ObjectType{Members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
 	default:
-		return objectType{}
+		return operation.ObjectType{}
 	}
 }
 
-func numberAddress(name string) (int, argumentsReader) {
+func numberAddress(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "recipient":
 		return 1, nil
 	case "line1":
@@ -202,10 +206,10 @@ func numberAddress(name string) (int, argumentsReader) {
 }
 
 // objectAddress writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAddress(set *selectionSet, obj *commerce.Address) bool {
+func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Address) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAddress(f, obj) {
 			valid = false
@@ -215,16 +219,16 @@ func (x *execution) objectAddress(set *selectionSet, obj *commerce.Address) bool
 }
 
 // fieldAddress writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAddress(f *selectedField, obj *commerce.Address) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Address"`...)
 		return true
 	case 1: // recipient
-		x.out = appendString(x.out, obj.Recipient)
+		x.out = scalar.AppendString(x.out, obj.Recipient)
 		return true
 	case 2: // line1
-		x.out = appendString(x.out, obj.Line1)
+		x.out = scalar.AppendString(x.out, obj.Line1)
 		return true
 	case 3: // line2
 		v, ok := x.resolveAddressLine2(f, obj)
@@ -234,10 +238,10 @@ func (x *execution) fieldAddress(f *selectedField, obj *commerce.Address) bool {
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 4: // city
-		x.out = appendString(x.out, obj.City)
+		x.out = scalar.AppendString(x.out, obj.City)
 		return true
 	case 5: // region
 		v, ok := x.resolveAddressRegion(f, obj)
@@ -247,37 +251,37 @@ func (x *execution) fieldAddress(f *selectedField, obj *commerce.Address) bool {
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 6: // postalCode
-		x.out = appendString(x.out, obj.PostalCode)
+		x.out = scalar.AppendString(x.out, obj.PostalCode)
 		return true
 	case 7: // countryCode
-		x.out = appendString(x.out, obj.CountryCode)
+		x.out = scalar.AppendString(x.out, obj.CountryCode)
 		return true
 	default:
-		panic("Address has no field of the number " + strconv.Itoa(f.number))
+		panic("Address has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveAddressLine2(f *selectedField, obj *commerce.Address) (v *string, ok bool) {
+func (x *execution) resolveAddressLine2(f *operation.Field, obj *commerce.Address) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.addressResolvers.Line2(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveAddressRegion(f *selectedField, obj *commerce.Address) (v *string, ok bool) {
+func (x *execution) resolveAddressRegion(f *operation.Field, obj *commerce.Address) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.addressResolvers.Region(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberAdjustInventoryPayload(name string) (int, argumentsReader) {
+func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "inventoryLevel":
 		return 1, nil
 	case "userErrors":
@@ -288,10 +292,10 @@ func numberAdjustInventoryPayload(name string) (int, argumentsReader) {
 }
 
 // objectAdjustInventoryPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAdjustInventoryPayload(set *selectionSet, obj *Payload[commerce.InventoryLevel]) bool {
+func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAdjustInventoryPayload(f, obj) {
 			valid = false
@@ -301,9 +305,9 @@ func (x *execution) objectAdjustInventoryPayload(set *selectionSet, obj *Payload
 }
 
 // fieldAdjustInventoryPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAdjustInventoryPayload(f *selectedField, obj *Payload[commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAdjustInventoryPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"AdjustInventoryPayload"`...)
 		return true
 	case 1: // inventoryLevel
@@ -311,20 +315,20 @@ func (x *execution) fieldAdjustInventoryPayload(f *selectedField, obj *Payload[c
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, obj.Value)
+		written := x.objectInventoryLevel(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("AdjustInventoryPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("AdjustInventoryPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberAlreadyExists(name string) (int, argumentsReader) {
+func numberAlreadyExists(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -337,10 +341,10 @@ func numberAlreadyExists(name string) (int, argumentsReader) {
 }
 
 // objectAlreadyExists writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAlreadyExists(set *selectionSet, obj *commerce.AlreadyExists) bool {
+func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commerce.AlreadyExists) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAlreadyExists(f, obj) {
 			valid = false
@@ -350,9 +354,9 @@ func (x *execution) objectAlreadyExists(set *selectionSet, obj *commerce.Already
 }
 
 // fieldAlreadyExists writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAlreadyExists(f *selectedField, obj *commerce.AlreadyExists) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.AlreadyExists) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"AlreadyExists"`...)
 		return true
 	case 1: // code
@@ -363,7 +367,7 @@ func (x *execution) fieldAlreadyExists(f *selectedField, obj *commerce.AlreadyEx
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -371,19 +375,19 @@ func (x *execution) fieldAlreadyExists(f *selectedField, obj *commerce.AlreadyEx
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("AlreadyExists has no field of the number " + strconv.Itoa(f.number))
+		panic("AlreadyExists has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveAlreadyExistsCode(f *selectedField, obj *commerce.AlreadyExists) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveAlreadyExistsCode(f *operation.Field, obj *commerce.AlreadyExists) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberAssignAccountRepPayload(name string) (int, argumentsReader) {
+func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, nil
 	case "userErrors":
@@ -394,10 +398,10 @@ func numberAssignAccountRepPayload(name string) (int, argumentsReader) {
 }
 
 // objectAssignAccountRepPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectAssignAccountRepPayload(set *selectionSet, obj *Payload[commerce.Customer]) bool {
+func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldAssignAccountRepPayload(f, obj) {
 			valid = false
@@ -407,9 +411,9 @@ func (x *execution) objectAssignAccountRepPayload(set *selectionSet, obj *Payloa
 }
 
 // fieldAssignAccountRepPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldAssignAccountRepPayload(f *selectedField, obj *Payload[commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"AssignAccountRepPayload"`...)
 		return true
 	case 1: // customer
@@ -417,20 +421,20 @@ func (x *execution) fieldAssignAccountRepPayload(f *selectedField, obj *Payload[
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, obj.Value)
+		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("AssignAccountRepPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("AssignAccountRepPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCancelOrderPayload(name string) (int, argumentsReader) {
+func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -441,10 +445,10 @@ func numberCancelOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectCancelOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCancelOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCancelOrderPayload(f, obj) {
 			valid = false
@@ -454,9 +458,9 @@ func (x *execution) objectCancelOrderPayload(set *selectionSet, obj *Payload[com
 }
 
 // fieldCancelOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCancelOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CancelOrderPayload"`...)
 		return true
 	case 1: // order
@@ -464,20 +468,20 @@ func (x *execution) fieldCancelOrderPayload(f *selectedField, obj *Payload[comme
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CancelOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CancelOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberConfirmOrderPayload(name string) (int, argumentsReader) {
+func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -488,10 +492,10 @@ func numberConfirmOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectConfirmOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectConfirmOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldConfirmOrderPayload(f, obj) {
 			valid = false
@@ -501,9 +505,9 @@ func (x *execution) objectConfirmOrderPayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldConfirmOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldConfirmOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldConfirmOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ConfirmOrderPayload"`...)
 		return true
 	case 1: // order
@@ -511,20 +515,20 @@ func (x *execution) fieldConfirmOrderPayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("ConfirmOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("ConfirmOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCreateCustomerPayload(name string) (int, argumentsReader) {
+func numberCreateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, nil
 	case "userErrors":
@@ -535,10 +539,10 @@ func numberCreateCustomerPayload(name string) (int, argumentsReader) {
 }
 
 // objectCreateCustomerPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCreateCustomerPayload(set *selectionSet, obj *Payload[commerce.Customer]) bool {
+func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCreateCustomerPayload(f, obj) {
 			valid = false
@@ -548,9 +552,9 @@ func (x *execution) objectCreateCustomerPayload(set *selectionSet, obj *Payload[
 }
 
 // fieldCreateCustomerPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCreateCustomerPayload(f *selectedField, obj *Payload[commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CreateCustomerPayload"`...)
 		return true
 	case 1: // customer
@@ -558,20 +562,20 @@ func (x *execution) fieldCreateCustomerPayload(f *selectedField, obj *Payload[co
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, obj.Value)
+		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateCustomerPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CreateCustomerPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCreateProductPayload(name string) (int, argumentsReader) {
+func numberCreateProductPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "product":
 		return 1, nil
 	case "userErrors":
@@ -582,10 +586,10 @@ func numberCreateProductPayload(name string) (int, argumentsReader) {
 }
 
 // objectCreateProductPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCreateProductPayload(set *selectionSet, obj *Payload[commerce.Product]) bool {
+func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCreateProductPayload(f, obj) {
 			valid = false
@@ -595,9 +599,9 @@ func (x *execution) objectCreateProductPayload(set *selectionSet, obj *Payload[c
 }
 
 // fieldCreateProductPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCreateProductPayload(f *selectedField, obj *Payload[commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCreateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CreateProductPayload"`...)
 		return true
 	case 1: // product
@@ -605,20 +609,20 @@ func (x *execution) fieldCreateProductPayload(f *selectedField, obj *Payload[com
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, obj.Value)
+		written := x.objectProduct(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateProductPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CreateProductPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCreateWarehousePayload(name string) (int, argumentsReader) {
+func numberCreateWarehousePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "warehouse":
 		return 1, nil
 	case "userErrors":
@@ -629,10 +633,10 @@ func numberCreateWarehousePayload(name string) (int, argumentsReader) {
 }
 
 // objectCreateWarehousePayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCreateWarehousePayload(set *selectionSet, obj *Payload[commerce.Warehouse]) bool {
+func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCreateWarehousePayload(f, obj) {
 			valid = false
@@ -642,9 +646,9 @@ func (x *execution) objectCreateWarehousePayload(set *selectionSet, obj *Payload
 }
 
 // fieldCreateWarehousePayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCreateWarehousePayload(f *selectedField, obj *Payload[commerce.Warehouse]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload[commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CreateWarehousePayload"`...)
 		return true
 	case 1: // warehouse
@@ -652,20 +656,20 @@ func (x *execution) fieldCreateWarehousePayload(f *selectedField, obj *Payload[c
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, obj.Value)
+		written := x.objectWarehouse(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateWarehousePayload has no field of the number " + strconv.Itoa(f.number))
+		panic("CreateWarehousePayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberCustomer(name string) (int, argumentsReader) {
+func numberCustomer(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "name":
@@ -694,10 +698,10 @@ func numberCustomer(name string) (int, argumentsReader) {
 }
 
 // objectCustomer writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomer(set *selectionSet, obj *commerce.Customer) bool {
+func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Customer) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCustomer(f, obj) {
 			valid = false
@@ -707,19 +711,19 @@ func (x *execution) objectCustomer(set *selectionSet, obj *commerce.Customer) bo
 }
 
 // fieldCustomer writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Customer"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // email
-		x.out = appendString(x.out, obj.Email)
+		x.out = scalar.AppendString(x.out, obj.Email)
 		return true
 	case 4: // phoneNumbers
 		return x.listString(f, obj.PhoneNumbers)
@@ -732,7 +736,7 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 6: // orders
@@ -744,7 +748,7 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 7: // order
@@ -756,7 +760,7 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // orderCount
@@ -764,23 +768,23 @@ func (x *execution) fieldCustomer(f *selectedField, obj *commerce.Customer) bool
 		if !ok {
 			return false
 		}
-		x.out = appendInt32(x.out, v)
+		x.out = scalar.AppendInt32(x.out, v)
 		return true
 	case 9: // createdAt
-		x.out = appendDateTime(x.out, obj.CreatedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.CreatedAt)
 		return true
 	case 10: // updatedAt
-		x.out = appendDateTime(x.out, obj.UpdatedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
 	case 11: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Customer has no field of the number " + strconv.Itoa(f.number))
+		panic("Customer has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveCustomerAccountRep(f *selectedField, obj *commerce.Customer) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveCustomerAccountRep(f *operation.Field, obj *commerce.Customer) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.customerResolvers.AccountRep(x.resolverCtx, obj)
@@ -795,8 +799,8 @@ type customerOrdersArguments struct {
 	before *string
 }
 
-func readCustomerOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Customer_orders_args(ctx, given)
+func readCustomerOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_orders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -809,7 +813,7 @@ func readCustomerOrdersArguments(ctx context.Context, generated *executionContex
 	}, nil
 }
 
-func (x *execution) resolveCustomerOrders(f *selectedField, obj *commerce.Customer) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -826,8 +830,8 @@ type customerOrderArguments struct {
 	id string
 }
 
-func readCustomerOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Customer_order_args(ctx, given)
+func readCustomerOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_order_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -836,7 +840,7 @@ func readCustomerOrderArguments(ctx context.Context, generated *executionContext
 	}, nil
 }
 
-func (x *execution) resolveCustomerOrder(f *selectedField, obj *commerce.Customer) (v *commerce.Order, ok bool) {
+func (x *execution) resolveCustomerOrder(f *operation.Field, obj *commerce.Customer) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -848,17 +852,17 @@ func (x *execution) resolveCustomerOrder(f *selectedField, obj *commerce.Custome
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveCustomerOrderCount(f *selectedField, obj *commerce.Customer) (v int32, ok bool) {
+func (x *execution) resolveCustomerOrderCount(f *operation.Field, obj *commerce.Customer) (v int32, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.customerResolvers.OrderCount(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberCustomerConnection(name string) (int, argumentsReader) {
+func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -871,10 +875,10 @@ func numberCustomerConnection(name string) (int, argumentsReader) {
 }
 
 // objectCustomerConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomerConnection(set *selectionSet, obj *Connection[*commerce.Customer]) bool {
+func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCustomerConnection(f, obj) {
 			valid = false
@@ -884,9 +888,9 @@ func (x *execution) objectCustomerConnection(set *selectionSet, obj *Connection[
 }
 
 // fieldCustomerConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomerConnection(f *selectedField, obj *Connection[*commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Connection[*commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CustomerConnection"`...)
 		return true
 	case 1: // nodes
@@ -910,33 +914,33 @@ func (x *execution) fieldCustomerConnection(f *selectedField, obj *Connection[*c
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("CustomerConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("CustomerConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveCustomerConnectionNodes(f *selectedField, obj *Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
+func (x *execution) resolveCustomerConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveCustomerConnectionEdges(f *selectedField, obj *Connection[*commerce.Customer]) (v []*Edge[*commerce.Customer], ok bool) {
+func (x *execution) resolveCustomerConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v []*paging.Edge[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveCustomerConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Customer]) (v *PageInfo, ok bool) {
+func (x *execution) resolveCustomerConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberCustomerEdge(name string) (int, argumentsReader) {
+func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -947,10 +951,10 @@ func numberCustomerEdge(name string) (int, argumentsReader) {
 }
 
 // objectCustomerEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectCustomerEdge(set *selectionSet, obj *Edge[*commerce.Customer]) bool {
+func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldCustomerEdge(f, obj) {
 			valid = false
@@ -960,9 +964,9 @@ func (x *execution) objectCustomerEdge(set *selectionSet, obj *Edge[*commerce.Cu
 }
 
 // fieldCustomerEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldCustomerEdge(f *selectedField, obj *Edge[*commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"CustomerEdge"`...)
 		return true
 	case 1: // cursor
@@ -970,7 +974,7 @@ func (x *execution) fieldCustomerEdge(f *selectedField, obj *Edge[*commerce.Cust
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveCustomerEdgeNode(f, obj)
@@ -981,28 +985,28 @@ func (x *execution) fieldCustomerEdge(f *selectedField, obj *Edge[*commerce.Cust
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("CustomerEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("CustomerEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveCustomerEdgeCursor(f *selectedField, obj *Edge[*commerce.Customer]) (v string, ok bool) {
+func (x *execution) resolveCustomerEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveCustomerEdgeNode(f *selectedField, obj *Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveCustomerEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberDeliverOrderPayload(name string) (int, argumentsReader) {
+func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -1013,10 +1017,10 @@ func numberDeliverOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectDeliverOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectDeliverOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldDeliverOrderPayload(f, obj) {
 			valid = false
@@ -1026,9 +1030,9 @@ func (x *execution) objectDeliverOrderPayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldDeliverOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldDeliverOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"DeliverOrderPayload"`...)
 		return true
 	case 1: // order
@@ -1036,20 +1040,20 @@ func (x *execution) fieldDeliverOrderPayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("DeliverOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("DeliverOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberEmailTaken(name string) (int, argumentsReader) {
+func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1062,10 +1066,10 @@ func numberEmailTaken(name string) (int, argumentsReader) {
 }
 
 // objectEmailTaken writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmailTaken(set *selectionSet, obj *commerce.EmailTaken) bool {
+func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.EmailTaken) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmailTaken(f, obj) {
 			valid = false
@@ -1075,9 +1079,9 @@ func (x *execution) objectEmailTaken(set *selectionSet, obj *commerce.EmailTaken
 }
 
 // fieldEmailTaken writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmailTaken(f *selectedField, obj *commerce.EmailTaken) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"EmailTaken"`...)
 		return true
 	case 1: // code
@@ -1088,7 +1092,7 @@ func (x *execution) fieldEmailTaken(f *selectedField, obj *commerce.EmailTaken) 
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1096,19 +1100,19 @@ func (x *execution) fieldEmailTaken(f *selectedField, obj *commerce.EmailTaken) 
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("EmailTaken has no field of the number " + strconv.Itoa(f.number))
+		panic("EmailTaken has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmailTakenCode(f *selectedField, obj *commerce.EmailTaken) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveEmailTakenCode(f *operation.Field, obj *commerce.EmailTaken) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberEmployee(name string) (int, argumentsReader) {
+func numberEmployee(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "name":
@@ -1133,10 +1137,10 @@ func numberEmployee(name string) (int, argumentsReader) {
 }
 
 // objectEmployee writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployee(set *selectionSet, obj *commerce.Employee) bool {
+func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Employee) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmployee(f, obj) {
 			valid = false
@@ -1146,24 +1150,24 @@ func (x *execution) objectEmployee(set *selectionSet, obj *commerce.Employee) bo
 }
 
 // fieldEmployee writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Employee"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // phoneNumbers
 		return x.listString(f, obj.PhoneNumbers)
 	case 4: // jobTitle
-		x.out = appendString(x.out, obj.JobTitle)
+		x.out = scalar.AppendString(x.out, obj.JobTitle)
 		return true
 	case 5: // hireDate
-		x.out = appendDate(x.out, obj.HireDate)
+		x.out = scalar.AppendDate(x.out, obj.HireDate)
 		return true
 	case 6: // warehouse
 		v, ok := x.resolveEmployeeWarehouse(f, obj)
@@ -1174,7 +1178,7 @@ func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 7: // customers
@@ -1186,7 +1190,7 @@ func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectCustomerConnection(f.set, v)
+		written := x.objectCustomerConnection(f.Set, v)
 		x.leave()
 		return written
 	case 8: // orders
@@ -1198,18 +1202,18 @@ func (x *execution) fieldEmployee(f *selectedField, obj *commerce.Employee) bool
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 9: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Employee has no field of the number " + strconv.Itoa(f.number))
+		panic("Employee has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmployeeWarehouse(f *selectedField, obj *commerce.Employee) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveEmployeeWarehouse(f *operation.Field, obj *commerce.Employee) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.employeeResolvers.Warehouse(x.resolverCtx, obj)
@@ -1223,8 +1227,8 @@ type employeeCustomersArguments struct {
 	before *string
 }
 
-func readEmployeeCustomersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Employee_customers_args(ctx, given)
+func readEmployeeCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Employee_customers_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -1236,7 +1240,7 @@ func readEmployeeCustomersArguments(ctx context.Context, generated *executionCon
 	}, nil
 }
 
-func (x *execution) resolveEmployeeCustomers(f *selectedField, obj *commerce.Employee) (v *Connection[*commerce.Customer], ok bool) {
+func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -1256,8 +1260,8 @@ type employeeOrdersArguments struct {
 	before *string
 }
 
-func readEmployeeOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Employee_orders_args(ctx, given)
+func readEmployeeOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Employee_orders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -1269,7 +1273,7 @@ func readEmployeeOrdersArguments(ctx context.Context, generated *executionContex
 	}, nil
 }
 
-func (x *execution) resolveEmployeeOrders(f *selectedField, obj *commerce.Employee) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -1282,10 +1286,10 @@ func (x *execution) resolveEmployeeOrders(f *selectedField, obj *commerce.Employ
 	return v, x.resolved(f, err)
 }
 
-func numberEmployeeConnection(name string) (int, argumentsReader) {
+func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -1298,10 +1302,10 @@ func numberEmployeeConnection(name string) (int, argumentsReader) {
 }
 
 // objectEmployeeConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployeeConnection(set *selectionSet, obj *Connection[*commerce.Employee]) bool {
+func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmployeeConnection(f, obj) {
 			valid = false
@@ -1311,9 +1315,9 @@ func (x *execution) objectEmployeeConnection(set *selectionSet, obj *Connection[
 }
 
 // fieldEmployeeConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployeeConnection(f *selectedField, obj *Connection[*commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Connection[*commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"EmployeeConnection"`...)
 		return true
 	case 1: // nodes
@@ -1337,33 +1341,33 @@ func (x *execution) fieldEmployeeConnection(f *selectedField, obj *Connection[*c
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("EmployeeConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("EmployeeConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmployeeConnectionNodes(f *selectedField, obj *Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
+func (x *execution) resolveEmployeeConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveEmployeeConnectionEdges(f *selectedField, obj *Connection[*commerce.Employee]) (v []*Edge[*commerce.Employee], ok bool) {
+func (x *execution) resolveEmployeeConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v []*paging.Edge[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveEmployeeConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Employee]) (v *PageInfo, ok bool) {
+func (x *execution) resolveEmployeeConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberEmployeeEdge(name string) (int, argumentsReader) {
+func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -1374,10 +1378,10 @@ func numberEmployeeEdge(name string) (int, argumentsReader) {
 }
 
 // objectEmployeeEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectEmployeeEdge(set *selectionSet, obj *Edge[*commerce.Employee]) bool {
+func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldEmployeeEdge(f, obj) {
 			valid = false
@@ -1387,9 +1391,9 @@ func (x *execution) objectEmployeeEdge(set *selectionSet, obj *Edge[*commerce.Em
 }
 
 // fieldEmployeeEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldEmployeeEdge(f *selectedField, obj *Edge[*commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"EmployeeEdge"`...)
 		return true
 	case 1: // cursor
@@ -1397,7 +1401,7 @@ func (x *execution) fieldEmployeeEdge(f *selectedField, obj *Edge[*commerce.Empl
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveEmployeeEdgeNode(f, obj)
@@ -1408,28 +1412,28 @@ func (x *execution) fieldEmployeeEdge(f *selectedField, obj *Edge[*commerce.Empl
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("EmployeeEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("EmployeeEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveEmployeeEdgeCursor(f *selectedField, obj *Edge[*commerce.Employee]) (v string, ok bool) {
+func (x *execution) resolveEmployeeEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveEmployeeEdgeNode(f *selectedField, obj *Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveEmployeeEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberHireEmployeePayload(name string) (int, argumentsReader) {
+func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "employee":
 		return 1, nil
 	case "userErrors":
@@ -1440,10 +1444,10 @@ func numberHireEmployeePayload(name string) (int, argumentsReader) {
 }
 
 // objectHireEmployeePayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectHireEmployeePayload(set *selectionSet, obj *Payload[commerce.Employee]) bool {
+func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldHireEmployeePayload(f, obj) {
 			valid = false
@@ -1453,9 +1457,9 @@ func (x *execution) objectHireEmployeePayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldHireEmployeePayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldHireEmployeePayload(f *selectedField, obj *Payload[commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"HireEmployeePayload"`...)
 		return true
 	case 1: // employee
@@ -1463,20 +1467,20 @@ func (x *execution) fieldHireEmployeePayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, obj.Value)
+		written := x.objectEmployee(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("HireEmployeePayload has no field of the number " + strconv.Itoa(f.number))
+		panic("HireEmployeePayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberIdempotencyKeyReused(name string) (int, argumentsReader) {
+func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1489,10 +1493,10 @@ func numberIdempotencyKeyReused(name string) (int, argumentsReader) {
 }
 
 // objectIdempotencyKeyReused writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectIdempotencyKeyReused(set *selectionSet, obj *commerce.IdempotencyKeyReused) bool {
+func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj *commerce.IdempotencyKeyReused) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldIdempotencyKeyReused(f, obj) {
 			valid = false
@@ -1502,9 +1506,9 @@ func (x *execution) objectIdempotencyKeyReused(set *selectionSet, obj *commerce.
 }
 
 // fieldIdempotencyKeyReused writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldIdempotencyKeyReused(f *selectedField, obj *commerce.IdempotencyKeyReused) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.IdempotencyKeyReused) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"IdempotencyKeyReused"`...)
 		return true
 	case 1: // code
@@ -1515,7 +1519,7 @@ func (x *execution) fieldIdempotencyKeyReused(f *selectedField, obj *commerce.Id
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1523,19 +1527,19 @@ func (x *execution) fieldIdempotencyKeyReused(f *selectedField, obj *commerce.Id
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("IdempotencyKeyReused has no field of the number " + strconv.Itoa(f.number))
+		panic("IdempotencyKeyReused has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveIdempotencyKeyReusedCode(f *selectedField, obj *commerce.IdempotencyKeyReused) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveIdempotencyKeyReusedCode(f *operation.Field, obj *commerce.IdempotencyKeyReused) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInsufficientStock(name string) (int, argumentsReader) {
+func numberInsufficientStock(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1552,10 +1556,10 @@ func numberInsufficientStock(name string) (int, argumentsReader) {
 }
 
 // objectInsufficientStock writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInsufficientStock(set *selectionSet, obj *commerce.InsufficientStock) bool {
+func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *commerce.InsufficientStock) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInsufficientStock(f, obj) {
 			valid = false
@@ -1565,9 +1569,9 @@ func (x *execution) objectInsufficientStock(set *selectionSet, obj *commerce.Ins
 }
 
 // fieldInsufficientStock writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInsufficientStock(f *selectedField, obj *commerce.InsufficientStock) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.InsufficientStock) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InsufficientStock"`...)
 		return true
 	case 1: // code
@@ -1578,7 +1582,7 @@ func (x *execution) fieldInsufficientStock(f *selectedField, obj *commerce.Insuf
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1586,25 +1590,25 @@ func (x *execution) fieldInsufficientStock(f *selectedField, obj *commerce.Insuf
 		}
 		return x.listString(f, obj.Field) || x.null()
 	case 4: // sku
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 5: // available
-		x.out = appendInt(x.out, obj.Available)
+		x.out = scalar.AppendInt(x.out, obj.Available)
 		return true
 	default:
-		panic("InsufficientStock has no field of the number " + strconv.Itoa(f.number))
+		panic("InsufficientStock has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInsufficientStockCode(f *selectedField, obj *commerce.InsufficientStock) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveInsufficientStockCode(f *operation.Field, obj *commerce.InsufficientStock) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInvalidInput(name string) (int, argumentsReader) {
+func numberInvalidInput(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1617,10 +1621,10 @@ func numberInvalidInput(name string) (int, argumentsReader) {
 }
 
 // objectInvalidInput writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInvalidInput(set *selectionSet, obj *commerce.InvalidInput) bool {
+func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerce.InvalidInput) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInvalidInput(f, obj) {
 			valid = false
@@ -1630,9 +1634,9 @@ func (x *execution) objectInvalidInput(set *selectionSet, obj *commerce.InvalidI
 }
 
 // fieldInvalidInput writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInvalidInput(f *selectedField, obj *commerce.InvalidInput) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidInput) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InvalidInput"`...)
 		return true
 	case 1: // code
@@ -1643,7 +1647,7 @@ func (x *execution) fieldInvalidInput(f *selectedField, obj *commerce.InvalidInp
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1651,19 +1655,19 @@ func (x *execution) fieldInvalidInput(f *selectedField, obj *commerce.InvalidInp
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("InvalidInput has no field of the number " + strconv.Itoa(f.number))
+		panic("InvalidInput has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInvalidInputCode(f *selectedField, obj *commerce.InvalidInput) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveInvalidInputCode(f *operation.Field, obj *commerce.InvalidInput) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInvalidTransition(name string) (int, argumentsReader) {
+func numberInvalidTransition(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -1682,10 +1686,10 @@ func numberInvalidTransition(name string) (int, argumentsReader) {
 }
 
 // objectInvalidTransition writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInvalidTransition(set *selectionSet, obj *commerce.InvalidTransition) bool {
+func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *commerce.InvalidTransition) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInvalidTransition(f, obj) {
 			valid = false
@@ -1695,9 +1699,9 @@ func (x *execution) objectInvalidTransition(set *selectionSet, obj *commerce.Inv
 }
 
 // fieldInvalidTransition writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInvalidTransition(f *selectedField, obj *commerce.InvalidTransition) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.InvalidTransition) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InvalidTransition"`...)
 		return true
 	case 1: // code
@@ -1708,7 +1712,7 @@ func (x *execution) fieldInvalidTransition(f *selectedField, obj *commerce.Inval
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -1724,19 +1728,19 @@ func (x *execution) fieldInvalidTransition(f *selectedField, obj *commerce.Inval
 	case 6: // allowed
 		return x.listOrderStatus(f, obj.Allowed)
 	default:
-		panic("InvalidTransition has no field of the number " + strconv.Itoa(f.number))
+		panic("InvalidTransition has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInvalidTransitionCode(f *selectedField, obj *commerce.InvalidTransition) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveInvalidTransitionCode(f *operation.Field, obj *commerce.InvalidTransition) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberInventoryLevel(name string) (int, argumentsReader) {
+func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "sku":
 		return 1, nil
 	case "product":
@@ -1755,10 +1759,10 @@ func numberInventoryLevel(name string) (int, argumentsReader) {
 }
 
 // objectInventoryLevel writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevel(set *selectionSet, obj *commerce.InventoryLevel) bool {
+func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *commerce.InventoryLevel) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInventoryLevel(f, obj) {
 			valid = false
@@ -1768,13 +1772,13 @@ func (x *execution) objectInventoryLevel(set *selectionSet, obj *commerce.Invent
 }
 
 // fieldInventoryLevel writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.InventoryLevel) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.InventoryLevel) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevel"`...)
 		return true
 	case 1: // sku
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 2: // product
 		v, ok := x.resolveInventoryLevelProduct(f, obj)
@@ -1785,11 +1789,11 @@ func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.Inventor
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 3: // warehouseId
-		x.out = appendString(x.out, string(obj.WarehouseID))
+		x.out = scalar.AppendString(x.out, string(obj.WarehouseID))
 		return true
 	case 4: // warehouse
 		v, ok := x.resolveInventoryLevelWarehouse(f, obj)
@@ -1800,38 +1804,38 @@ func (x *execution) fieldInventoryLevel(f *selectedField, obj *commerce.Inventor
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 5: // quantity
-		x.out = appendInt(x.out, obj.Quantity)
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
 	case 6: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("InventoryLevel has no field of the number " + strconv.Itoa(f.number))
+		panic("InventoryLevel has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInventoryLevelProduct(f *selectedField, obj *commerce.InventoryLevel) (v *commerce.Product, ok bool) {
+func (x *execution) resolveInventoryLevelProduct(f *operation.Field, obj *commerce.InventoryLevel) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.inventoryLevelResolvers.Product(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveInventoryLevelWarehouse(f *selectedField, obj *commerce.InventoryLevel) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveInventoryLevelWarehouse(f *operation.Field, obj *commerce.InventoryLevel) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.inventoryLevelResolvers.Warehouse(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberInventoryLevelConnection(name string) (int, argumentsReader) {
+func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -1844,10 +1848,10 @@ func numberInventoryLevelConnection(name string) (int, argumentsReader) {
 }
 
 // objectInventoryLevelConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevelConnection(set *selectionSet, obj *Connection[*commerce.InventoryLevel]) bool {
+func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInventoryLevelConnection(f, obj) {
 			valid = false
@@ -1857,9 +1861,9 @@ func (x *execution) objectInventoryLevelConnection(set *selectionSet, obj *Conne
 }
 
 // fieldInventoryLevelConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevelConnection(f *selectedField, obj *Connection[*commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevelConnection"`...)
 		return true
 	case 1: // nodes
@@ -1883,33 +1887,33 @@ func (x *execution) fieldInventoryLevelConnection(f *selectedField, obj *Connect
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("InventoryLevelConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("InventoryLevelConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInventoryLevelConnectionNodes(f *selectedField, obj *Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveInventoryLevelConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveInventoryLevelConnectionEdges(f *selectedField, obj *Connection[*commerce.InventoryLevel]) (v []*Edge[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveInventoryLevelConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v []*paging.Edge[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveInventoryLevelConnectionPageInfo(f *selectedField, obj *Connection[*commerce.InventoryLevel]) (v *PageInfo, ok bool) {
+func (x *execution) resolveInventoryLevelConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberInventoryLevelEdge(name string) (int, argumentsReader) {
+func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -1920,10 +1924,10 @@ func numberInventoryLevelEdge(name string) (int, argumentsReader) {
 }
 
 // objectInventoryLevelEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectInventoryLevelEdge(set *selectionSet, obj *Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldInventoryLevelEdge(f, obj) {
 			valid = false
@@ -1933,9 +1937,9 @@ func (x *execution) objectInventoryLevelEdge(set *selectionSet, obj *Edge[*comme
 }
 
 // fieldInventoryLevelEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldInventoryLevelEdge(f *selectedField, obj *Edge[*commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"InventoryLevelEdge"`...)
 		return true
 	case 1: // cursor
@@ -1943,7 +1947,7 @@ func (x *execution) fieldInventoryLevelEdge(f *selectedField, obj *Edge[*commerc
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveInventoryLevelEdgeNode(f, obj)
@@ -1954,28 +1958,28 @@ func (x *execution) fieldInventoryLevelEdge(f *selectedField, obj *Edge[*commerc
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, v)
+		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("InventoryLevelEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("InventoryLevelEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveInventoryLevelEdgeCursor(f *selectedField, obj *Edge[*commerce.InventoryLevel]) (v string, ok bool) {
+func (x *execution) resolveInventoryLevelEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveInventoryLevelEdgeNode(f *selectedField, obj *Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveInventoryLevelEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberMoney(name string) (int, argumentsReader) {
+func numberMoney(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "amount":
 		return 1, nil
 	case "currencyCode":
@@ -1986,10 +1990,10 @@ func numberMoney(name string) (int, argumentsReader) {
 }
 
 // objectMoney writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectMoney(set *selectionSet, obj *commerce.Money) bool {
+func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldMoney(f, obj) {
 			valid = false
@@ -1999,31 +2003,31 @@ func (x *execution) objectMoney(set *selectionSet, obj *commerce.Money) bool {
 }
 
 // fieldMoney writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldMoney(f *selectedField, obj *commerce.Money) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Money"`...)
 		return true
 	case 1: // amount
-		x.out = appendText(x.out, obj.AppendDecimal)
+		x.out = scalar.AppendText(x.out, obj.AppendDecimal)
 		return true
 	case 2: // currencyCode
-		x.out = appendString(x.out, string(obj.Currency))
+		x.out = scalar.AppendString(x.out, string(obj.Currency))
 		return true
 	default:
-		panic("Money has no field of the number " + strconv.Itoa(f.number))
+		panic("Money has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveMoneyAmount(f *selectedField, obj *commerce.Money) (v string, ok bool) {
+func (x *execution) resolveMoneyAmount(f *operation.Field, obj *commerce.Money) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Decimal(), true
 }
 
-func numberMutation(name string) (int, argumentsReader) {
+func numberMutation(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "createCustomer":
 		return 1, readMutationCreateCustomerArguments
 	case "updateCustomer":
@@ -2066,9 +2070,9 @@ func numberMutation(name string) (int, argumentsReader) {
 }
 
 // fieldMutation writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldMutation(f *selectedField) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldMutation(f *operation.Field) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Mutation"`...)
 		return true
 	case 1: // createCustomer
@@ -2080,7 +2084,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCreateCustomerPayload(f.set, v)
+		written := x.objectCreateCustomerPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 2: // updateCustomer
@@ -2092,7 +2096,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateCustomerPayload(f.set, v)
+		written := x.objectUpdateCustomerPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 3: // assignAccountRep
@@ -2104,7 +2108,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectAssignAccountRepPayload(f.set, v)
+		written := x.objectAssignAccountRepPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 4: // placeOrder
@@ -2116,7 +2120,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectPlaceOrderPayload(f.set, v)
+		written := x.objectPlaceOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 5: // confirmOrder
@@ -2128,7 +2132,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectConfirmOrderPayload(f.set, v)
+		written := x.objectConfirmOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 6: // shipOrder
@@ -2140,7 +2144,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectShipOrderPayload(f.set, v)
+		written := x.objectShipOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 7: // deliverOrder
@@ -2152,7 +2156,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectDeliverOrderPayload(f.set, v)
+		written := x.objectDeliverOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // cancelOrder
@@ -2164,7 +2168,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCancelOrderPayload(f.set, v)
+		written := x.objectCancelOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 9: // setOrderItem
@@ -2176,7 +2180,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectSetOrderItemPayload(f.set, v)
+		written := x.objectSetOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 10: // removeOrderItem
@@ -2188,7 +2192,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectRemoveOrderItemPayload(f.set, v)
+		written := x.objectRemoveOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 11: // updateShippingAddress
@@ -2200,7 +2204,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateShippingAddressPayload(f.set, v)
+		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 12: // createProduct
@@ -2212,7 +2216,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCreateProductPayload(f.set, v)
+		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 13: // updateProduct
@@ -2224,7 +2228,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateProductPayload(f.set, v)
+		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 14: // createWarehouse
@@ -2236,7 +2240,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCreateWarehousePayload(f.set, v)
+		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 15: // setInventoryLevel
@@ -2248,7 +2252,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectSetInventoryLevelPayload(f.set, v)
+		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 16: // adjustInventory
@@ -2260,7 +2264,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectAdjustInventoryPayload(f.set, v)
+		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 17: // hireEmployee
@@ -2272,7 +2276,7 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectHireEmployeePayload(f.set, v)
+		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 18: // updateEmployee
@@ -2284,29 +2288,29 @@ func (x *execution) fieldMutation(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectUpdateEmployeePayload(f.set, v)
+		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.null()
 	default:
-		panic("Mutation has no field of the number " + strconv.Itoa(f.number))
+		panic("Mutation has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
 type mutationCreateCustomerArguments struct {
-	input CreateCustomerInput
+	input input.CreateCustomerInput
 }
 
-func readMutationCreateCustomerArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_createCustomer_args(ctx, given)
+func readMutationCreateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createCustomer_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationCreateCustomerArguments{
-		input: read["input"].(CreateCustomerInput),
+		input: read["input"].(input.CreateCustomerInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationCreateCustomer(f *selectedField) (v *Payload[commerce.Customer], ok bool) {
+func (x *execution) resolveMutationCreateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2319,20 +2323,20 @@ func (x *execution) resolveMutationCreateCustomer(f *selectedField) (v *Payload[
 }
 
 type mutationUpdateCustomerArguments struct {
-	input UpdateCustomerInput
+	input input.UpdateCustomerInput
 }
 
-func readMutationUpdateCustomerArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateCustomer_args(ctx, given)
+func readMutationUpdateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateCustomer_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationUpdateCustomerArguments{
-		input: read["input"].(UpdateCustomerInput),
+		input: read["input"].(input.UpdateCustomerInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateCustomer(f *selectedField) (v *Payload[commerce.Customer], ok bool) {
+func (x *execution) resolveMutationUpdateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2345,20 +2349,20 @@ func (x *execution) resolveMutationUpdateCustomer(f *selectedField) (v *Payload[
 }
 
 type mutationAssignAccountRepArguments struct {
-	input AssignAccountRepInput
+	input input.AssignAccountRepInput
 }
 
-func readMutationAssignAccountRepArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_assignAccountRep_args(ctx, given)
+func readMutationAssignAccountRepArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_assignAccountRep_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationAssignAccountRepArguments{
-		input: read["input"].(AssignAccountRepInput),
+		input: read["input"].(input.AssignAccountRepInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationAssignAccountRep(f *selectedField) (v *Payload[commerce.Customer], ok bool) {
+func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2371,20 +2375,20 @@ func (x *execution) resolveMutationAssignAccountRep(f *selectedField) (v *Payloa
 }
 
 type mutationPlaceOrderArguments struct {
-	input PlaceOrderInput
+	input input.PlaceOrderInput
 }
 
-func readMutationPlaceOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_placeOrder_args(ctx, given)
+func readMutationPlaceOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_placeOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationPlaceOrderArguments{
-		input: read["input"].(PlaceOrderInput),
+		input: read["input"].(input.PlaceOrderInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationPlaceOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationPlaceOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2397,20 +2401,20 @@ func (x *execution) resolveMutationPlaceOrder(f *selectedField) (v *Payload[comm
 }
 
 type mutationConfirmOrderArguments struct {
-	input ConfirmOrderInput
+	input input.ConfirmOrderInput
 }
 
-func readMutationConfirmOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_confirmOrder_args(ctx, given)
+func readMutationConfirmOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_confirmOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationConfirmOrderArguments{
-		input: read["input"].(ConfirmOrderInput),
+		input: read["input"].(input.ConfirmOrderInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationConfirmOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationConfirmOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2423,20 +2427,20 @@ func (x *execution) resolveMutationConfirmOrder(f *selectedField) (v *Payload[co
 }
 
 type mutationShipOrderArguments struct {
-	input ShipOrderInput
+	input input.ShipOrderInput
 }
 
-func readMutationShipOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_shipOrder_args(ctx, given)
+func readMutationShipOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_shipOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationShipOrderArguments{
-		input: read["input"].(ShipOrderInput),
+		input: read["input"].(input.ShipOrderInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationShipOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationShipOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2449,20 +2453,20 @@ func (x *execution) resolveMutationShipOrder(f *selectedField) (v *Payload[comme
 }
 
 type mutationDeliverOrderArguments struct {
-	input DeliverOrderInput
+	input input.DeliverOrderInput
 }
 
-func readMutationDeliverOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_deliverOrder_args(ctx, given)
+func readMutationDeliverOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_deliverOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationDeliverOrderArguments{
-		input: read["input"].(DeliverOrderInput),
+		input: read["input"].(input.DeliverOrderInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationDeliverOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationDeliverOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2475,20 +2479,20 @@ func (x *execution) resolveMutationDeliverOrder(f *selectedField) (v *Payload[co
 }
 
 type mutationCancelOrderArguments struct {
-	input CancelOrderInput
+	input input.CancelOrderInput
 }
 
-func readMutationCancelOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_cancelOrder_args(ctx, given)
+func readMutationCancelOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_cancelOrder_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationCancelOrderArguments{
-		input: read["input"].(CancelOrderInput),
+		input: read["input"].(input.CancelOrderInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationCancelOrder(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationCancelOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2501,20 +2505,20 @@ func (x *execution) resolveMutationCancelOrder(f *selectedField) (v *Payload[com
 }
 
 type mutationSetOrderItemArguments struct {
-	input SetOrderItemInput
+	input input.SetOrderItemInput
 }
 
-func readMutationSetOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_setOrderItem_args(ctx, given)
+func readMutationSetOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setOrderItem_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationSetOrderItemArguments{
-		input: read["input"].(SetOrderItemInput),
+		input: read["input"].(input.SetOrderItemInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationSetOrderItem(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationSetOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2527,20 +2531,20 @@ func (x *execution) resolveMutationSetOrderItem(f *selectedField) (v *Payload[co
 }
 
 type mutationRemoveOrderItemArguments struct {
-	input RemoveOrderItemInput
+	input input.RemoveOrderItemInput
 }
 
-func readMutationRemoveOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_removeOrderItem_args(ctx, given)
+func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_removeOrderItem_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationRemoveOrderItemArguments{
-		input: read["input"].(RemoveOrderItemInput),
+		input: read["input"].(input.RemoveOrderItemInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationRemoveOrderItem(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationRemoveOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2553,20 +2557,20 @@ func (x *execution) resolveMutationRemoveOrderItem(f *selectedField) (v *Payload
 }
 
 type mutationUpdateShippingAddressArguments struct {
-	input UpdateShippingAddressInput
+	input input.UpdateShippingAddressInput
 }
 
-func readMutationUpdateShippingAddressArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateShippingAddress_args(ctx, given)
+func readMutationUpdateShippingAddressArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateShippingAddress_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationUpdateShippingAddressArguments{
-		input: read["input"].(UpdateShippingAddressInput),
+		input: read["input"].(input.UpdateShippingAddressInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateShippingAddress(f *selectedField) (v *Payload[commerce.Order], ok bool) {
+func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2579,20 +2583,20 @@ func (x *execution) resolveMutationUpdateShippingAddress(f *selectedField) (v *P
 }
 
 type mutationCreateProductArguments struct {
-	input CreateProductInput
+	input input.CreateProductInput
 }
 
-func readMutationCreateProductArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_createProduct_args(ctx, given)
+func readMutationCreateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createProduct_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationCreateProductArguments{
-		input: read["input"].(CreateProductInput),
+		input: read["input"].(input.CreateProductInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationCreateProduct(f *selectedField) (v *Payload[commerce.Product], ok bool) {
+func (x *execution) resolveMutationCreateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2605,20 +2609,20 @@ func (x *execution) resolveMutationCreateProduct(f *selectedField) (v *Payload[c
 }
 
 type mutationUpdateProductArguments struct {
-	input UpdateProductInput
+	input input.UpdateProductInput
 }
 
-func readMutationUpdateProductArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateProduct_args(ctx, given)
+func readMutationUpdateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateProduct_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationUpdateProductArguments{
-		input: read["input"].(UpdateProductInput),
+		input: read["input"].(input.UpdateProductInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateProduct(f *selectedField) (v *Payload[commerce.Product], ok bool) {
+func (x *execution) resolveMutationUpdateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2631,20 +2635,20 @@ func (x *execution) resolveMutationUpdateProduct(f *selectedField) (v *Payload[c
 }
 
 type mutationCreateWarehouseArguments struct {
-	input CreateWarehouseInput
+	input input.CreateWarehouseInput
 }
 
-func readMutationCreateWarehouseArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_createWarehouse_args(ctx, given)
+func readMutationCreateWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createWarehouse_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationCreateWarehouseArguments{
-		input: read["input"].(CreateWarehouseInput),
+		input: read["input"].(input.CreateWarehouseInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationCreateWarehouse(f *selectedField) (v *Payload[commerce.Warehouse], ok bool) {
+func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Payload[commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2657,20 +2661,20 @@ func (x *execution) resolveMutationCreateWarehouse(f *selectedField) (v *Payload
 }
 
 type mutationSetInventoryLevelArguments struct {
-	input SetInventoryLevelInput
+	input input.SetInventoryLevelInput
 }
 
-func readMutationSetInventoryLevelArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_setInventoryLevel_args(ctx, given)
+func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setInventoryLevel_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationSetInventoryLevelArguments{
-		input: read["input"].(SetInventoryLevelInput),
+		input: read["input"].(input.SetInventoryLevelInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationSetInventoryLevel(f *selectedField) (v *Payload[commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveMutationSetInventoryLevel(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2683,20 +2687,20 @@ func (x *execution) resolveMutationSetInventoryLevel(f *selectedField) (v *Paylo
 }
 
 type mutationAdjustInventoryArguments struct {
-	input AdjustInventoryInput
+	input input.AdjustInventoryInput
 }
 
-func readMutationAdjustInventoryArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_adjustInventory_args(ctx, given)
+func readMutationAdjustInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_adjustInventory_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationAdjustInventoryArguments{
-		input: read["input"].(AdjustInventoryInput),
+		input: read["input"].(input.AdjustInventoryInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationAdjustInventory(f *selectedField) (v *Payload[commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2709,20 +2713,20 @@ func (x *execution) resolveMutationAdjustInventory(f *selectedField) (v *Payload
 }
 
 type mutationHireEmployeeArguments struct {
-	input HireEmployeeInput
+	input input.HireEmployeeInput
 }
 
-func readMutationHireEmployeeArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_hireEmployee_args(ctx, given)
+func readMutationHireEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_hireEmployee_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationHireEmployeeArguments{
-		input: read["input"].(HireEmployeeInput),
+		input: read["input"].(input.HireEmployeeInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationHireEmployee(f *selectedField) (v *Payload[commerce.Employee], ok bool) {
+func (x *execution) resolveMutationHireEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2735,20 +2739,20 @@ func (x *execution) resolveMutationHireEmployee(f *selectedField) (v *Payload[co
 }
 
 type mutationUpdateEmployeeArguments struct {
-	input UpdateEmployeeInput
+	input input.UpdateEmployeeInput
 }
 
-func readMutationUpdateEmployeeArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Mutation_updateEmployee_args(ctx, given)
+func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateEmployee_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
 	return &mutationUpdateEmployeeArguments{
-		input: read["input"].(UpdateEmployeeInput),
+		input: read["input"].(input.UpdateEmployeeInput),
 	}, nil
 }
 
-func (x *execution) resolveMutationUpdateEmployee(f *selectedField) (v *Payload[commerce.Employee], ok bool) {
+func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -2760,10 +2764,10 @@ func (x *execution) resolveMutationUpdateEmployee(f *selectedField) (v *Payload[
 	return v, x.resolved(f, err)
 }
 
-func numberNotFound(name string) (int, argumentsReader) {
+func numberNotFound(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -2776,10 +2780,10 @@ func numberNotFound(name string) (int, argumentsReader) {
 }
 
 // objectNotFound writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectNotFound(set *selectionSet, obj *commerce.NotFound) bool {
+func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.NotFound) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldNotFound(f, obj) {
 			valid = false
@@ -2789,9 +2793,9 @@ func (x *execution) objectNotFound(set *selectionSet, obj *commerce.NotFound) bo
 }
 
 // fieldNotFound writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldNotFound(f *selectedField, obj *commerce.NotFound) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"NotFound"`...)
 		return true
 	case 1: // code
@@ -2802,7 +2806,7 @@ func (x *execution) fieldNotFound(f *selectedField, obj *commerce.NotFound) bool
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -2810,19 +2814,19 @@ func (x *execution) fieldNotFound(f *selectedField, obj *commerce.NotFound) bool
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("NotFound has no field of the number " + strconv.Itoa(f.number))
+		panic("NotFound has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveNotFoundCode(f *selectedField, obj *commerce.NotFound) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveNotFoundCode(f *operation.Field, obj *commerce.NotFound) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberOrder(name string) (int, argumentsReader) {
+func numberOrder(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "status":
@@ -2857,10 +2861,10 @@ func numberOrder(name string) (int, argumentsReader) {
 }
 
 // objectOrder writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrder(set *selectionSet, obj *commerce.Order) bool {
+func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrder(f, obj) {
 			valid = false
@@ -2870,13 +2874,13 @@ func (x *execution) objectOrder(set *selectionSet, obj *commerce.Order) bool {
 }
 
 // fieldOrder writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Order"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // status
 		x.out = appendOrderStatus(x.out, obj.Status)
@@ -2890,12 +2894,12 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 4: // total
 		x.enter(f)
-		written := x.objectMoney(f.set, &obj.Total)
+		written := x.objectMoney(f.Set, &obj.Total)
 		x.leave()
 		return written
 	case 5: // itemCount
@@ -2903,7 +2907,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 		if !ok {
 			return false
 		}
-		x.out = appendInt32(x.out, v)
+		x.out = scalar.AppendInt32(x.out, v)
 		return true
 	case 6: // items
 		v, ok := x.resolveOrderItems(f, obj)
@@ -2914,7 +2918,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderItemConnection(f.set, v)
+		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
 	case 7: // item
@@ -2926,7 +2930,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrderItem(f.set, v)
+		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // timeline
@@ -2938,14 +2942,14 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderEventConnection(f.set, v)
+		written := x.objectOrderEventConnection(f.Set, v)
 		x.leave()
 		return written
 	case 9: // placedAt
-		x.out = appendDateTime(x.out, obj.PlacedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
 	case 10: // updatedAt
-		x.out = appendDateTime(x.out, obj.UpdatedAt)
+		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
 	case 11: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
@@ -2958,7 +2962,7 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectAddress(f.set, obj.ShippingAddress)
+		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.null()
 	case 13: // accountRep
@@ -2970,25 +2974,25 @@ func (x *execution) fieldOrder(f *selectedField, obj *commerce.Order) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 14: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Order has no field of the number " + strconv.Itoa(f.number))
+		panic("Order has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderCustomer(f *selectedField, obj *commerce.Order) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveOrderCustomer(f *operation.Field, obj *commerce.Order) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderResolvers.Customer(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderItemCount(f *selectedField, obj *commerce.Order) (v int32, ok bool) {
+func (x *execution) resolveOrderItemCount(f *operation.Field, obj *commerce.Order) (v int32, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderResolvers.ItemCount(x.resolverCtx, obj)
@@ -3002,8 +3006,8 @@ type orderItemsArguments struct {
 	before *string
 }
 
-func readOrderItemsArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Order_items_args(ctx, given)
+func readOrderItemsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_items_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -3015,7 +3019,7 @@ func readOrderItemsArguments(ctx context.Context, generated *executionContext, g
 	}, nil
 }
 
-func (x *execution) resolveOrderItems(f *selectedField, obj *commerce.Order) (v *Connection[*commerce.LineItem], ok bool) {
+func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3032,8 +3036,8 @@ type orderItemArguments struct {
 	productID string
 }
 
-func readOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Order_item_args(ctx, given)
+func readOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_item_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -3042,7 +3046,7 @@ func readOrderItemArguments(ctx context.Context, generated *executionContext, gi
 	}, nil
 }
 
-func (x *execution) resolveOrderItem(f *selectedField, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItem(f *operation.Field, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3061,8 +3065,8 @@ type orderTimelineArguments struct {
 	before *string
 }
 
-func readOrderTimelineArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Order_timeline_args(ctx, given)
+func readOrderTimelineArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_timeline_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -3074,7 +3078,7 @@ func readOrderTimelineArguments(ctx context.Context, generated *executionContext
 	}, nil
 }
 
-func (x *execution) resolveOrderTimeline(f *selectedField, obj *commerce.Order) (v *Connection[*commerce.Event], ok bool) {
+func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -3087,22 +3091,22 @@ func (x *execution) resolveOrderTimeline(f *selectedField, obj *commerce.Order) 
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderAvailableTransitions(f *selectedField, obj *commerce.Order) (v []commerce.Status, ok bool) {
+func (x *execution) resolveOrderAvailableTransitions(f *operation.Field, obj *commerce.Order) (v []commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.AvailableTransitions(), true
 }
 
-func (x *execution) resolveOrderAccountRep(f *selectedField, obj *commerce.Order) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveOrderAccountRep(f *operation.Field, obj *commerce.Order) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderResolvers.AccountRep(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberOrderConnection(name string) (int, argumentsReader) {
+func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -3115,10 +3119,10 @@ func numberOrderConnection(name string) (int, argumentsReader) {
 }
 
 // objectOrderConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderConnection(set *selectionSet, obj *Connection[*commerce.Order]) bool {
+func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderConnection(f, obj) {
 			valid = false
@@ -3128,9 +3132,9 @@ func (x *execution) objectOrderConnection(set *selectionSet, obj *Connection[*co
 }
 
 // fieldOrderConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderConnection(f *selectedField, obj *Connection[*commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connection[*commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderConnection"`...)
 		return true
 	case 1: // nodes
@@ -3154,33 +3158,33 @@ func (x *execution) fieldOrderConnection(f *selectedField, obj *Connection[*comm
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderConnectionNodes(f *selectedField, obj *Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
+func (x *execution) resolveOrderConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderConnectionEdges(f *selectedField, obj *Connection[*commerce.Order]) (v []*Edge[*commerce.Order], ok bool) {
+func (x *execution) resolveOrderConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v []*paging.Edge[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Order]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberOrderEdge(name string) (int, argumentsReader) {
+func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -3191,10 +3195,10 @@ func numberOrderEdge(name string) (int, argumentsReader) {
 }
 
 // objectOrderEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEdge(set *selectionSet, obj *Edge[*commerce.Order]) bool {
+func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEdge(f, obj) {
 			valid = false
@@ -3204,9 +3208,9 @@ func (x *execution) objectOrderEdge(set *selectionSet, obj *Edge[*commerce.Order
 }
 
 // fieldOrderEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEdge(f *selectedField, obj *Edge[*commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEdge"`...)
 		return true
 	case 1: // cursor
@@ -3214,7 +3218,7 @@ func (x *execution) fieldOrderEdge(f *selectedField, obj *Edge[*commerce.Order])
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveOrderEdgeNode(f, obj)
@@ -3225,28 +3229,28 @@ func (x *execution) fieldOrderEdge(f *selectedField, obj *Edge[*commerce.Order])
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEdgeCursor(f *selectedField, obj *Edge[*commerce.Order]) (v string, ok bool) {
+func (x *execution) resolveOrderEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Order]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderEdgeNode(f *selectedField, obj *Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberOrderEvent(name string) (int, argumentsReader) {
+func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "type":
@@ -3267,10 +3271,10 @@ func numberOrderEvent(name string) (int, argumentsReader) {
 }
 
 // objectOrderEvent writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEvent(set *selectionSet, obj *commerce.Event) bool {
+func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.Event) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEvent(f, obj) {
 			valid = false
@@ -3280,13 +3284,13 @@ func (x *execution) objectOrderEvent(set *selectionSet, obj *commerce.Event) boo
 }
 
 // fieldOrderEvent writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEvent(f *selectedField, obj *commerce.Event) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEvent"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // type
 		x.out = appendOrderEventType(x.out, obj.Type)
@@ -3312,10 +3316,10 @@ func (x *execution) fieldOrderEvent(f *selectedField, obj *commerce.Event) bool 
 		x.out = appendOrderStatus(x.out, *v)
 		return true
 	case 5: // at
-		x.out = appendDateTime(x.out, obj.At)
+		x.out = scalar.AppendDateTime(x.out, obj.At)
 		return true
 	case 6: // actor
-		x.out = appendString(x.out, obj.Actor)
+		x.out = scalar.AppendString(x.out, obj.Actor)
 		return true
 	case 7: // note
 		v, ok := x.resolveOrderEventNote(f, obj)
@@ -3325,38 +3329,38 @@ func (x *execution) fieldOrderEvent(f *selectedField, obj *commerce.Event) bool 
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	default:
-		panic("OrderEvent has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEvent has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEventFrom(f *selectedField, obj *commerce.Event) (v *commerce.Status, ok bool) {
+func (x *execution) resolveOrderEventFrom(f *operation.Field, obj *commerce.Event) (v *commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.From(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderEventTo(f *selectedField, obj *commerce.Event) (v *commerce.Status, ok bool) {
+func (x *execution) resolveOrderEventTo(f *operation.Field, obj *commerce.Event) (v *commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.To(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderEventNote(f *selectedField, obj *commerce.Event) (v *string, ok bool) {
+func (x *execution) resolveOrderEventNote(f *operation.Field, obj *commerce.Event) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.Note(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberOrderEventConnection(name string) (int, argumentsReader) {
+func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -3369,10 +3373,10 @@ func numberOrderEventConnection(name string) (int, argumentsReader) {
 }
 
 // objectOrderEventConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEventConnection(set *selectionSet, obj *Connection[*commerce.Event]) bool {
+func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Event]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEventConnection(f, obj) {
 			valid = false
@@ -3382,9 +3386,9 @@ func (x *execution) objectOrderEventConnection(set *selectionSet, obj *Connectio
 }
 
 // fieldOrderEventConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEventConnection(f *selectedField, obj *Connection[*commerce.Event]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Connection[*commerce.Event]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEventConnection"`...)
 		return true
 	case 1: // nodes
@@ -3408,33 +3412,33 @@ func (x *execution) fieldOrderEventConnection(f *selectedField, obj *Connection[
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderEventConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEventConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEventConnectionNodes(f *selectedField, obj *Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
+func (x *execution) resolveOrderEventConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderEventConnectionEdges(f *selectedField, obj *Connection[*commerce.Event]) (v []*Edge[*commerce.Event], ok bool) {
+func (x *execution) resolveOrderEventConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v []*paging.Edge[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderEventConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Event]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderEventConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberOrderEventEdge(name string) (int, argumentsReader) {
+func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -3445,10 +3449,10 @@ func numberOrderEventEdge(name string) (int, argumentsReader) {
 }
 
 // objectOrderEventEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderEventEdge(set *selectionSet, obj *Edge[*commerce.Event]) bool {
+func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Event]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderEventEdge(f, obj) {
 			valid = false
@@ -3458,9 +3462,9 @@ func (x *execution) objectOrderEventEdge(set *selectionSet, obj *Edge[*commerce.
 }
 
 // fieldOrderEventEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderEventEdge(f *selectedField, obj *Edge[*commerce.Event]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*commerce.Event]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderEventEdge"`...)
 		return true
 	case 1: // cursor
@@ -3468,7 +3472,7 @@ func (x *execution) fieldOrderEventEdge(f *selectedField, obj *Edge[*commerce.Ev
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveOrderEventEdgeNode(f, obj)
@@ -3479,28 +3483,28 @@ func (x *execution) fieldOrderEventEdge(f *selectedField, obj *Edge[*commerce.Ev
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderEvent(f.set, v)
+		written := x.objectOrderEvent(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderEventEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderEventEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderEventEdgeCursor(f *selectedField, obj *Edge[*commerce.Event]) (v string, ok bool) {
+func (x *execution) resolveOrderEventEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderEventEdgeNode(f *selectedField, obj *Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
+func (x *execution) resolveOrderEventEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberOrderItem(name string) (int, argumentsReader) {
+func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "orderId":
 		return 1, nil
 	case "productId":
@@ -3523,10 +3527,10 @@ func numberOrderItem(name string) (int, argumentsReader) {
 }
 
 // objectOrderItem writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItem(set *selectionSet, obj *commerce.LineItem) bool {
+func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.LineItem) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderItem(f, obj) {
 			valid = false
@@ -3536,26 +3540,26 @@ func (x *execution) objectOrderItem(set *selectionSet, obj *commerce.LineItem) b
 }
 
 // fieldOrderItem writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItem"`...)
 		return true
 	case 1: // orderId
-		x.out = appendString(x.out, string(obj.OrderID))
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
 		return true
 	case 2: // productId
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 3: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 4: // quantity
-		x.out = appendInt(x.out, obj.Quantity)
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
 	case 5: // unitPrice
 		x.enter(f)
-		written := x.objectMoney(f.set, &obj.UnitPrice)
+		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
 	case 6: // subtotal
@@ -3564,7 +3568,7 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 			return false
 		}
 		x.enter(f)
-		written := x.objectMoney(f.set, &v)
+		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
 	case 7: // product
@@ -3576,7 +3580,7 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 8: // order
@@ -3588,38 +3592,38 @@ func (x *execution) fieldOrderItem(f *selectedField, obj *commerce.LineItem) boo
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderItem has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderItem has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderItemSubtotal(f *selectedField, obj *commerce.LineItem) (v commerce.Money, ok bool) {
+func (x *execution) resolveOrderItemSubtotal(f *operation.Field, obj *commerce.LineItem) (v commerce.Money, ok bool) {
 	defer x.caught(f, &ok)
 	v, err := obj.Subtotal()
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderItemProduct(f *selectedField, obj *commerce.LineItem) (v *commerce.Product, ok bool) {
+func (x *execution) resolveOrderItemProduct(f *operation.Field, obj *commerce.LineItem) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderItemResolvers.Product(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderItemOrder(f *selectedField, obj *commerce.LineItem) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderItemOrder(f *operation.Field, obj *commerce.LineItem) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderItemResolvers.Order(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberOrderItemConnection(name string) (int, argumentsReader) {
+func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -3632,10 +3636,10 @@ func numberOrderItemConnection(name string) (int, argumentsReader) {
 }
 
 // objectOrderItemConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItemConnection(set *selectionSet, obj *Connection[*commerce.LineItem]) bool {
+func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderItemConnection(f, obj) {
 			valid = false
@@ -3645,9 +3649,9 @@ func (x *execution) objectOrderItemConnection(set *selectionSet, obj *Connection
 }
 
 // fieldOrderItemConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItemConnection(f *selectedField, obj *Connection[*commerce.LineItem]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItemConnection"`...)
 		return true
 	case 1: // nodes
@@ -3671,33 +3675,33 @@ func (x *execution) fieldOrderItemConnection(f *selectedField, obj *Connection[*
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderItemConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderItemConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderItemConnectionNodes(f *selectedField, obj *Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItemConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveOrderItemConnectionEdges(f *selectedField, obj *Connection[*commerce.LineItem]) (v []*Edge[*commerce.LineItem], ok bool) {
+func (x *execution) resolveOrderItemConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v []*paging.Edge[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveOrderItemConnectionPageInfo(f *selectedField, obj *Connection[*commerce.LineItem]) (v *PageInfo, ok bool) {
+func (x *execution) resolveOrderItemConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberOrderItemEdge(name string) (int, argumentsReader) {
+func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -3708,10 +3712,10 @@ func numberOrderItemEdge(name string) (int, argumentsReader) {
 }
 
 // objectOrderItemEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderItemEdge(set *selectionSet, obj *Edge[*commerce.LineItem]) bool {
+func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderItemEdge(f, obj) {
 			valid = false
@@ -3721,9 +3725,9 @@ func (x *execution) objectOrderItemEdge(set *selectionSet, obj *Edge[*commerce.L
 }
 
 // fieldOrderItemEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderItemEdge(f *selectedField, obj *Edge[*commerce.LineItem]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderItemEdge"`...)
 		return true
 	case 1: // cursor
@@ -3731,7 +3735,7 @@ func (x *execution) fieldOrderItemEdge(f *selectedField, obj *Edge[*commerce.Lin
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveOrderItemEdgeNode(f, obj)
@@ -3742,28 +3746,28 @@ func (x *execution) fieldOrderItemEdge(f *selectedField, obj *Edge[*commerce.Lin
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderItem(f.set, v)
+		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("OrderItemEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderItemEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderItemEdgeCursor(f *selectedField, obj *Edge[*commerce.LineItem]) (v string, ok bool) {
+func (x *execution) resolveOrderItemEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveOrderItemEdgeNode(f *selectedField, obj *Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveOrderItemEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberOrderUpdate(name string) (int, argumentsReader) {
+func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "orderId":
@@ -3778,10 +3782,10 @@ func numberOrderUpdate(name string) (int, argumentsReader) {
 }
 
 // objectOrderUpdate writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderUpdate(set *selectionSet, obj *dynamo.OrderChange) bool {
+func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *dynamo.OrderChange) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldOrderUpdate(f, obj) {
 			valid = false
@@ -3791,9 +3795,9 @@ func (x *execution) objectOrderUpdate(set *selectionSet, obj *dynamo.OrderChange
 }
 
 // fieldOrderUpdate writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderUpdate(f *selectedField, obj *dynamo.OrderChange) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldOrderUpdate(f *operation.Field, obj *dynamo.OrderChange) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"OrderUpdate"`...)
 		return true
 	case 1: // id
@@ -3804,17 +3808,17 @@ func (x *execution) fieldOrderUpdate(f *selectedField, obj *dynamo.OrderChange) 
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendID(x.out, *v)
+		x.out = scalar.AppendID(x.out, *v)
 		return true
 	case 2: // orderId
-		x.out = appendString(x.out, string(obj.OrderID))
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
 		return true
 	case 3: // event
 		if obj.Event == nil {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrderEvent(f.set, obj.Event)
+		written := x.objectOrderEvent(f.Set, obj.Event)
 		x.leave()
 		return written || x.null()
 	case 4: // order
@@ -3826,32 +3830,32 @@ func (x *execution) fieldOrderUpdate(f *selectedField, obj *dynamo.OrderChange) 
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderUpdate has no field of the number " + strconv.Itoa(f.number))
+		panic("OrderUpdate has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveOrderUpdateID(f *selectedField, obj *dynamo.OrderChange) (v *string, ok bool) {
+func (x *execution) resolveOrderUpdateID(f *operation.Field, obj *dynamo.OrderChange) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderUpdateResolvers.ID(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderUpdateOrder(f *selectedField, obj *dynamo.OrderChange) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderUpdateOrder(f *operation.Field, obj *dynamo.OrderChange) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderUpdateResolvers.Order(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func numberPageInfo(name string) (int, argumentsReader) {
+func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "hasNextPage":
 		return 1, nil
 	case "hasPreviousPage":
@@ -3866,10 +3870,10 @@ func numberPageInfo(name string) (int, argumentsReader) {
 }
 
 // objectPageInfo writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectPageInfo(set *selectionSet, obj *PageInfo) bool {
+func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.PageInfo) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldPageInfo(f, obj) {
 			valid = false
@@ -3879,16 +3883,16 @@ func (x *execution) objectPageInfo(set *selectionSet, obj *PageInfo) bool {
 }
 
 // fieldPageInfo writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldPageInfo(f *selectedField, obj *PageInfo) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"PageInfo"`...)
 		return true
 	case 1: // hasNextPage
-		x.out = appendBoolean(x.out, obj.HasNextPage)
+		x.out = scalar.AppendBoolean(x.out, obj.HasNextPage)
 		return true
 	case 2: // hasPreviousPage
-		x.out = appendBoolean(x.out, obj.HasPreviousPage)
+		x.out = scalar.AppendBoolean(x.out, obj.HasPreviousPage)
 		return true
 	case 3: // startCursor
 		v, ok := x.resolvePageInfoStartCursor(f, obj)
@@ -3898,7 +3902,7 @@ func (x *execution) fieldPageInfo(f *selectedField, obj *PageInfo) bool {
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 4: // endCursor
 		v, ok := x.resolvePageInfoEndCursor(f, obj)
@@ -3908,27 +3912,27 @@ func (x *execution) fieldPageInfo(f *selectedField, obj *PageInfo) bool {
 		if v == nil {
 			return x.null()
 		}
-		x.out = appendString(x.out, *v)
+		x.out = scalar.AppendString(x.out, *v)
 		return true
 	default:
-		panic("PageInfo has no field of the number " + strconv.Itoa(f.number))
+		panic("PageInfo has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolvePageInfoStartCursor(f *selectedField, obj *PageInfo) (v *string, ok bool) {
+func (x *execution) resolvePageInfoStartCursor(f *operation.Field, obj *paging.PageInfo) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.StartCursor(), true
 }
 
-func (x *execution) resolvePageInfoEndCursor(f *selectedField, obj *PageInfo) (v *string, ok bool) {
+func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *paging.PageInfo) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.EndCursor(), true
 }
 
-func numberPlaceOrderPayload(name string) (int, argumentsReader) {
+func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -3939,10 +3943,10 @@ func numberPlaceOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectPlaceOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectPlaceOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldPlaceOrderPayload(f, obj) {
 			valid = false
@@ -3952,9 +3956,9 @@ func (x *execution) objectPlaceOrderPayload(set *selectionSet, obj *Payload[comm
 }
 
 // fieldPlaceOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldPlaceOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"PlaceOrderPayload"`...)
 		return true
 	case 1: // order
@@ -3962,20 +3966,20 @@ func (x *execution) fieldPlaceOrderPayload(f *selectedField, obj *Payload[commer
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("PlaceOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("PlaceOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberProduct(name string) (int, argumentsReader) {
+func numberProduct(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "sku":
 		return 1, nil
 	case "name":
@@ -4000,10 +4004,10 @@ func numberProduct(name string) (int, argumentsReader) {
 }
 
 // objectProduct writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProduct(set *selectionSet, obj *commerce.Product) bool {
+func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Product) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldProduct(f, obj) {
 			valid = false
@@ -4013,30 +4017,30 @@ func (x *execution) objectProduct(set *selectionSet, obj *commerce.Product) bool
 }
 
 // fieldProduct writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Product"`...)
 		return true
 	case 1: // sku
-		x.out = appendString(x.out, string(obj.SKU))
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // category
-		x.out = appendString(x.out, obj.Category)
+		x.out = scalar.AppendString(x.out, obj.Category)
 		return true
 	case 4: // unitPrice
 		x.enter(f)
-		written := x.objectMoney(f.set, &obj.UnitPrice)
+		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
 	case 5: // totalInventory
-		x.out = appendInt(x.out, obj.TotalInventory)
+		x.out = scalar.AppendInt(x.out, obj.TotalInventory)
 		return true
 	case 6: // available
-		x.out = appendInt(x.out, obj.Available)
+		x.out = scalar.AppendInt(x.out, obj.Available)
 		return true
 	case 7: // inventory
 		v, ok := x.resolveProductInventory(f, obj)
@@ -4047,7 +4051,7 @@ func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectInventoryLevelConnection(f.set, v)
+		written := x.objectInventoryLevelConnection(f.Set, v)
 		x.leave()
 		return written
 	case 8: // orderItems
@@ -4059,14 +4063,14 @@ func (x *execution) fieldProduct(f *selectedField, obj *commerce.Product) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderItemConnection(f.set, v)
+		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
 	case 9: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Product has no field of the number " + strconv.Itoa(f.number))
+		panic("Product has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4077,8 +4081,8 @@ type productInventoryArguments struct {
 	before *string
 }
 
-func readProductInventoryArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Product_inventory_args(ctx, given)
+func readProductInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Product_inventory_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4090,7 +4094,7 @@ func readProductInventoryArguments(ctx context.Context, generated *executionCont
 	}, nil
 }
 
-func (x *execution) resolveProductInventory(f *selectedField, obj *commerce.Product) (v *Connection[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4110,8 +4114,8 @@ type productOrderItemsArguments struct {
 	before *string
 }
 
-func readProductOrderItemsArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Product_orderItems_args(ctx, given)
+func readProductOrderItemsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Product_orderItems_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4123,7 +4127,7 @@ func readProductOrderItemsArguments(ctx context.Context, generated *executionCon
 	}, nil
 }
 
-func (x *execution) resolveProductOrderItems(f *selectedField, obj *commerce.Product) (v *Connection[*commerce.LineItem], ok bool) {
+func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4136,10 +4140,10 @@ func (x *execution) resolveProductOrderItems(f *selectedField, obj *commerce.Pro
 	return v, x.resolved(f, err)
 }
 
-func numberProductConnection(name string) (int, argumentsReader) {
+func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -4152,10 +4156,10 @@ func numberProductConnection(name string) (int, argumentsReader) {
 }
 
 // objectProductConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProductConnection(set *selectionSet, obj *Connection[*commerce.Product]) bool {
+func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldProductConnection(f, obj) {
 			valid = false
@@ -4165,9 +4169,9 @@ func (x *execution) objectProductConnection(set *selectionSet, obj *Connection[*
 }
 
 // fieldProductConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProductConnection(f *selectedField, obj *Connection[*commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Connection[*commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ProductConnection"`...)
 		return true
 	case 1: // nodes
@@ -4191,33 +4195,33 @@ func (x *execution) fieldProductConnection(f *selectedField, obj *Connection[*co
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("ProductConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("ProductConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveProductConnectionNodes(f *selectedField, obj *Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
+func (x *execution) resolveProductConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveProductConnectionEdges(f *selectedField, obj *Connection[*commerce.Product]) (v []*Edge[*commerce.Product], ok bool) {
+func (x *execution) resolveProductConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v []*paging.Edge[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveProductConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Product]) (v *PageInfo, ok bool) {
+func (x *execution) resolveProductConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberProductEdge(name string) (int, argumentsReader) {
+func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -4228,10 +4232,10 @@ func numberProductEdge(name string) (int, argumentsReader) {
 }
 
 // objectProductEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectProductEdge(set *selectionSet, obj *Edge[*commerce.Product]) bool {
+func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldProductEdge(f, obj) {
 			valid = false
@@ -4241,9 +4245,9 @@ func (x *execution) objectProductEdge(set *selectionSet, obj *Edge[*commerce.Pro
 }
 
 // fieldProductEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldProductEdge(f *selectedField, obj *Edge[*commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ProductEdge"`...)
 		return true
 	case 1: // cursor
@@ -4251,7 +4255,7 @@ func (x *execution) fieldProductEdge(f *selectedField, obj *Edge[*commerce.Produ
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveProductEdgeNode(f, obj)
@@ -4262,28 +4266,28 @@ func (x *execution) fieldProductEdge(f *selectedField, obj *Edge[*commerce.Produ
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("ProductEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("ProductEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveProductEdgeCursor(f *selectedField, obj *Edge[*commerce.Product]) (v string, ok bool) {
+func (x *execution) resolveProductEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Product]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveProductEdgeNode(f *selectedField, obj *Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
+func (x *execution) resolveProductEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func numberQuery(name string) (int, argumentsReader) {
+func numberQuery(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, readQueryCustomerArguments
 	case "customerByEmail":
@@ -4326,12 +4330,12 @@ func numberQuery(name string) (int, argumentsReader) {
 }
 
 // fieldQuery writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldQuery(f *selectedField) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldQuery(f *operation.Field) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Query"`...)
 		return true
-	case introspectionField:
+	case operation.IntrospectionField:
 		return x.introspect(f)
 	case 1: // customer
 		v, ok := x.resolveQueryCustomer(f)
@@ -4342,7 +4346,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 2: // customerByEmail
@@ -4354,7 +4358,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, v)
+		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 3: // customers
@@ -4366,7 +4370,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectCustomerConnection(f.set, v)
+		written := x.objectCustomerConnection(f.Set, v)
 		x.leave()
 		return written
 	case 4: // order
@@ -4378,7 +4382,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, v)
+		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 5: // orderItem
@@ -4390,7 +4394,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrderItem(f.set, v)
+		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 6: // orders
@@ -4402,7 +4406,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 7: // ordersByStatus
@@ -4414,7 +4418,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectOrderConnection(f.set, v)
+		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
 	case 8: // product
@@ -4426,7 +4430,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, v)
+		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 9: // products
@@ -4438,7 +4442,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectProductConnection(f.set, v)
+		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
 	case 10: // inventoryLevel
@@ -4450,7 +4454,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, v)
+		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 11: // employee
@@ -4462,7 +4466,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, v)
+		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 12: // employees
@@ -4474,7 +4478,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 13: // employeesByName
@@ -4486,7 +4490,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 14: // employeesByJobTitle
@@ -4498,7 +4502,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 15: // warehouse
@@ -4510,7 +4514,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
 	case 16: // warehouses
@@ -4522,7 +4526,7 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectWarehouseConnection(f.set, v)
+		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
 	case 17: // _entities
@@ -4537,11 +4541,11 @@ func (x *execution) fieldQuery(f *selectedField) bool {
 			return false
 		}
 		x.enter(f)
-		written := x.object_Service(f.set, &v)
+		written := x.object_Service(f.Set, &v)
 		x.leave()
 		return written
 	default:
-		panic("Query has no field of the number " + strconv.Itoa(f.number))
+		panic("Query has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4549,8 +4553,8 @@ type queryCustomerArguments struct {
 	id string
 }
 
-func readQueryCustomerArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_customer_args(ctx, given)
+func readQueryCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customer_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4559,7 +4563,7 @@ func readQueryCustomerArguments(ctx context.Context, generated *executionContext
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomer(f *selectedField) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveQueryCustomer(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4575,8 +4579,8 @@ type queryCustomerByEmailArguments struct {
 	email string
 }
 
-func readQueryCustomerByEmailArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_customerByEmail_args(ctx, given)
+func readQueryCustomerByEmailArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customerByEmail_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4585,7 +4589,7 @@ func readQueryCustomerByEmailArguments(ctx context.Context, generated *execution
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomerByEmail(f *selectedField) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4604,8 +4608,8 @@ type queryCustomersArguments struct {
 	before *string
 }
 
-func readQueryCustomersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_customers_args(ctx, given)
+func readQueryCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customers_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4617,7 +4621,7 @@ func readQueryCustomersArguments(ctx context.Context, generated *executionContex
 	}, nil
 }
 
-func (x *execution) resolveQueryCustomers(f *selectedField) (v *Connection[*commerce.Customer], ok bool) {
+func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4634,8 +4638,8 @@ type queryOrderArguments struct {
 	id string
 }
 
-func readQueryOrderArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_order_args(ctx, given)
+func readQueryOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_order_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4644,7 +4648,7 @@ func readQueryOrderArguments(ctx context.Context, generated *executionContext, g
 	}, nil
 }
 
-func (x *execution) resolveQueryOrder(f *selectedField) (v *commerce.Order, ok bool) {
+func (x *execution) resolveQueryOrder(f *operation.Field) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4661,8 +4665,8 @@ type queryOrderItemArguments struct {
 	productID string
 }
 
-func readQueryOrderItemArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_orderItem_args(ctx, given)
+func readQueryOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orderItem_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4672,7 +4676,7 @@ func readQueryOrderItemArguments(ctx context.Context, generated *executionContex
 	}, nil
 }
 
-func (x *execution) resolveQueryOrderItem(f *selectedField) (v *commerce.LineItem, ok bool) {
+func (x *execution) resolveQueryOrderItem(f *operation.Field) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4693,8 +4697,8 @@ type queryOrdersArguments struct {
 	before   *string
 }
 
-func readQueryOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_orders_args(ctx, given)
+func readQueryOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4708,7 +4712,7 @@ func readQueryOrdersArguments(ctx context.Context, generated *executionContext, 
 	}, nil
 }
 
-func (x *execution) resolveQueryOrders(f *selectedField) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveQueryOrders(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4730,8 +4734,8 @@ type queryOrdersByStatusArguments struct {
 	before *string
 }
 
-func readQueryOrdersByStatusArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_ordersByStatus_args(ctx, given)
+func readQueryOrdersByStatusArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersByStatus_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4745,7 +4749,7 @@ func readQueryOrdersByStatusArguments(ctx context.Context, generated *executionC
 	}, nil
 }
 
-func (x *execution) resolveQueryOrdersByStatus(f *selectedField) (v *Connection[*commerce.Order], ok bool) {
+func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4762,8 +4766,8 @@ type queryProductArguments struct {
 	sku string
 }
 
-func readQueryProductArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_product_args(ctx, given)
+func readQueryProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_product_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4772,7 +4776,7 @@ func readQueryProductArguments(ctx context.Context, generated *executionContext,
 	}, nil
 }
 
-func (x *execution) resolveQueryProduct(f *selectedField) (v *commerce.Product, ok bool) {
+func (x *execution) resolveQueryProduct(f *operation.Field) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4792,8 +4796,8 @@ type queryProductsArguments struct {
 	before   *string
 }
 
-func readQueryProductsArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_products_args(ctx, given)
+func readQueryProductsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_products_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4806,7 +4810,7 @@ func readQueryProductsArguments(ctx context.Context, generated *executionContext
 	}, nil
 }
 
-func (x *execution) resolveQueryProducts(f *selectedField) (v *Connection[*commerce.Product], ok bool) {
+func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connection[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4824,8 +4828,8 @@ type queryInventoryLevelArguments struct {
 	warehouseID string
 }
 
-func readQueryInventoryLevelArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_inventoryLevel_args(ctx, given)
+func readQueryInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_inventoryLevel_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4835,7 +4839,7 @@ func readQueryInventoryLevelArguments(ctx context.Context, generated *executionC
 	}, nil
 }
 
-func (x *execution) resolveQueryInventoryLevel(f *selectedField) (v *commerce.InventoryLevel, ok bool) {
+func (x *execution) resolveQueryInventoryLevel(f *operation.Field) (v *commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4851,8 +4855,8 @@ type queryEmployeeArguments struct {
 	id string
 }
 
-func readQueryEmployeeArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employee_args(ctx, given)
+func readQueryEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employee_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4861,7 +4865,7 @@ func readQueryEmployeeArguments(ctx context.Context, generated *executionContext
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployee(f *selectedField) (v *commerce.Employee, ok bool) {
+func (x *execution) resolveQueryEmployee(f *operation.Field) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4881,8 +4885,8 @@ type queryEmployeesArguments struct {
 	before *string
 }
 
-func readQueryEmployeesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employees_args(ctx, given)
+func readQueryEmployeesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employees_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4895,7 +4899,7 @@ func readQueryEmployeesArguments(ctx context.Context, generated *executionContex
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployees(f *selectedField) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployees(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4916,8 +4920,8 @@ type queryEmployeesByNameArguments struct {
 	before *string
 }
 
-func readQueryEmployeesByNameArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employeesByName_args(ctx, given)
+func readQueryEmployeesByNameArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employeesByName_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4930,7 +4934,7 @@ func readQueryEmployeesByNameArguments(ctx context.Context, generated *execution
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployeesByName(f *selectedField) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4951,8 +4955,8 @@ type queryEmployeesByJobTitleArguments struct {
 	before   *string
 }
 
-func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_employeesByJobTitle_args(ctx, given)
+func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employeesByJobTitle_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4965,7 +4969,7 @@ func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated *execu
 	}, nil
 }
 
-func (x *execution) resolveQueryEmployeesByJobTitle(f *selectedField) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -4982,8 +4986,8 @@ type queryWarehouseArguments struct {
 	id string
 }
 
-func readQueryWarehouseArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_warehouse_args(ctx, given)
+func readQueryWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_warehouse_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -4992,7 +4996,7 @@ func readQueryWarehouseArguments(ctx context.Context, generated *executionContex
 	}, nil
 }
 
-func (x *execution) resolveQueryWarehouse(f *selectedField) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveQueryWarehouse(f *operation.Field) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5011,8 +5015,8 @@ type queryWarehousesArguments struct {
 	before *string
 }
 
-func readQueryWarehousesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query_warehouses_args(ctx, given)
+func readQueryWarehousesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_warehouses_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5024,7 +5028,7 @@ func readQueryWarehousesArguments(ctx context.Context, generated *executionConte
 	}, nil
 }
 
-func (x *execution) resolveQueryWarehouses(f *selectedField) (v *Connection[*commerce.Warehouse], ok bool) {
+func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *paging.Connection[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5041,8 +5045,8 @@ type queryEntitiesArguments struct {
 	representations []any
 }
 
-func readQueryEntitiesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Query__entities_args(ctx, given)
+func readQueryEntitiesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query__entities_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5051,7 +5055,7 @@ func readQueryEntitiesArguments(ctx context.Context, generated *executionContext
 	}, nil
 }
 
-func (x *execution) resolveQueryEntities(f *selectedField) (v []Entity, ok bool) {
+func (x *execution) resolveQueryEntities(f *operation.Field) (v []Entity, ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5062,16 +5066,16 @@ func (x *execution) resolveQueryEntities(f *selectedField) (v []Entity, ok bool)
 	return v, ok || x.missing(f, nullResult)
 }
 
-func (x *execution) resolveQueryService(f *selectedField) (v Subgraph, ok bool) {
+func (x *execution) resolveQueryService(f *operation.Field) (v Subgraph, ok bool) {
 	defer x.caught(f, &ok)
 	v, err := x.generated.__resolve__service(x.fieldContext(f))
 	return v, x.resolved(f, err)
 }
 
-func numberRemoveOrderItemPayload(name string) (int, argumentsReader) {
+func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5082,10 +5086,10 @@ func numberRemoveOrderItemPayload(name string) (int, argumentsReader) {
 }
 
 // objectRemoveOrderItemPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectRemoveOrderItemPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldRemoveOrderItemPayload(f, obj) {
 			valid = false
@@ -5095,9 +5099,9 @@ func (x *execution) objectRemoveOrderItemPayload(set *selectionSet, obj *Payload
 }
 
 // fieldRemoveOrderItemPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldRemoveOrderItemPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"RemoveOrderItemPayload"`...)
 		return true
 	case 1: // order
@@ -5105,20 +5109,20 @@ func (x *execution) fieldRemoveOrderItemPayload(f *selectedField, obj *Payload[c
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("RemoveOrderItemPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("RemoveOrderItemPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberSetInventoryLevelPayload(name string) (int, argumentsReader) {
+func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "inventoryLevel":
 		return 1, nil
 	case "userErrors":
@@ -5129,10 +5133,10 @@ func numberSetInventoryLevelPayload(name string) (int, argumentsReader) {
 }
 
 // objectSetInventoryLevelPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectSetInventoryLevelPayload(set *selectionSet, obj *Payload[commerce.InventoryLevel]) bool {
+func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldSetInventoryLevelPayload(f, obj) {
 			valid = false
@@ -5142,9 +5146,9 @@ func (x *execution) objectSetInventoryLevelPayload(set *selectionSet, obj *Paylo
 }
 
 // fieldSetInventoryLevelPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldSetInventoryLevelPayload(f *selectedField, obj *Payload[commerce.InventoryLevel]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldSetInventoryLevelPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"SetInventoryLevelPayload"`...)
 		return true
 	case 1: // inventoryLevel
@@ -5152,20 +5156,20 @@ func (x *execution) fieldSetInventoryLevelPayload(f *selectedField, obj *Payload
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectInventoryLevel(f.set, obj.Value)
+		written := x.objectInventoryLevel(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("SetInventoryLevelPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("SetInventoryLevelPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberSetOrderItemPayload(name string) (int, argumentsReader) {
+func numberSetOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5176,10 +5180,10 @@ func numberSetOrderItemPayload(name string) (int, argumentsReader) {
 }
 
 // objectSetOrderItemPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectSetOrderItemPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldSetOrderItemPayload(f, obj) {
 			valid = false
@@ -5189,9 +5193,9 @@ func (x *execution) objectSetOrderItemPayload(set *selectionSet, obj *Payload[co
 }
 
 // fieldSetOrderItemPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldSetOrderItemPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldSetOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"SetOrderItemPayload"`...)
 		return true
 	case 1: // order
@@ -5199,20 +5203,20 @@ func (x *execution) fieldSetOrderItemPayload(f *selectedField, obj *Payload[comm
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("SetOrderItemPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("SetOrderItemPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberShipOrderPayload(name string) (int, argumentsReader) {
+func numberShipOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5223,10 +5227,10 @@ func numberShipOrderPayload(name string) (int, argumentsReader) {
 }
 
 // objectShipOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectShipOrderPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldShipOrderPayload(f, obj) {
 			valid = false
@@ -5236,9 +5240,9 @@ func (x *execution) objectShipOrderPayload(set *selectionSet, obj *Payload[comme
 }
 
 // fieldShipOrderPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldShipOrderPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"ShipOrderPayload"`...)
 		return true
 	case 1: // order
@@ -5246,20 +5250,20 @@ func (x *execution) fieldShipOrderPayload(f *selectedField, obj *Payload[commerc
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("ShipOrderPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("ShipOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberSubscription(name string) (int, argumentsReader) {
+func numberSubscription(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "orderUpdated":
 		return 1, readSubscriptionOrderUpdatedArguments
 	case "customerOrders":
@@ -5272,9 +5276,9 @@ func numberSubscription(name string) (int, argumentsReader) {
 }
 
 // fieldSubscription writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldSubscription(f *selectedField) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldSubscription(f *operation.Field) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Subscription"`...)
 		return true
 	case 1: // orderUpdated
@@ -5284,7 +5288,7 @@ func (x *execution) fieldSubscription(f *selectedField) bool {
 	case 3: // orderStatusChanged
 		return x.openSubscriptionOrderStatusChanged(f)
 	default:
-		panic("Subscription has no field of the number " + strconv.Itoa(f.number))
+		panic("Subscription has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5293,8 +5297,8 @@ type subscriptionOrderUpdatedArguments struct {
 	after *string
 }
 
-func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Subscription_orderUpdated_args(ctx, given)
+func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_orderUpdated_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5304,7 +5308,7 @@ func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated *execu
 	}, nil
 }
 
-func (x *execution) openSubscriptionOrderUpdated(f *selectedField) (ok bool) {
+func (x *execution) openSubscriptionOrderUpdated(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5321,8 +5325,8 @@ type subscriptionCustomerOrdersArguments struct {
 	after      *string
 }
 
-func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Subscription_customerOrders_args(ctx, given)
+func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_customerOrders_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5332,7 +5336,7 @@ func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated *exe
 	}, nil
 }
 
-func (x *execution) openSubscriptionCustomerOrders(f *selectedField) (ok bool) {
+func (x *execution) openSubscriptionCustomerOrders(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5348,8 +5352,8 @@ type subscriptionOrderStatusChangedArguments struct {
 	status *commerce.Status
 }
 
-func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Subscription_orderStatusChanged_args(ctx, given)
+func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_orderStatusChanged_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5358,7 +5362,7 @@ func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated 
 	}, nil
 }
 
-func (x *execution) openSubscriptionOrderStatusChanged(f *selectedField) (ok bool) {
+func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5370,10 +5374,10 @@ func (x *execution) openSubscriptionOrderStatusChanged(f *selectedField) (ok boo
 	return x.resolved(f, err)
 }
 
-func numberTooManyLines(name string) (int, argumentsReader) {
+func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -5388,10 +5392,10 @@ func numberTooManyLines(name string) (int, argumentsReader) {
 }
 
 // objectTooManyLines writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectTooManyLines(set *selectionSet, obj *commerce.TooManyLines) bool {
+func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerce.TooManyLines) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldTooManyLines(f, obj) {
 			valid = false
@@ -5401,9 +5405,9 @@ func (x *execution) objectTooManyLines(set *selectionSet, obj *commerce.TooManyL
 }
 
 // fieldTooManyLines writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldTooManyLines(f *selectedField, obj *commerce.TooManyLines) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyLines) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"TooManyLines"`...)
 		return true
 	case 1: // code
@@ -5414,7 +5418,7 @@ func (x *execution) fieldTooManyLines(f *selectedField, obj *commerce.TooManyLin
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -5422,22 +5426,22 @@ func (x *execution) fieldTooManyLines(f *selectedField, obj *commerce.TooManyLin
 		}
 		return x.listString(f, obj.Field) || x.null()
 	case 4: // limit
-		x.out = appendInt(x.out, obj.Limit)
+		x.out = scalar.AppendInt(x.out, obj.Limit)
 		return true
 	default:
-		panic("TooManyLines has no field of the number " + strconv.Itoa(f.number))
+		panic("TooManyLines has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveTooManyLinesCode(f *selectedField, obj *commerce.TooManyLines) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveTooManyLinesCode(f *operation.Field, obj *commerce.TooManyLines) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberUpdateCustomerPayload(name string) (int, argumentsReader) {
+func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "customer":
 		return 1, nil
 	case "userErrors":
@@ -5448,10 +5452,10 @@ func numberUpdateCustomerPayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateCustomerPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateCustomerPayload(set *selectionSet, obj *Payload[commerce.Customer]) bool {
+func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateCustomerPayload(f, obj) {
 			valid = false
@@ -5461,9 +5465,9 @@ func (x *execution) objectUpdateCustomerPayload(set *selectionSet, obj *Payload[
 }
 
 // fieldUpdateCustomerPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateCustomerPayload(f *selectedField, obj *Payload[commerce.Customer]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateCustomerPayload"`...)
 		return true
 	case 1: // customer
@@ -5471,20 +5475,20 @@ func (x *execution) fieldUpdateCustomerPayload(f *selectedField, obj *Payload[co
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectCustomer(f.set, obj.Value)
+		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateCustomerPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateCustomerPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberUpdateEmployeePayload(name string) (int, argumentsReader) {
+func numberUpdateEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "employee":
 		return 1, nil
 	case "userErrors":
@@ -5495,10 +5499,10 @@ func numberUpdateEmployeePayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateEmployeePayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateEmployeePayload(set *selectionSet, obj *Payload[commerce.Employee]) bool {
+func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateEmployeePayload(f, obj) {
 			valid = false
@@ -5508,9 +5512,9 @@ func (x *execution) objectUpdateEmployeePayload(set *selectionSet, obj *Payload[
 }
 
 // fieldUpdateEmployeePayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateEmployeePayload(f *selectedField, obj *Payload[commerce.Employee]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateEmployeePayload"`...)
 		return true
 	case 1: // employee
@@ -5518,20 +5522,20 @@ func (x *execution) fieldUpdateEmployeePayload(f *selectedField, obj *Payload[co
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectEmployee(f.set, obj.Value)
+		written := x.objectEmployee(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateEmployeePayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateEmployeePayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberUpdateProductPayload(name string) (int, argumentsReader) {
+func numberUpdateProductPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "product":
 		return 1, nil
 	case "userErrors":
@@ -5542,10 +5546,10 @@ func numberUpdateProductPayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateProductPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateProductPayload(set *selectionSet, obj *Payload[commerce.Product]) bool {
+func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateProductPayload(f, obj) {
 			valid = false
@@ -5555,9 +5559,9 @@ func (x *execution) objectUpdateProductPayload(set *selectionSet, obj *Payload[c
 }
 
 // fieldUpdateProductPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateProductPayload(f *selectedField, obj *Payload[commerce.Product]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateProductPayload"`...)
 		return true
 	case 1: // product
@@ -5565,20 +5569,20 @@ func (x *execution) fieldUpdateProductPayload(f *selectedField, obj *Payload[com
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectProduct(f.set, obj.Value)
+		written := x.objectProduct(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateProductPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateProductPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberUpdateShippingAddressPayload(name string) (int, argumentsReader) {
+func numberUpdateShippingAddressPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "order":
 		return 1, nil
 	case "userErrors":
@@ -5589,10 +5593,10 @@ func numberUpdateShippingAddressPayload(name string) (int, argumentsReader) {
 }
 
 // objectUpdateShippingAddressPayload writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectUpdateShippingAddressPayload(set *selectionSet, obj *Payload[commerce.Order]) bool {
+func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldUpdateShippingAddressPayload(f, obj) {
 			valid = false
@@ -5602,9 +5606,9 @@ func (x *execution) objectUpdateShippingAddressPayload(set *selectionSet, obj *P
 }
 
 // fieldUpdateShippingAddressPayload writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldUpdateShippingAddressPayload(f *selectedField, obj *Payload[commerce.Order]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"UpdateShippingAddressPayload"`...)
 		return true
 	case 1: // order
@@ -5612,20 +5616,20 @@ func (x *execution) fieldUpdateShippingAddressPayload(f *selectedField, obj *Pay
 			return x.null()
 		}
 		x.enter(f)
-		written := x.objectOrder(f.set, obj.Value)
+		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
 		return written || x.null()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateShippingAddressPayload has no field of the number " + strconv.Itoa(f.number))
+		panic("UpdateShippingAddressPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func numberVersionConflict(name string) (int, argumentsReader) {
+func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "code":
 		return 1, nil
 	case "message":
@@ -5640,10 +5644,10 @@ func numberVersionConflict(name string) (int, argumentsReader) {
 }
 
 // objectVersionConflict writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectVersionConflict(set *selectionSet, obj *commerce.VersionConflict) bool {
+func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *commerce.VersionConflict) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldVersionConflict(f, obj) {
 			valid = false
@@ -5653,9 +5657,9 @@ func (x *execution) objectVersionConflict(set *selectionSet, obj *commerce.Versi
 }
 
 // fieldVersionConflict writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldVersionConflict(f *selectedField, obj *commerce.VersionConflict) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.VersionConflict) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"VersionConflict"`...)
 		return true
 	case 1: // code
@@ -5666,7 +5670,7 @@ func (x *execution) fieldVersionConflict(f *selectedField, obj *commerce.Version
 		x.out = appendErrorCode(x.out, v)
 		return true
 	case 2: // message
-		x.out = appendString(x.out, obj.Message)
+		x.out = scalar.AppendString(x.out, obj.Message)
 		return true
 	case 3: // field
 		if obj.Field == nil {
@@ -5674,22 +5678,22 @@ func (x *execution) fieldVersionConflict(f *selectedField, obj *commerce.Version
 		}
 		return x.listString(f, obj.Field) || x.null()
 	case 4: // currentVersion
-		x.out = appendInt(x.out, obj.CurrentVersion)
+		x.out = scalar.AppendInt(x.out, obj.CurrentVersion)
 		return true
 	default:
-		panic("VersionConflict has no field of the number " + strconv.Itoa(f.number))
+		panic("VersionConflict has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveVersionConflictCode(f *selectedField, obj *commerce.VersionConflict) (v commerce.RefusalCode, ok bool) {
+func (x *execution) resolveVersionConflictCode(f *operation.Field, obj *commerce.VersionConflict) (v commerce.RefusalCode, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Code(), true
 }
 
-func numberWarehouse(name string) (int, argumentsReader) {
+func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "id":
 		return 1, nil
 	case "name":
@@ -5706,10 +5710,10 @@ func numberWarehouse(name string) (int, argumentsReader) {
 }
 
 // objectWarehouse writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouse(set *selectionSet, obj *commerce.Warehouse) bool {
+func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.Warehouse) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldWarehouse(f, obj) {
 			valid = false
@@ -5719,16 +5723,16 @@ func (x *execution) objectWarehouse(set *selectionSet, obj *commerce.Warehouse) 
 }
 
 // fieldWarehouse writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouse(f *selectedField, obj *commerce.Warehouse) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"Warehouse"`...)
 		return true
 	case 1: // id
-		x.out = appendString(x.out, string(obj.ID))
+		x.out = scalar.AppendString(x.out, string(obj.ID))
 		return true
 	case 2: // name
-		x.out = appendString(x.out, obj.Name)
+		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
 	case 3: // employees
 		v, ok := x.resolveWarehouseEmployees(f, obj)
@@ -5739,7 +5743,7 @@ func (x *execution) fieldWarehouse(f *selectedField, obj *commerce.Warehouse) bo
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectEmployeeConnection(f.set, v)
+		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
 	case 4: // inventory
@@ -5751,14 +5755,14 @@ func (x *execution) fieldWarehouse(f *selectedField, obj *commerce.Warehouse) bo
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectInventoryLevelConnection(f.set, v)
+		written := x.objectInventoryLevelConnection(f.Set, v)
 		x.leave()
 		return written
 	case 5: // version
-		x.out = appendInt(x.out, obj.Version)
+		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Warehouse has no field of the number " + strconv.Itoa(f.number))
+		panic("Warehouse has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5769,8 +5773,8 @@ type warehouseEmployeesArguments struct {
 	before *string
 }
 
-func readWarehouseEmployeesArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Warehouse_employees_args(ctx, given)
+func readWarehouseEmployeesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_employees_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5782,7 +5786,7 @@ func readWarehouseEmployeesArguments(ctx context.Context, generated *executionCo
 	}, nil
 }
 
-func (x *execution) resolveWarehouseEmployees(f *selectedField, obj *commerce.Warehouse) (v *Connection[*commerce.Employee], ok bool) {
+func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5802,8 +5806,8 @@ type warehouseInventoryArguments struct {
 	before *string
 }
 
-func readWarehouseInventoryArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {
-	read, err := generated.field_Warehouse_inventory_args(ctx, given)
+func readWarehouseInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_inventory_args(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -5815,7 +5819,7 @@ func readWarehouseInventoryArguments(ctx context.Context, generated *executionCo
 	}, nil
 }
 
-func (x *execution) resolveWarehouseInventory(f *selectedField, obj *commerce.Warehouse) (v *Connection[*commerce.InventoryLevel], ok bool) {
+func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
 	given, ok := x.argumentsOf(f)
 	if !ok {
@@ -5828,10 +5832,10 @@ func (x *execution) resolveWarehouseInventory(f *selectedField, obj *commerce.Wa
 	return v, x.resolved(f, err)
 }
 
-func numberWarehouseConnection(name string) (int, argumentsReader) {
+func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "nodes":
 		return 1, nil
 	case "edges":
@@ -5844,10 +5848,10 @@ func numberWarehouseConnection(name string) (int, argumentsReader) {
 }
 
 // objectWarehouseConnection writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouseConnection(set *selectionSet, obj *Connection[*commerce.Warehouse]) bool {
+func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldWarehouseConnection(f, obj) {
 			valid = false
@@ -5857,9 +5861,9 @@ func (x *execution) objectWarehouseConnection(set *selectionSet, obj *Connection
 }
 
 // fieldWarehouseConnection writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouseConnection(f *selectedField, obj *Connection[*commerce.Warehouse]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"WarehouseConnection"`...)
 		return true
 	case 1: // nodes
@@ -5883,33 +5887,33 @@ func (x *execution) fieldWarehouseConnection(f *selectedField, obj *Connection[*
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectPageInfo(f.set, v)
+		written := x.objectPageInfo(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("WarehouseConnection has no field of the number " + strconv.Itoa(f.number))
+		panic("WarehouseConnection has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveWarehouseConnectionNodes(f *selectedField, obj *Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
+func (x *execution) resolveWarehouseConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Nodes(), true
 }
 
-func (x *execution) resolveWarehouseConnectionEdges(f *selectedField, obj *Connection[*commerce.Warehouse]) (v []*Edge[*commerce.Warehouse], ok bool) {
+func (x *execution) resolveWarehouseConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v []*paging.Edge[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Edges(), true
 }
 
-func (x *execution) resolveWarehouseConnectionPageInfo(f *selectedField, obj *Connection[*commerce.Warehouse]) (v *PageInfo, ok bool) {
+func (x *execution) resolveWarehouseConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v *paging.PageInfo, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.PageInfo(), true
 }
 
-func numberWarehouseEdge(name string) (int, argumentsReader) {
+func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "cursor":
 		return 1, nil
 	case "node":
@@ -5920,10 +5924,10 @@ func numberWarehouseEdge(name string) (int, argumentsReader) {
 }
 
 // objectWarehouseEdge writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectWarehouseEdge(set *selectionSet, obj *Edge[*commerce.Warehouse]) bool {
+func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.fieldWarehouseEdge(f, obj) {
 			valid = false
@@ -5933,9 +5937,9 @@ func (x *execution) objectWarehouseEdge(set *selectionSet, obj *Edge[*commerce.W
 }
 
 // fieldWarehouseEdge writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldWarehouseEdge(f *selectedField, obj *Edge[*commerce.Warehouse]) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"WarehouseEdge"`...)
 		return true
 	case 1: // cursor
@@ -5943,7 +5947,7 @@ func (x *execution) fieldWarehouseEdge(f *selectedField, obj *Edge[*commerce.War
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	case 2: // node
 		v, ok := x.resolveWarehouseEdgeNode(f, obj)
@@ -5954,28 +5958,28 @@ func (x *execution) fieldWarehouseEdge(f *selectedField, obj *Edge[*commerce.War
 			return x.missing(f, nullElement)
 		}
 		x.enter(f)
-		written := x.objectWarehouse(f.set, v)
+		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written
 	default:
-		panic("WarehouseEdge has no field of the number " + strconv.Itoa(f.number))
+		panic("WarehouseEdge has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolveWarehouseEdgeCursor(f *selectedField, obj *Edge[*commerce.Warehouse]) (v string, ok bool) {
+func (x *execution) resolveWarehouseEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Cursor(), true
 }
 
-func (x *execution) resolveWarehouseEdgeNode(f *selectedField, obj *Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
+func (x *execution) resolveWarehouseEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.Node(), true
 }
 
-func number_Service(name string) (int, argumentsReader) {
+func number_Service(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
-		return typenameField, nil
+		return operation.TypenameField, nil
 	case "sdl":
 		return 1, nil
 	default:
@@ -5984,10 +5988,10 @@ func number_Service(name string) (int, argumentsReader) {
 }
 
 // object_Service writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) object_Service(set *selectionSet, obj *Subgraph) bool {
+func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) bool {
 	from, valid := x.open(), true
-	for i := range set.fields {
-		f := &set.fields[i]
+	for i := range set.Fields {
+		f := &set.Fields[i]
 		x.begin(f)
 		if !x.field_Service(f, obj) {
 			valid = false
@@ -5997,9 +6001,9 @@ func (x *execution) object_Service(set *selectionSet, obj *Subgraph) bool {
 }
 
 // field_Service writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) field_Service(f *selectedField, obj *Subgraph) bool {
-	switch f.number {
-	case typenameField:
+func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
+	switch f.Number {
+	case operation.TypenameField:
 		x.out = append(x.out, `"_Service"`...)
 		return true
 	case 1: // sdl
@@ -6007,293 +6011,293 @@ func (x *execution) field_Service(f *selectedField, obj *Subgraph) bool {
 		if !ok {
 			return false
 		}
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 		return true
 	default:
-		panic("_Service has no field of the number " + strconv.Itoa(f.number))
+		panic("_Service has no field of the number " + strconv.Itoa(f.Number))
 	}
 }
 
-func (x *execution) resolve_ServiceSdl(f *selectedField, obj *Subgraph) (v string, ok bool) {
+func (x *execution) resolve_ServiceSdl(f *operation.Field, obj *Subgraph) (v string, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.SDL(), true
 }
 
 // memberUserError writes an object of one of its types. It returns false where the object is null, and nothing of it is left.
-func (x *execution) memberUserError(f *selectedField, v commerce.Refusal) bool {
+func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool {
 	switch obj := v.(type) {
 	case nil:
 		return false
 	case commerce.VersionConflict:
-		return x.objectVersionConflict(f.members[8], &obj)
+		return x.objectVersionConflict(f.Members[8], &obj)
 	case *commerce.VersionConflict:
 		if obj == nil {
 			return false
 		}
-		return x.objectVersionConflict(f.members[8], obj)
+		return x.objectVersionConflict(f.Members[8], obj)
 	case commerce.TooManyLines:
-		return x.objectTooManyLines(f.members[7], &obj)
+		return x.objectTooManyLines(f.Members[7], &obj)
 	case *commerce.TooManyLines:
 		if obj == nil {
 			return false
 		}
-		return x.objectTooManyLines(f.members[7], obj)
+		return x.objectTooManyLines(f.Members[7], obj)
 	case commerce.NotFound:
-		return x.objectNotFound(f.members[6], &obj)
+		return x.objectNotFound(f.Members[6], &obj)
 	case *commerce.NotFound:
 		if obj == nil {
 			return false
 		}
-		return x.objectNotFound(f.members[6], obj)
+		return x.objectNotFound(f.Members[6], obj)
 	case commerce.InvalidTransition:
-		return x.objectInvalidTransition(f.members[5], &obj)
+		return x.objectInvalidTransition(f.Members[5], &obj)
 	case *commerce.InvalidTransition:
 		if obj == nil {
 			return false
 		}
-		return x.objectInvalidTransition(f.members[5], obj)
+		return x.objectInvalidTransition(f.Members[5], obj)
 	case commerce.InvalidInput:
-		return x.objectInvalidInput(f.members[4], &obj)
+		return x.objectInvalidInput(f.Members[4], &obj)
 	case *commerce.InvalidInput:
 		if obj == nil {
 			return false
 		}
-		return x.objectInvalidInput(f.members[4], obj)
+		return x.objectInvalidInput(f.Members[4], obj)
 	case commerce.InsufficientStock:
-		return x.objectInsufficientStock(f.members[3], &obj)
+		return x.objectInsufficientStock(f.Members[3], &obj)
 	case *commerce.InsufficientStock:
 		if obj == nil {
 			return false
 		}
-		return x.objectInsufficientStock(f.members[3], obj)
+		return x.objectInsufficientStock(f.Members[3], obj)
 	case commerce.IdempotencyKeyReused:
-		return x.objectIdempotencyKeyReused(f.members[2], &obj)
+		return x.objectIdempotencyKeyReused(f.Members[2], &obj)
 	case *commerce.IdempotencyKeyReused:
 		if obj == nil {
 			return false
 		}
-		return x.objectIdempotencyKeyReused(f.members[2], obj)
+		return x.objectIdempotencyKeyReused(f.Members[2], obj)
 	case commerce.EmailTaken:
-		return x.objectEmailTaken(f.members[1], &obj)
+		return x.objectEmailTaken(f.Members[1], &obj)
 	case *commerce.EmailTaken:
 		if obj == nil {
 			return false
 		}
-		return x.objectEmailTaken(f.members[1], obj)
+		return x.objectEmailTaken(f.Members[1], obj)
 	case commerce.AlreadyExists:
-		return x.objectAlreadyExists(f.members[0], &obj)
+		return x.objectAlreadyExists(f.Members[0], &obj)
 	case *commerce.AlreadyExists:
 		if obj == nil {
 			return false
 		}
-		return x.objectAlreadyExists(f.members[0], obj)
+		return x.objectAlreadyExists(f.Members[0], obj)
 	default:
 		panic(fmt.Sprintf("UserError cannot be a %T", v))
 	}
 }
 
 // member_Entity writes an object of one of its types. It returns false where the object is null, and nothing of it is left.
-func (x *execution) member_Entity(f *selectedField, v Entity) bool {
+func (x *execution) member_Entity(f *operation.Field, v Entity) bool {
 	switch obj := v.(type) {
 	case nil:
 		return false
 	case commerce.Warehouse:
-		return x.objectWarehouse(f.members[4], &obj)
+		return x.objectWarehouse(f.Members[4], &obj)
 	case *commerce.Warehouse:
 		if obj == nil {
 			return false
 		}
-		return x.objectWarehouse(f.members[4], obj)
+		return x.objectWarehouse(f.Members[4], obj)
 	case commerce.Product:
-		return x.objectProduct(f.members[3], &obj)
+		return x.objectProduct(f.Members[3], &obj)
 	case *commerce.Product:
 		if obj == nil {
 			return false
 		}
-		return x.objectProduct(f.members[3], obj)
+		return x.objectProduct(f.Members[3], obj)
 	case commerce.Order:
-		return x.objectOrder(f.members[2], &obj)
+		return x.objectOrder(f.Members[2], &obj)
 	case *commerce.Order:
 		if obj == nil {
 			return false
 		}
-		return x.objectOrder(f.members[2], obj)
+		return x.objectOrder(f.Members[2], obj)
 	case commerce.Employee:
-		return x.objectEmployee(f.members[1], &obj)
+		return x.objectEmployee(f.Members[1], &obj)
 	case *commerce.Employee:
 		if obj == nil {
 			return false
 		}
-		return x.objectEmployee(f.members[1], obj)
+		return x.objectEmployee(f.Members[1], obj)
 	case commerce.Customer:
-		return x.objectCustomer(f.members[0], &obj)
+		return x.objectCustomer(f.Members[0], &obj)
 	case *commerce.Customer:
 		if obj == nil {
 			return false
 		}
-		return x.objectCustomer(f.members[0], obj)
+		return x.objectCustomer(f.Members[0], obj)
 	default:
 		panic(fmt.Sprintf("_Entity cannot be a %T", v))
 	}
 }
 
-func (x *execution) listCustomer(f *selectedField, list []*commerce.Customer) bool {
+func (x *execution) listCustomer(f *operation.Field, list []*commerce.Customer) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectCustomer(f.set, v) {
+		} else if !x.objectCustomer(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listCustomerEdge(f *selectedField, list []*Edge[*commerce.Customer]) bool {
+func (x *execution) listCustomerEdge(f *operation.Field, list []*paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectCustomerEdge(f.set, v) {
+		} else if !x.objectCustomerEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listEmployee(f *selectedField, list []*commerce.Employee) bool {
+func (x *execution) listEmployee(f *operation.Field, list []*commerce.Employee) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectEmployee(f.set, v) {
+		} else if !x.objectEmployee(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listEmployeeEdge(f *selectedField, list []*Edge[*commerce.Employee]) bool {
+func (x *execution) listEmployeeEdge(f *operation.Field, list []*paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectEmployeeEdge(f.set, v) {
+		} else if !x.objectEmployeeEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listInventoryLevel(f *selectedField, list []*commerce.InventoryLevel) bool {
+func (x *execution) listInventoryLevel(f *operation.Field, list []*commerce.InventoryLevel) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectInventoryLevel(f.set, v) {
+		} else if !x.objectInventoryLevel(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listInventoryLevelEdge(f *selectedField, list []*Edge[*commerce.InventoryLevel]) bool {
+func (x *execution) listInventoryLevelEdge(f *operation.Field, list []*paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectInventoryLevelEdge(f.set, v) {
+		} else if !x.objectInventoryLevelEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrder(f *selectedField, list []*commerce.Order) bool {
+func (x *execution) listOrder(f *operation.Field, list []*commerce.Order) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrder(f.set, v) {
+		} else if !x.objectOrder(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEdge(f *selectedField, list []*Edge[*commerce.Order]) bool {
+func (x *execution) listOrderEdge(f *operation.Field, list []*paging.Edge[*commerce.Order]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderEdge(f.set, v) {
+		} else if !x.objectOrderEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEvent(f *selectedField, list []*commerce.Event) bool {
+func (x *execution) listOrderEvent(f *operation.Field, list []*commerce.Event) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderEvent(f.set, v) {
+		} else if !x.objectOrderEvent(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderEventEdge(f *selectedField, list []*Edge[*commerce.Event]) bool {
+func (x *execution) listOrderEventEdge(f *operation.Field, list []*paging.Edge[*commerce.Event]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderEventEdge(f.set, v) {
+		} else if !x.objectOrderEventEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderItem(f *selectedField, list []*commerce.LineItem) bool {
+func (x *execution) listOrderItem(f *operation.Field, list []*commerce.LineItem) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderItem(f.set, v) {
+		} else if !x.objectOrderItem(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderItemEdge(f *selectedField, list []*Edge[*commerce.LineItem]) bool {
+func (x *execution) listOrderItemEdge(f *operation.Field, list []*paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectOrderItemEdge(f.set, v) {
+		} else if !x.objectOrderItemEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listOrderStatus(f *selectedField, list []commerce.Status) bool {
+func (x *execution) listOrderStatus(f *operation.Field, list []commerce.Status) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6302,42 +6306,42 @@ func (x *execution) listOrderStatus(f *selectedField, list []commerce.Status) bo
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listProduct(f *selectedField, list []*commerce.Product) bool {
+func (x *execution) listProduct(f *operation.Field, list []*commerce.Product) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectProduct(f.set, v) {
+		} else if !x.objectProduct(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listProductEdge(f *selectedField, list []*Edge[*commerce.Product]) bool {
+func (x *execution) listProductEdge(f *operation.Field, list []*paging.Edge[*commerce.Product]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectProductEdge(f.set, v) {
+		} else if !x.objectProductEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listString(f *selectedField, list []string) bool {
+func (x *execution) listString(f *operation.Field, list []string) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
-		x.out = appendString(x.out, v)
+		x.out = scalar.AppendString(x.out, v)
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listUserError(f *selectedField, list []commerce.Refusal) bool {
+func (x *execution) listUserError(f *operation.Field, list []commerce.Refusal) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -6350,33 +6354,33 @@ func (x *execution) listUserError(f *selectedField, list []commerce.Refusal) boo
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listWarehouse(f *selectedField, list []*commerce.Warehouse) bool {
+func (x *execution) listWarehouse(f *operation.Field, list []*commerce.Warehouse) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectWarehouse(f.set, v) {
+		} else if !x.objectWarehouse(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listWarehouseEdge(f *selectedField, list []*Edge[*commerce.Warehouse]) bool {
+func (x *execution) listWarehouseEdge(f *operation.Field, list []*paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
 			valid = x.missingElement()
-		} else if !x.objectWarehouseEdge(f.set, v) {
+		} else if !x.objectWarehouseEdge(f.Set, v) {
 			valid = false
 		}
 	}
 	return x.closeList(from, valid)
 }
 
-func (x *execution) list_EntityOrNull(f *selectedField, list []Entity) bool {
+func (x *execution) list_EntityOrNull(f *operation.Field, list []Entity) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)

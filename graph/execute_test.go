@@ -17,6 +17,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -37,7 +41,7 @@ func newTwins(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *tw
 	if opts.Store == nil {
 		opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
 	}
-	opts.Cursors = NewCursors([]byte("a key for tests"))
+	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(ctx context.Context, err error) {
 		tw.mu.Lock()
 		defer tw.mu.Unlock()
@@ -73,7 +77,7 @@ func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result
 	}
 	slices.Sort(lines)
 	fmt.Fprintf(&b, "errors %s\n", strings.Join(lines, "\n       "))
-	if cost, ok := result.Extensions["cost"].(costTold); ok {
+	if cost, ok := result.Extensions["cost"].(rate.Cost); ok {
 		cost.Available = 0 // it is what earlier requests have left
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}
@@ -115,12 +119,12 @@ func (tw *twins) alike(t rapid.TB, r Request) string {
 // oracle.
 func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
+	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = document.Limits{Answer: limit}.OrDefaults().Answer, document.Limits{Answer: limit}.OrDefaults().Answer
 		tw.alike(rt, r)
 	})
 }
@@ -196,21 +200,21 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	case 3:
 		panic("a resolver's panic")
 	case 4:
-		return none, refusedAt(nil, CodeForbidden, "not today")
+		return none, errcode.New(nil, errcode.Forbidden, "not today")
 	}
 	return value()
 }
 
 // faultyPage is faulty for pages, which can have a record that is nil as well.
-func faultyPage[T any](f *faults, field string, of any, page func() (*Connection[*T], error)) (*Connection[*T], error) {
-	return faulty(f, field, of, func() (*Connection[*T], error) {
+func faultyPage[T any](f *faults, field string, of any, page func() (*paging.Connection[*T], error)) (*paging.Connection[*T], error) {
+	return faulty(f, field, of, func() (*paging.Connection[*T], error) {
 		c, err := page()
 		_, bad := faulty(f, field+" nodes", of, func() (int, error) { return 0, nil })
-		if err != nil || bad == nil || len(c.slice.Items) == 0 {
+		if err != nil || bad == nil || len(c.Slice.Items) == 0 {
 			return c, err
 		}
-		c.slice.Items = slices.Clone(c.slice.Items)
-		c.slice.Items[len(c.slice.Items)/2] = nil
+		c.Slice.Items = slices.Clone(c.Slice.Items)
+		c.Slice.Items[len(c.Slice.Items)/2] = nil
 		return c, nil
 	})
 }
@@ -297,7 +301,7 @@ func (v faultyEvent) Note(ctx context.Context, of *commerce.Event) (*string, err
 // Whatever resolvers do, null where none may be, errors and panics, it has the same consequences.
 func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
+	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	seen := map[string]bool{}
 	queries := []string{
 		`{ a: customers { nodes { id orders { nodes { id customer { name } items { nodes { productId product { name } } } itemCount } } orderCount } } b: customers { edges { cursor node { orders { edges { node { id } } pageInfo { endCursor } } } } } }`,
@@ -321,7 +325,7 @@ func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 // Events are delivered alike, also those that cannot be, and those that are too long.
 func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
+	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	event := &commerce.Event{ID: "01HVMK3P2Q0000000000000003", Type: commerce.EventPlaced, Actor: "ann"}
 	rapid.Check(t, func(rt *rapid.T) {
 		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 1 << 30}).Draw(rt, "most")
@@ -332,7 +336,7 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 		}
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
 		var delivered []string
-		for _, run := range []func(context.Context, *operation, *dynamo.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
+		for _, run := range []func(context.Context, *admittedOperation, *dynamo.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
 			tw.executor.limits.Answer, tw.oracle.limits.Answer = limit, limit
 			operation, refused := tw.executor.admit(withReported(t.Context()), Request{Query: query})
 			if refused != nil {

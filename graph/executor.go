@@ -7,6 +7,11 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -55,90 +60,103 @@ type Result struct {
 	RetryAfter time.Duration
 }
 
+// The operations that are being executed have a quota of what they cost together,
+// Limits.ConcurrentCost: their responses grow in memory at the same time, so that a limit for each,
+// and one for how many there are, would let two hundred of the largest take gigabytes.
+const (
+	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields
+	// costs some 250.
+	smallCost = 2000
+	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth.
+	// With a quota of their own, a change that ten thousand follow keeps no query out. Events wait
+	// in the feed until there is capacity, which ends subscriptions that fall behind.
+	eventShare = 4
+)
+
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
-// A request passes these checks before anything is read: the document is found, or parsed, kept
-// within limits and validated (documents.go, limits.go); its operation is chosen; the variables are
-// checked (variables.go) and the operation is prepared (prepare.go); the caller may use all that it
-// selects (access.go); its cost is within the limit (cost.go), the caller's rate (rate.go) and what
-// is executed at once (load.go). Then an execution runs it, with a budget of requests
+// A request passes these checks before anything is read. The document is found, or parsed, kept
+// within limits and validated; its operation is chosen and the variables are coerced (package
+// document). The operation is prepared; the caller has permission for all that it selects; its cost
+// is within the limit (package operation). The caller's rate and the quota of concurrent cost have
+// room for it (package rate). Then an execution runs it, with a budget of requests
 // (Limits.Requests) and a limit of the response (response.go).
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
 	fields   *fieldResolvers
-	preparer *preparer
+	preparer *operation.Preparer
 	// plans reports whether to look ahead. Without a plan the responses are the same and take more
 	// requests.
 	plans     bool
-	limits    Limits
-	costs     costs
-	rates     *rates
-	load      *Quota
-	documents *documents
+	limits    document.Limits
+	costs     operation.Costs
+	rates     *rate.Limiter
+	load      *rate.Quota
+	documents *document.Store
 	// eventTime is how long each event's execution can take, events is what they cost at once, and
 	// followed are the documents that subscriptions hold.
 	eventTime time.Duration
-	events    *Quota
+	events    *rate.Quota
 	followed  *followedDocuments
 }
 
-// operation is one that can be executed.
-type operation struct {
+// admittedOperation is an operation that can be executed.
+type admittedOperation struct {
 	*graphql.OperationContext
-	document *document
-	prepared *preparedOperation
+	document *document.Document
+	prepared *operation.Prepared
 	cost     int
 	// paid is what was taken for it; nil where there are no rate limits.
-	paid *payment
+	paid *rate.Reservation
 }
 
 // NewExecutor returns an Executor.
 func NewExecutor(opts Options) *Executor {
-	return newExecutor(opts, newSchema())
+	return newExecutor(opts, Schema())
 }
 
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
 		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
-		access: newAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
+		access: operation.NewAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
-	limits := opts.Limits.orDefaults()
+	limits := opts.Limits.OrDefaults()
 	if opts.Rates.Burst > 0 {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
-	costs := newCosts(served, limits)
+	costs := operation.NewCosts(served, limits)
 	return &Executor{
 		resolver:  r,
 		schema:    schema,
 		fields:    fields,
-		preparer:  newPreparer(served, r.access, costs, fields.generated),
+		preparer:  operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
 		plans:     true,
 		limits:    limits,
 		costs:     costs,
-		rates:     newRates(opts.Rates),
-		load:      NewQuota(limits.ConcurrentCost, smallCost),
-		documents: newDocuments(schema.Schema(), opts),
+		rates:     rate.NewLimiter(opts.Rates),
+		load:      rate.NewQuota(limits.ConcurrentCost, smallCost),
+		documents: document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
 		eventTime: opts.EventTime,
-		events:    NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
-		followed:  &followedDocuments{left: followedBytes, by: map[*document]int{}},
+		events:    rate.NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
+		followed:  &followedDocuments{left: followedBytes, by: map[*document.Document]int{}},
 	}
 }
 
 // Execute answers one request. All that goes wrong is in the result. A subscription is refused, as
 // it has more than one answer: see Start.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
-	_, result := e.start(ctx, r, func(ctx context.Context, o *operation) (*Stream, Result) {
-		o.paid.settle(0, nil)
-		return nil, Result{Response: e.refusal(ctx, refusedAt(o.Operation.Position, CodeBadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
+		o.paid.Settle(0, nil)
+		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
 }
 
 // start executes a query or a mutation, and has a subscription begun by subscribe.
-func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *operation) (*Stream, Result)) (stream *Stream, result Result) {
+func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Stream, Result)) (stream *Stream, result Result) {
 	ctx = withReported(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -158,35 +176,33 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 
 // admit makes an operation that can be executed of a request, and takes what it can cost; or it is
 // the answer that tells why not.
-func (e *Executor) admit(ctx context.Context, r Request) (*operation, *Result) {
+func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal := e.resolver.principal(ctx).ID
-	if wait, ok := e.rates.take(principal, refusedCost, 0); !ok {
-		refused := e.rates.refused(principal, nil, refusedCost, 0, wait)
-		return nil, &refused
+	if wait, ok := e.rates.Take(principal, rate.RefusedCost, 0); !ok {
+		return nil, &Result{Response: e.rates.Refuse(principal, nil, rate.RefusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
-		for _, err := range errs[:min(len(errs), maxErrors)] {
+		for _, err := range errs[:min(len(errs), errcode.MaxErrors)] {
 			refused.Errors = append(refused.Errors, e.resolver.present(ctx, err))
 		}
 		return nil, &refused
 	}
-	paid, wait := e.rates.pay(principal, operation.cost, refusedCost)
+	paid, wait := e.rates.Reserve(principal, operation.cost, rate.RefusedCost)
 	if wait > 0 {
-		refused := e.rates.refused(principal, operation.Operation.Position, operation.cost, refusedCost, wait)
-		return nil, &refused
+		return nil, &Result{Response: e.rates.Refuse(principal, operation.Operation.Position, operation.cost, rate.RefusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation.paid = paid
 	return operation, nil
 }
 
 // execute executes a query or a mutation, if there is room for what it costs.
-func (e *Executor) execute(ctx context.Context, operation *operation) (result Result) {
+func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
-	defer func() { operation.paid.settle(spent, result.Response) }()
+	defer func() { operation.paid.Settle(spent, result.Response) }()
 	if !e.load.Take(operation.cost) {
-		return Result{Response: e.refusal(ctx, refusedAt(nil, CodeOverloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
+		return Result{Response: e.refusal(ctx, errcode.New(nil, errcode.Overloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.Give(operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
@@ -194,55 +210,52 @@ func (e *Executor) execute(ctx context.Context, operation *operation) (result Re
 	return result
 }
 
-// maxErrors is how many errors of one document are told; the client mends the first anyway.
-const maxErrors = 20
-
 func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.present(ctx, err)}}
 }
 
 // prepare makes an operation that can be executed of a request, or tells what is wrong with it.
-func (e *Executor) prepare(ctx context.Context, r Request) (*operation, Outcome, gqlerror.List) {
+func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start := graphql.Now()
 	who, access := e.resolver.principal(ctx), e.resolver.access
 	if who.Role == 0 {
 		return nil, Refused, gqlerror.List{unauthenticated()}
 	}
-	quiet := access.quiet(who)
-	document, missing := e.documents.find(r, quiet)
+	quiet := access.Quiet(who)
+	doc, missing := e.documents.Find(r.DocumentID, r.Query, r.Extensions, quiet)
 	if missing != nil {
 		return nil, Refused, gqlerror.List{missing}
 	}
-	chosen := document.operation(r.OperationName)
+	chosen := doc.Operation(r.OperationName)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// Whatever else is wrong with it.
-		return nil, NotReadOnly, gqlerror.List{refusedAt(chosen.Position, CodeMethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
-	case len(document.errs) > 0:
-		return nil, Refused, document.told(quiet)
+		return nil, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
+	case len(doc.Errors(quiet)) > 0:
+		return nil, Refused, doc.Errors(quiet)
 	case chosen == nil:
-		return nil, Refused, gqlerror.List{notFound(document.parsed, r.OperationName)}
+		return nil, Refused, gqlerror.List{notFound(doc.Parsed, r.OperationName)}
 	}
-	variables, errs := coerceVariables(e.schema.Schema(), chosen, r.Variables, e.limits, quiet, document.strict[chosen]...)
+	variables, errs := e.documents.Variables(doc, chosen, r.Variables, quiet)
 	if len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	prepared := document.prepare(e.preparer, chosen, variables)
-	if prepared.tooLarge {
-		return nil, Refused, gqlerror.List{refusedAt(chosen.Position, CodeTooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, maxExpanded)}
+	prepared := e.preparer.Prepare(doc, chosen, variables)
+	if prepared.TooLarge {
+		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, errcode.TooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
 	}
-	if errs := access.check(who, prepared, variables); len(errs) > 0 {
+	if errs := access.Check(who, prepared, variables); len(errs) > 0 {
 		return nil, Refused, errs
 	}
-	cost := prepared.cost(variables)
-	if err := e.costs.refused(chosen, cost); err != nil {
+	cost := prepared.Cost(variables)
+	if err := e.costs.Check(chosen, cost); err != nil {
 		return nil, Refused, gqlerror.List{err}
 	}
-	return &operation{document: document, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
-		RawQuery:           document.text,
+	return &admittedOperation{document: doc, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
+		RawQuery:           doc.Text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
-		Doc:                document.parsed,
+		Doc:                doc.Parsed,
 		Operation:          chosen,
 		RecoverFunc:        recovered,
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },

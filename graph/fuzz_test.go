@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -21,7 +23,7 @@ func FuzzRequests(f *testing.F) {
 		sync.Mutex
 		errs []error
 	}
-	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) {
+	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) {
 		faults.Lock()
 		defer faults.Unlock()
 		faults.errs = append(faults.errs, err)
@@ -62,7 +64,7 @@ func FuzzRequests(f *testing.F) {
 		for _, executor := range []*Executor{e, closed} {
 			result := executor.Execute(ctx, Request{Query: query, Variables: given})
 			for _, err := range result.Errors {
-				if err.Extensions["code"] == CodeInternal || err.Extensions["code"] == CodeUnavailable || err.Extensions["code"] == nil {
+				if err.Extensions["code"] == errcode.Internal || err.Extensions["code"] == errcode.Unavailable || err.Extensions["code"] == nil {
 					t.Errorf("%v: %v", err, err.Extensions)
 				}
 			}

@@ -16,6 +16,9 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/input"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -219,24 +222,24 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AdjustInventory       func(childComplexity int, input AdjustInventoryInput) int
-		AssignAccountRep      func(childComplexity int, input AssignAccountRepInput) int
-		CancelOrder           func(childComplexity int, input CancelOrderInput) int
-		ConfirmOrder          func(childComplexity int, input ConfirmOrderInput) int
-		CreateCustomer        func(childComplexity int, input CreateCustomerInput) int
-		CreateProduct         func(childComplexity int, input CreateProductInput) int
-		CreateWarehouse       func(childComplexity int, input CreateWarehouseInput) int
-		DeliverOrder          func(childComplexity int, input DeliverOrderInput) int
-		HireEmployee          func(childComplexity int, input HireEmployeeInput) int
-		PlaceOrder            func(childComplexity int, input PlaceOrderInput) int
-		RemoveOrderItem       func(childComplexity int, input RemoveOrderItemInput) int
-		SetInventoryLevel     func(childComplexity int, input SetInventoryLevelInput) int
-		SetOrderItem          func(childComplexity int, input SetOrderItemInput) int
-		ShipOrder             func(childComplexity int, input ShipOrderInput) int
-		UpdateCustomer        func(childComplexity int, input UpdateCustomerInput) int
-		UpdateEmployee        func(childComplexity int, input UpdateEmployeeInput) int
-		UpdateProduct         func(childComplexity int, input UpdateProductInput) int
-		UpdateShippingAddress func(childComplexity int, input UpdateShippingAddressInput) int
+		AdjustInventory       func(childComplexity int, input input.AdjustInventoryInput) int
+		AssignAccountRep      func(childComplexity int, input input.AssignAccountRepInput) int
+		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
+		ConfirmOrder          func(childComplexity int, input input.ConfirmOrderInput) int
+		CreateCustomer        func(childComplexity int, input input.CreateCustomerInput) int
+		CreateProduct         func(childComplexity int, input input.CreateProductInput) int
+		CreateWarehouse       func(childComplexity int, input input.CreateWarehouseInput) int
+		DeliverOrder          func(childComplexity int, input input.DeliverOrderInput) int
+		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
+		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
+		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
+		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
+		SetOrderItem          func(childComplexity int, input input.SetOrderItemInput) int
+		ShipOrder             func(childComplexity int, input input.ShipOrderInput) int
+		UpdateCustomer        func(childComplexity int, input input.UpdateCustomerInput) int
+		UpdateEmployee        func(childComplexity int, input input.UpdateEmployeeInput) int
+		UpdateProduct         func(childComplexity int, input input.UpdateProductInput) int
+		UpdateShippingAddress func(childComplexity int, input input.UpdateShippingAddressInput) int
 	}
 
 	NotFound struct {
@@ -474,14 +477,14 @@ type AddressResolver interface {
 }
 type CustomerResolver interface {
 	AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error)
-	Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error)
+	Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Order(ctx context.Context, obj *commerce.Customer, id string) (*commerce.Order, error)
 	OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error)
 }
 type EmployeeResolver interface {
 	Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error)
-	Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error)
-	Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error)
+	Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
+	Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 }
 type InventoryLevelResolver interface {
 	Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error)
@@ -489,32 +492,32 @@ type InventoryLevelResolver interface {
 	Warehouse(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Warehouse, error)
 }
 type MutationResolver interface {
-	CreateCustomer(ctx context.Context, input CreateCustomerInput) (*Payload[commerce.Customer], error)
-	UpdateCustomer(ctx context.Context, input UpdateCustomerInput) (*Payload[commerce.Customer], error)
-	AssignAccountRep(ctx context.Context, input AssignAccountRepInput) (*Payload[commerce.Customer], error)
-	PlaceOrder(ctx context.Context, input PlaceOrderInput) (*Payload[commerce.Order], error)
-	ConfirmOrder(ctx context.Context, input ConfirmOrderInput) (*Payload[commerce.Order], error)
-	ShipOrder(ctx context.Context, input ShipOrderInput) (*Payload[commerce.Order], error)
-	DeliverOrder(ctx context.Context, input DeliverOrderInput) (*Payload[commerce.Order], error)
-	CancelOrder(ctx context.Context, input CancelOrderInput) (*Payload[commerce.Order], error)
-	SetOrderItem(ctx context.Context, input SetOrderItemInput) (*Payload[commerce.Order], error)
-	RemoveOrderItem(ctx context.Context, input RemoveOrderItemInput) (*Payload[commerce.Order], error)
-	UpdateShippingAddress(ctx context.Context, input UpdateShippingAddressInput) (*Payload[commerce.Order], error)
-	CreateProduct(ctx context.Context, input CreateProductInput) (*Payload[commerce.Product], error)
-	UpdateProduct(ctx context.Context, input UpdateProductInput) (*Payload[commerce.Product], error)
-	CreateWarehouse(ctx context.Context, input CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
-	SetInventoryLevel(ctx context.Context, input SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error)
-	AdjustInventory(ctx context.Context, input AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error)
-	HireEmployee(ctx context.Context, input HireEmployeeInput) (*Payload[commerce.Employee], error)
-	UpdateEmployee(ctx context.Context, input UpdateEmployeeInput) (*Payload[commerce.Employee], error)
+	CreateCustomer(ctx context.Context, input input.CreateCustomerInput) (*Payload[commerce.Customer], error)
+	UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error)
+	AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error)
+	PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error)
+	ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error)
+	ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error)
+	DeliverOrder(ctx context.Context, input input.DeliverOrderInput) (*Payload[commerce.Order], error)
+	CancelOrder(ctx context.Context, input input.CancelOrderInput) (*Payload[commerce.Order], error)
+	SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error)
+	RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error)
+	UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error)
+	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
+	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
+	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
+	SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error)
+	AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error)
+	HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error)
+	UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error)
 }
 type OrderResolver interface {
 	Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error)
 
 	ItemCount(ctx context.Context, obj *commerce.Order) (int32, error)
-	Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error)
+	Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error)
 	Item(ctx context.Context, obj *commerce.Order, productID string) (*commerce.LineItem, error)
-	Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Event], error)
+	Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
 
 	AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error)
 }
@@ -534,26 +537,26 @@ type OrderUpdateResolver interface {
 	Order(ctx context.Context, obj *dynamo.OrderChange) (*commerce.Order, error)
 }
 type ProductResolver interface {
-	Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error)
-	OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error)
+	Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
+	OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error)
 }
 type QueryResolver interface {
 	Customer(ctx context.Context, id string) (*commerce.Customer, error)
 	CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error)
-	Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error)
+	Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
 	Order(ctx context.Context, id string) (*commerce.Order, error)
 	OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error)
-	Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error)
-	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error)
+	Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
-	Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Product], error)
+	Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error)
 	InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error)
 	Employee(ctx context.Context, id string) (*commerce.Employee, error)
-	Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error)
-	EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error)
-	EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error)
+	Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
+	EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
+	EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
 	Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error)
-	Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error)
+	Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error)
 }
 type SubscriptionResolver interface {
 	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error)
@@ -561,8 +564,8 @@ type SubscriptionResolver interface {
 	OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error)
 }
 type WarehouseResolver interface {
-	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error)
-	Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error)
+	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
+	Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1185,7 +1188,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.AdjustInventory(childComplexity, args["input"].(AdjustInventoryInput)), true
+		return e.ComplexityRoot.Mutation.AdjustInventory(childComplexity, args["input"].(input.AdjustInventoryInput)), true
 	case "Mutation.assignAccountRep":
 		if e.ComplexityRoot.Mutation.AssignAccountRep == nil {
 			break
@@ -1196,7 +1199,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.AssignAccountRep(childComplexity, args["input"].(AssignAccountRepInput)), true
+		return e.ComplexityRoot.Mutation.AssignAccountRep(childComplexity, args["input"].(input.AssignAccountRepInput)), true
 	case "Mutation.cancelOrder":
 		if e.ComplexityRoot.Mutation.CancelOrder == nil {
 			break
@@ -1207,7 +1210,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.CancelOrder(childComplexity, args["input"].(CancelOrderInput)), true
+		return e.ComplexityRoot.Mutation.CancelOrder(childComplexity, args["input"].(input.CancelOrderInput)), true
 	case "Mutation.confirmOrder":
 		if e.ComplexityRoot.Mutation.ConfirmOrder == nil {
 			break
@@ -1218,7 +1221,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.ConfirmOrder(childComplexity, args["input"].(ConfirmOrderInput)), true
+		return e.ComplexityRoot.Mutation.ConfirmOrder(childComplexity, args["input"].(input.ConfirmOrderInput)), true
 	case "Mutation.createCustomer":
 		if e.ComplexityRoot.Mutation.CreateCustomer == nil {
 			break
@@ -1229,7 +1232,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.CreateCustomer(childComplexity, args["input"].(CreateCustomerInput)), true
+		return e.ComplexityRoot.Mutation.CreateCustomer(childComplexity, args["input"].(input.CreateCustomerInput)), true
 	case "Mutation.createProduct":
 		if e.ComplexityRoot.Mutation.CreateProduct == nil {
 			break
@@ -1240,7 +1243,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.CreateProduct(childComplexity, args["input"].(CreateProductInput)), true
+		return e.ComplexityRoot.Mutation.CreateProduct(childComplexity, args["input"].(input.CreateProductInput)), true
 	case "Mutation.createWarehouse":
 		if e.ComplexityRoot.Mutation.CreateWarehouse == nil {
 			break
@@ -1251,7 +1254,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.CreateWarehouse(childComplexity, args["input"].(CreateWarehouseInput)), true
+		return e.ComplexityRoot.Mutation.CreateWarehouse(childComplexity, args["input"].(input.CreateWarehouseInput)), true
 	case "Mutation.deliverOrder":
 		if e.ComplexityRoot.Mutation.DeliverOrder == nil {
 			break
@@ -1262,7 +1265,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.DeliverOrder(childComplexity, args["input"].(DeliverOrderInput)), true
+		return e.ComplexityRoot.Mutation.DeliverOrder(childComplexity, args["input"].(input.DeliverOrderInput)), true
 	case "Mutation.hireEmployee":
 		if e.ComplexityRoot.Mutation.HireEmployee == nil {
 			break
@@ -1273,7 +1276,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.HireEmployee(childComplexity, args["input"].(HireEmployeeInput)), true
+		return e.ComplexityRoot.Mutation.HireEmployee(childComplexity, args["input"].(input.HireEmployeeInput)), true
 	case "Mutation.placeOrder":
 		if e.ComplexityRoot.Mutation.PlaceOrder == nil {
 			break
@@ -1284,7 +1287,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.PlaceOrder(childComplexity, args["input"].(PlaceOrderInput)), true
+		return e.ComplexityRoot.Mutation.PlaceOrder(childComplexity, args["input"].(input.PlaceOrderInput)), true
 	case "Mutation.removeOrderItem":
 		if e.ComplexityRoot.Mutation.RemoveOrderItem == nil {
 			break
@@ -1295,7 +1298,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.RemoveOrderItem(childComplexity, args["input"].(RemoveOrderItemInput)), true
+		return e.ComplexityRoot.Mutation.RemoveOrderItem(childComplexity, args["input"].(input.RemoveOrderItemInput)), true
 	case "Mutation.setInventoryLevel":
 		if e.ComplexityRoot.Mutation.SetInventoryLevel == nil {
 			break
@@ -1306,7 +1309,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.SetInventoryLevel(childComplexity, args["input"].(SetInventoryLevelInput)), true
+		return e.ComplexityRoot.Mutation.SetInventoryLevel(childComplexity, args["input"].(input.SetInventoryLevelInput)), true
 	case "Mutation.setOrderItem":
 		if e.ComplexityRoot.Mutation.SetOrderItem == nil {
 			break
@@ -1317,7 +1320,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.SetOrderItem(childComplexity, args["input"].(SetOrderItemInput)), true
+		return e.ComplexityRoot.Mutation.SetOrderItem(childComplexity, args["input"].(input.SetOrderItemInput)), true
 	case "Mutation.shipOrder":
 		if e.ComplexityRoot.Mutation.ShipOrder == nil {
 			break
@@ -1328,7 +1331,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.ShipOrder(childComplexity, args["input"].(ShipOrderInput)), true
+		return e.ComplexityRoot.Mutation.ShipOrder(childComplexity, args["input"].(input.ShipOrderInput)), true
 	case "Mutation.updateCustomer":
 		if e.ComplexityRoot.Mutation.UpdateCustomer == nil {
 			break
@@ -1339,7 +1342,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateCustomer(childComplexity, args["input"].(UpdateCustomerInput)), true
+		return e.ComplexityRoot.Mutation.UpdateCustomer(childComplexity, args["input"].(input.UpdateCustomerInput)), true
 	case "Mutation.updateEmployee":
 		if e.ComplexityRoot.Mutation.UpdateEmployee == nil {
 			break
@@ -1350,7 +1353,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateEmployee(childComplexity, args["input"].(UpdateEmployeeInput)), true
+		return e.ComplexityRoot.Mutation.UpdateEmployee(childComplexity, args["input"].(input.UpdateEmployeeInput)), true
 	case "Mutation.updateProduct":
 		if e.ComplexityRoot.Mutation.UpdateProduct == nil {
 			break
@@ -1361,7 +1364,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateProduct(childComplexity, args["input"].(UpdateProductInput)), true
+		return e.ComplexityRoot.Mutation.UpdateProduct(childComplexity, args["input"].(input.UpdateProductInput)), true
 	case "Mutation.updateShippingAddress":
 		if e.ComplexityRoot.Mutation.UpdateShippingAddress == nil {
 			break
@@ -1372,7 +1375,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateShippingAddress(childComplexity, args["input"].(UpdateShippingAddressInput)), true
+		return e.ComplexityRoot.Mutation.UpdateShippingAddress(childComplexity, args["input"].(input.UpdateShippingAddressInput)), true
 
 	case "NotFound.code":
 		if e.ComplexityRoot.NotFound.Code == nil {
@@ -4917,8 +4920,8 @@ func (ec *executionContext) field_Mutation_adjustInventory_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (AdjustInventoryInput, error) {
-			return ec.unmarshalNAdjustInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAdjustInventoryInput(ctx, v)
+		func(ctx context.Context, v any) (input.AdjustInventoryInput, error) {
+			return ec.unmarshalNAdjustInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAdjustInventoryInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4931,8 +4934,8 @@ func (ec *executionContext) field_Mutation_assignAccountRep_args(ctx context.Con
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (AssignAccountRepInput, error) {
-			return ec.unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAssignAccountRepInput(ctx, v)
+		func(ctx context.Context, v any) (input.AssignAccountRepInput, error) {
+			return ec.unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAssignAccountRepInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4945,8 +4948,8 @@ func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context,
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (CancelOrderInput, error) {
-			return ec.unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCancelOrderInput(ctx, v)
+		func(ctx context.Context, v any) (input.CancelOrderInput, error) {
+			return ec.unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4959,8 +4962,8 @@ func (ec *executionContext) field_Mutation_confirmOrder_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (ConfirmOrderInput, error) {
-			return ec.unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConfirmOrderInput(ctx, v)
+		func(ctx context.Context, v any) (input.ConfirmOrderInput, error) {
+			return ec.unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐConfirmOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4973,8 +4976,8 @@ func (ec *executionContext) field_Mutation_createCustomer_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (CreateCustomerInput, error) {
-			return ec.unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateCustomerInput(ctx, v)
+		func(ctx context.Context, v any) (input.CreateCustomerInput, error) {
+			return ec.unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateCustomerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4987,8 +4990,8 @@ func (ec *executionContext) field_Mutation_createProduct_args(ctx context.Contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (CreateProductInput, error) {
-			return ec.unmarshalNCreateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateProductInput(ctx, v)
+		func(ctx context.Context, v any) (input.CreateProductInput, error) {
+			return ec.unmarshalNCreateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateProductInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5001,8 +5004,8 @@ func (ec *executionContext) field_Mutation_createWarehouse_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (CreateWarehouseInput, error) {
-			return ec.unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateWarehouseInput(ctx, v)
+		func(ctx context.Context, v any) (input.CreateWarehouseInput, error) {
+			return ec.unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateWarehouseInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5015,8 +5018,8 @@ func (ec *executionContext) field_Mutation_deliverOrder_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (DeliverOrderInput, error) {
-			return ec.unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐDeliverOrderInput(ctx, v)
+		func(ctx context.Context, v any) (input.DeliverOrderInput, error) {
+			return ec.unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5029,8 +5032,8 @@ func (ec *executionContext) field_Mutation_hireEmployee_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (HireEmployeeInput, error) {
-			return ec.unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐHireEmployeeInput(ctx, v)
+		func(ctx context.Context, v any) (input.HireEmployeeInput, error) {
+			return ec.unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐHireEmployeeInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5043,8 +5046,8 @@ func (ec *executionContext) field_Mutation_placeOrder_args(ctx context.Context, 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (PlaceOrderInput, error) {
-			return ec.unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPlaceOrderInput(ctx, v)
+		func(ctx context.Context, v any) (input.PlaceOrderInput, error) {
+			return ec.unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPlaceOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5057,8 +5060,8 @@ func (ec *executionContext) field_Mutation_removeOrderItem_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (RemoveOrderItemInput, error) {
-			return ec.unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐRemoveOrderItemInput(ctx, v)
+		func(ctx context.Context, v any) (input.RemoveOrderItemInput, error) {
+			return ec.unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRemoveOrderItemInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5071,8 +5074,8 @@ func (ec *executionContext) field_Mutation_setInventoryLevel_args(ctx context.Co
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (SetInventoryLevelInput, error) {
-			return ec.unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetInventoryLevelInput(ctx, v)
+		func(ctx context.Context, v any) (input.SetInventoryLevelInput, error) {
+			return ec.unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetInventoryLevelInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5085,8 +5088,8 @@ func (ec *executionContext) field_Mutation_setOrderItem_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (SetOrderItemInput, error) {
-			return ec.unmarshalNSetOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetOrderItemInput(ctx, v)
+		func(ctx context.Context, v any) (input.SetOrderItemInput, error) {
+			return ec.unmarshalNSetOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetOrderItemInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5099,8 +5102,8 @@ func (ec *executionContext) field_Mutation_shipOrder_args(ctx context.Context, r
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (ShipOrderInput, error) {
-			return ec.unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐShipOrderInput(ctx, v)
+		func(ctx context.Context, v any) (input.ShipOrderInput, error) {
+			return ec.unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐShipOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5113,8 +5116,8 @@ func (ec *executionContext) field_Mutation_updateCustomer_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (UpdateCustomerInput, error) {
-			return ec.unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateCustomerInput(ctx, v)
+		func(ctx context.Context, v any) (input.UpdateCustomerInput, error) {
+			return ec.unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateCustomerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5127,8 +5130,8 @@ func (ec *executionContext) field_Mutation_updateEmployee_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (UpdateEmployeeInput, error) {
-			return ec.unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateEmployeeInput(ctx, v)
+		func(ctx context.Context, v any) (input.UpdateEmployeeInput, error) {
+			return ec.unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateEmployeeInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5141,8 +5144,8 @@ func (ec *executionContext) field_Mutation_updateProduct_args(ctx context.Contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (UpdateProductInput, error) {
-			return ec.unmarshalNUpdateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateProductInput(ctx, v)
+		func(ctx context.Context, v any) (input.UpdateProductInput, error) {
+			return ec.unmarshalNUpdateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateProductInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5155,8 +5158,8 @@ func (ec *executionContext) field_Mutation_updateShippingAddress_args(ctx contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (UpdateShippingAddressInput, error) {
-			return ec.unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateShippingAddressInput(ctx, v)
+		func(ctx context.Context, v any) (input.UpdateShippingAddressInput, error) {
+			return ec.unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateShippingAddressInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6864,8 +6867,8 @@ func (ec *executionContext) _Customer_orders(ctx context.Context, field graphql.
 			return ec.Resolvers.Customer().Orders(ctx, obj, fc.Args["placed"].(*commerce.TimeRange), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Order]) graphql.Marshaler {
-			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7031,7 +7034,7 @@ func (ec *executionContext) fieldContext_Customer_version(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Customer", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _CustomerConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Customer]) (ret graphql.Marshaler) {
+func (ec *executionContext) _CustomerConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7063,7 +7066,7 @@ func (ec *executionContext) fieldContext_CustomerConnection_nodes(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _CustomerConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Customer]) (ret graphql.Marshaler) {
+func (ec *executionContext) _CustomerConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7075,8 +7078,8 @@ func (ec *executionContext) _CustomerConnection_edges(ctx context.Context, field
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.Customer]) graphql.Marshaler {
-			return ec.marshalNCustomerEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Customer]) graphql.Marshaler {
+			return ec.marshalNCustomerEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7095,7 +7098,7 @@ func (ec *executionContext) fieldContext_CustomerConnection_edges(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _CustomerConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Customer]) (ret graphql.Marshaler) {
+func (ec *executionContext) _CustomerConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7107,8 +7110,8 @@ func (ec *executionContext) _CustomerConnection_pageInfo(ctx context.Context, fi
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7127,7 +7130,7 @@ func (ec *executionContext) fieldContext_CustomerConnection_pageInfo(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _CustomerEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Customer]) (ret graphql.Marshaler) {
+func (ec *executionContext) _CustomerEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7150,7 +7153,7 @@ func (ec *executionContext) fieldContext_CustomerEdge_cursor(_ context.Context, 
 	return graphql.NewScalarFieldContext("CustomerEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _CustomerEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Customer]) (ret graphql.Marshaler) {
+func (ec *executionContext) _CustomerEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7475,8 +7478,8 @@ func (ec *executionContext) _Employee_customers(ctx context.Context, field graph
 			return ec.Resolvers.Employee().Customers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Customer]) graphql.Marshaler {
-			return ec.marshalNCustomerConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Customer]) graphql.Marshaler {
+			return ec.marshalNCustomerConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7519,8 +7522,8 @@ func (ec *executionContext) _Employee_orders(ctx context.Context, field graphql.
 			return ec.Resolvers.Employee().Orders(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Order]) graphql.Marshaler {
-			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7573,7 +7576,7 @@ func (ec *executionContext) fieldContext_Employee_version(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Employee", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _EmployeeConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Employee]) (ret graphql.Marshaler) {
+func (ec *executionContext) _EmployeeConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Employee]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7605,7 +7608,7 @@ func (ec *executionContext) fieldContext_EmployeeConnection_nodes(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _EmployeeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Employee]) (ret graphql.Marshaler) {
+func (ec *executionContext) _EmployeeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Employee]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7617,8 +7620,8 @@ func (ec *executionContext) _EmployeeConnection_edges(ctx context.Context, field
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.Employee]) graphql.Marshaler {
-			return ec.marshalNEmployeeEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Employee]) graphql.Marshaler {
+			return ec.marshalNEmployeeEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7637,7 +7640,7 @@ func (ec *executionContext) fieldContext_EmployeeConnection_edges(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _EmployeeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Employee]) (ret graphql.Marshaler) {
+func (ec *executionContext) _EmployeeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Employee]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7649,8 +7652,8 @@ func (ec *executionContext) _EmployeeConnection_pageInfo(ctx context.Context, fi
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7669,7 +7672,7 @@ func (ec *executionContext) fieldContext_EmployeeConnection_pageInfo(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _EmployeeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Employee]) (ret graphql.Marshaler) {
+func (ec *executionContext) _EmployeeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Employee]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7692,7 +7695,7 @@ func (ec *executionContext) fieldContext_EmployeeEdge_cursor(_ context.Context, 
 	return graphql.NewScalarFieldContext("EmployeeEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _EmployeeEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Employee]) (ret graphql.Marshaler) {
+func (ec *executionContext) _EmployeeEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Employee]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8335,7 +8338,7 @@ func (ec *executionContext) fieldContext_InventoryLevel_version(_ context.Contex
 	return graphql.NewScalarFieldContext("InventoryLevel", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _InventoryLevelConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
+func (ec *executionContext) _InventoryLevelConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8367,7 +8370,7 @@ func (ec *executionContext) fieldContext_InventoryLevelConnection_nodes(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _InventoryLevelConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
+func (ec *executionContext) _InventoryLevelConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8379,8 +8382,8 @@ func (ec *executionContext) _InventoryLevelConnection_edges(ctx context.Context,
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.InventoryLevel]) graphql.Marshaler {
-			return ec.marshalNInventoryLevelEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalNInventoryLevelEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8399,7 +8402,7 @@ func (ec *executionContext) fieldContext_InventoryLevelConnection_edges(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _InventoryLevelConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
+func (ec *executionContext) _InventoryLevelConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8411,8 +8414,8 @@ func (ec *executionContext) _InventoryLevelConnection_pageInfo(ctx context.Conte
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8431,7 +8434,7 @@ func (ec *executionContext) fieldContext_InventoryLevelConnection_pageInfo(_ con
 	return fc, nil
 }
 
-func (ec *executionContext) _InventoryLevelEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
+func (ec *executionContext) _InventoryLevelEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8454,7 +8457,7 @@ func (ec *executionContext) fieldContext_InventoryLevelEdge_cursor(_ context.Con
 	return graphql.NewScalarFieldContext("InventoryLevelEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _InventoryLevelEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
+func (ec *executionContext) _InventoryLevelEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.InventoryLevel]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8542,7 +8545,7 @@ func (ec *executionContext) _Mutation_createCustomer(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateCustomer(ctx, fc.Args["input"].(CreateCustomerInput))
+			return ec.Resolvers.Mutation().CreateCustomer(ctx, fc.Args["input"].(input.CreateCustomerInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
@@ -8586,7 +8589,7 @@ func (ec *executionContext) _Mutation_updateCustomer(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateCustomer(ctx, fc.Args["input"].(UpdateCustomerInput))
+			return ec.Resolvers.Mutation().UpdateCustomer(ctx, fc.Args["input"].(input.UpdateCustomerInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
@@ -8630,7 +8633,7 @@ func (ec *executionContext) _Mutation_assignAccountRep(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AssignAccountRep(ctx, fc.Args["input"].(AssignAccountRepInput))
+			return ec.Resolvers.Mutation().AssignAccountRep(ctx, fc.Args["input"].(input.AssignAccountRepInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
@@ -8674,7 +8677,7 @@ func (ec *executionContext) _Mutation_placeOrder(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().PlaceOrder(ctx, fc.Args["input"].(PlaceOrderInput))
+			return ec.Resolvers.Mutation().PlaceOrder(ctx, fc.Args["input"].(input.PlaceOrderInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8718,7 +8721,7 @@ func (ec *executionContext) _Mutation_confirmOrder(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ConfirmOrder(ctx, fc.Args["input"].(ConfirmOrderInput))
+			return ec.Resolvers.Mutation().ConfirmOrder(ctx, fc.Args["input"].(input.ConfirmOrderInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8762,7 +8765,7 @@ func (ec *executionContext) _Mutation_shipOrder(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ShipOrder(ctx, fc.Args["input"].(ShipOrderInput))
+			return ec.Resolvers.Mutation().ShipOrder(ctx, fc.Args["input"].(input.ShipOrderInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8806,7 +8809,7 @@ func (ec *executionContext) _Mutation_deliverOrder(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeliverOrder(ctx, fc.Args["input"].(DeliverOrderInput))
+			return ec.Resolvers.Mutation().DeliverOrder(ctx, fc.Args["input"].(input.DeliverOrderInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8850,7 +8853,7 @@ func (ec *executionContext) _Mutation_cancelOrder(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CancelOrder(ctx, fc.Args["input"].(CancelOrderInput))
+			return ec.Resolvers.Mutation().CancelOrder(ctx, fc.Args["input"].(input.CancelOrderInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8894,7 +8897,7 @@ func (ec *executionContext) _Mutation_setOrderItem(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetOrderItem(ctx, fc.Args["input"].(SetOrderItemInput))
+			return ec.Resolvers.Mutation().SetOrderItem(ctx, fc.Args["input"].(input.SetOrderItemInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8938,7 +8941,7 @@ func (ec *executionContext) _Mutation_removeOrderItem(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveOrderItem(ctx, fc.Args["input"].(RemoveOrderItemInput))
+			return ec.Resolvers.Mutation().RemoveOrderItem(ctx, fc.Args["input"].(input.RemoveOrderItemInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -8982,7 +8985,7 @@ func (ec *executionContext) _Mutation_updateShippingAddress(ctx context.Context,
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateShippingAddress(ctx, fc.Args["input"].(UpdateShippingAddressInput))
+			return ec.Resolvers.Mutation().UpdateShippingAddress(ctx, fc.Args["input"].(input.UpdateShippingAddressInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -9026,7 +9029,7 @@ func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateProduct(ctx, fc.Args["input"].(CreateProductInput))
+			return ec.Resolvers.Mutation().CreateProduct(ctx, fc.Args["input"].(input.CreateProductInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
@@ -9070,7 +9073,7 @@ func (ec *executionContext) _Mutation_updateProduct(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProduct(ctx, fc.Args["input"].(UpdateProductInput))
+			return ec.Resolvers.Mutation().UpdateProduct(ctx, fc.Args["input"].(input.UpdateProductInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
@@ -9114,7 +9117,7 @@ func (ec *executionContext) _Mutation_createWarehouse(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateWarehouse(ctx, fc.Args["input"].(CreateWarehouseInput))
+			return ec.Resolvers.Mutation().CreateWarehouse(ctx, fc.Args["input"].(input.CreateWarehouseInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Warehouse]) graphql.Marshaler {
@@ -9158,7 +9161,7 @@ func (ec *executionContext) _Mutation_setInventoryLevel(ctx context.Context, fie
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetInventoryLevel(ctx, fc.Args["input"].(SetInventoryLevelInput))
+			return ec.Resolvers.Mutation().SetInventoryLevel(ctx, fc.Args["input"].(input.SetInventoryLevelInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
@@ -9202,7 +9205,7 @@ func (ec *executionContext) _Mutation_adjustInventory(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AdjustInventory(ctx, fc.Args["input"].(AdjustInventoryInput))
+			return ec.Resolvers.Mutation().AdjustInventory(ctx, fc.Args["input"].(input.AdjustInventoryInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
@@ -9246,7 +9249,7 @@ func (ec *executionContext) _Mutation_hireEmployee(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().HireEmployee(ctx, fc.Args["input"].(HireEmployeeInput))
+			return ec.Resolvers.Mutation().HireEmployee(ctx, fc.Args["input"].(input.HireEmployeeInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
@@ -9290,7 +9293,7 @@ func (ec *executionContext) _Mutation_updateEmployee(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateEmployee(ctx, fc.Args["input"].(UpdateEmployeeInput))
+			return ec.Resolvers.Mutation().UpdateEmployee(ctx, fc.Args["input"].(input.UpdateEmployeeInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
@@ -9539,8 +9542,8 @@ func (ec *executionContext) _Order_items(ctx context.Context, field graphql.Coll
 			return ec.Resolvers.Order().Items(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.LineItem]) graphql.Marshaler {
-			return ec.marshalNOrderItemConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.LineItem]) graphql.Marshaler {
+			return ec.marshalNOrderItemConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9627,8 +9630,8 @@ func (ec *executionContext) _Order_timeline(ctx context.Context, field graphql.C
 			return ec.Resolvers.Order().Timeline(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Event]) graphql.Marshaler {
-			return ec.marshalNOrderEventConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Event]) graphql.Marshaler {
+			return ec.marshalNOrderEventConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9814,7 +9817,7 @@ func (ec *executionContext) fieldContext_Order_version(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _OrderConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Order]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9846,7 +9849,7 @@ func (ec *executionContext) fieldContext_OrderConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Order]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9858,8 +9861,8 @@ func (ec *executionContext) _OrderConnection_edges(ctx context.Context, field gr
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.Order]) graphql.Marshaler {
-			return ec.marshalNOrderEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9878,7 +9881,7 @@ func (ec *executionContext) fieldContext_OrderConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Order]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9890,8 +9893,8 @@ func (ec *executionContext) _OrderConnection_pageInfo(ctx context.Context, field
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9910,7 +9913,7 @@ func (ec *executionContext) fieldContext_OrderConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Order]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9933,7 +9936,7 @@ func (ec *executionContext) fieldContext_OrderEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("OrderEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _OrderEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Order]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10126,7 +10129,7 @@ func (ec *executionContext) fieldContext_OrderEvent_note(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("OrderEvent", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _OrderEventConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Event]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEventConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Event]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10158,7 +10161,7 @@ func (ec *executionContext) fieldContext_OrderEventConnection_nodes(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderEventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Event]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Event]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10170,8 +10173,8 @@ func (ec *executionContext) _OrderEventConnection_edges(ctx context.Context, fie
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.Event]) graphql.Marshaler {
-			return ec.marshalNOrderEventEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Event]) graphql.Marshaler {
+			return ec.marshalNOrderEventEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10190,7 +10193,7 @@ func (ec *executionContext) fieldContext_OrderEventConnection_edges(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderEventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Event]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Event]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10202,8 +10205,8 @@ func (ec *executionContext) _OrderEventConnection_pageInfo(ctx context.Context, 
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10222,7 +10225,7 @@ func (ec *executionContext) fieldContext_OrderEventConnection_pageInfo(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderEventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Event]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Event]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10245,7 +10248,7 @@ func (ec *executionContext) fieldContext_OrderEventEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("OrderEventEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _OrderEventEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Event]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderEventEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Event]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10497,7 +10500,7 @@ func (ec *executionContext) fieldContext_OrderItem_order(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderItemConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.LineItem]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderItemConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.LineItem]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10529,7 +10532,7 @@ func (ec *executionContext) fieldContext_OrderItemConnection_nodes(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderItemConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.LineItem]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderItemConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.LineItem]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10541,8 +10544,8 @@ func (ec *executionContext) _OrderItemConnection_edges(ctx context.Context, fiel
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.LineItem]) graphql.Marshaler {
-			return ec.marshalNOrderItemEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.LineItem]) graphql.Marshaler {
+			return ec.marshalNOrderItemEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10561,7 +10564,7 @@ func (ec *executionContext) fieldContext_OrderItemConnection_edges(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderItemConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.LineItem]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderItemConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.LineItem]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10573,8 +10576,8 @@ func (ec *executionContext) _OrderItemConnection_pageInfo(ctx context.Context, f
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10593,7 +10596,7 @@ func (ec *executionContext) fieldContext_OrderItemConnection_pageInfo(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderItemEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.LineItem]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderItemEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.LineItem]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10616,7 +10619,7 @@ func (ec *executionContext) fieldContext_OrderItemEdge_cursor(_ context.Context,
 	return graphql.NewScalarFieldContext("OrderItemEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _OrderItemEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.LineItem]) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderItemEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.LineItem]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10758,7 +10761,7 @@ func (ec *executionContext) fieldContext_OrderUpdate_order(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *paging.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10781,7 +10784,7 @@ func (ec *executionContext) fieldContext_PageInfo_hasNextPage(_ context.Context,
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *paging.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10804,7 +10807,7 @@ func (ec *executionContext) fieldContext_PageInfo_hasPreviousPage(_ context.Cont
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *paging.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10827,7 +10830,7 @@ func (ec *executionContext) fieldContext_PageInfo_startCursor(_ context.Context,
 	return graphql.NewScalarFieldContext("PageInfo", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *paging.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11074,8 +11077,8 @@ func (ec *executionContext) _Product_inventory(ctx context.Context, field graphq
 			return ec.Resolvers.Product().Inventory(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.InventoryLevel]) graphql.Marshaler {
-			return ec.marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11118,8 +11121,8 @@ func (ec *executionContext) _Product_orderItems(ctx context.Context, field graph
 			return ec.Resolvers.Product().OrderItems(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.LineItem]) graphql.Marshaler {
-			return ec.marshalNOrderItemConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.LineItem]) graphql.Marshaler {
+			return ec.marshalNOrderItemConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11172,7 +11175,7 @@ func (ec *executionContext) fieldContext_Product_version(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Product", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ProductConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Product]) (ret graphql.Marshaler) {
+func (ec *executionContext) _ProductConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Product]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11204,7 +11207,7 @@ func (ec *executionContext) fieldContext_ProductConnection_nodes(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _ProductConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Product]) (ret graphql.Marshaler) {
+func (ec *executionContext) _ProductConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Product]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11216,8 +11219,8 @@ func (ec *executionContext) _ProductConnection_edges(ctx context.Context, field 
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.Product]) graphql.Marshaler {
-			return ec.marshalNProductEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Product]) graphql.Marshaler {
+			return ec.marshalNProductEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11236,7 +11239,7 @@ func (ec *executionContext) fieldContext_ProductConnection_edges(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _ProductConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Product]) (ret graphql.Marshaler) {
+func (ec *executionContext) _ProductConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Product]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11248,8 +11251,8 @@ func (ec *executionContext) _ProductConnection_pageInfo(ctx context.Context, fie
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11268,7 +11271,7 @@ func (ec *executionContext) fieldContext_ProductConnection_pageInfo(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _ProductEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Product]) (ret graphql.Marshaler) {
+func (ec *executionContext) _ProductEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Product]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11291,7 +11294,7 @@ func (ec *executionContext) fieldContext_ProductEdge_cursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("ProductEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ProductEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Product]) (ret graphql.Marshaler) {
+func (ec *executionContext) _ProductEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Product]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11424,8 +11427,8 @@ func (ec *executionContext) _Query_customers(ctx context.Context, field graphql.
 			return ec.Resolvers.Query().Customers(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Customer]) graphql.Marshaler {
-			return ec.marshalNCustomerConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Customer]) graphql.Marshaler {
+			return ec.marshalNCustomerConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11556,8 +11559,8 @@ func (ec *executionContext) _Query_orders(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Query().Orders(ctx, fc.Args["statuses"].([]commerce.Status), fc.Args["placed"].(*commerce.TimeRange), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Order]) graphql.Marshaler {
-			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11600,8 +11603,8 @@ func (ec *executionContext) _Query_ordersByStatus(ctx context.Context, field gra
 			return ec.Resolvers.Query().OrdersByStatus(ctx, fc.Args["status"].(commerce.Status), fc.Args["placed"].(*commerce.TimeRange), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Order]) graphql.Marshaler {
-			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11688,8 +11691,8 @@ func (ec *executionContext) _Query_products(ctx context.Context, field graphql.C
 			return ec.Resolvers.Query().Products(ctx, fc.Args["category"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Product]) graphql.Marshaler {
-			return ec.marshalNProductConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Product]) graphql.Marshaler {
+			return ec.marshalNProductConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11820,8 +11823,8 @@ func (ec *executionContext) _Query_employees(ctx context.Context, field graphql.
 			return ec.Resolvers.Query().Employees(ctx, fc.Args["hired"].(*commerce.DateRange), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Employee]) graphql.Marshaler {
-			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Employee]) graphql.Marshaler {
+			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11864,8 +11867,8 @@ func (ec *executionContext) _Query_employeesByName(ctx context.Context, field gr
 			return ec.Resolvers.Query().EmployeesByName(ctx, fc.Args["name"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Employee]) graphql.Marshaler {
-			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Employee]) graphql.Marshaler {
+			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11908,8 +11911,8 @@ func (ec *executionContext) _Query_employeesByJobTitle(ctx context.Context, fiel
 			return ec.Resolvers.Query().EmployeesByJobTitle(ctx, fc.Args["jobTitle"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Employee]) graphql.Marshaler {
-			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Employee]) graphql.Marshaler {
+			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11996,8 +11999,8 @@ func (ec *executionContext) _Query_warehouses(ctx context.Context, field graphql
 			return ec.Resolvers.Query().Warehouses(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Warehouse]) graphql.Marshaler {
-			return ec.marshalNWarehouseConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Warehouse]) graphql.Marshaler {
+			return ec.marshalNWarehouseConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13066,8 +13069,8 @@ func (ec *executionContext) _Warehouse_employees(ctx context.Context, field grap
 			return ec.Resolvers.Warehouse().Employees(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.Employee]) graphql.Marshaler {
-			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Employee]) graphql.Marshaler {
+			return ec.marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13110,8 +13113,8 @@ func (ec *executionContext) _Warehouse_inventory(ctx context.Context, field grap
 			return ec.Resolvers.Warehouse().Inventory(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*commerce.InventoryLevel]) graphql.Marshaler {
-			return ec.marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13164,7 +13167,7 @@ func (ec *executionContext) fieldContext_Warehouse_version(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Warehouse", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _WarehouseConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Warehouse]) (ret graphql.Marshaler) {
+func (ec *executionContext) _WarehouseConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Warehouse]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13196,7 +13199,7 @@ func (ec *executionContext) fieldContext_WarehouseConnection_nodes(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _WarehouseConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Warehouse]) (ret graphql.Marshaler) {
+func (ec *executionContext) _WarehouseConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Warehouse]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13208,8 +13211,8 @@ func (ec *executionContext) _WarehouseConnection_edges(ctx context.Context, fiel
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*Edge[*commerce.Warehouse]) graphql.Marshaler {
-			return ec.marshalNWarehouseEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Warehouse]) graphql.Marshaler {
+			return ec.marshalNWarehouseEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13228,7 +13231,7 @@ func (ec *executionContext) fieldContext_WarehouseConnection_edges(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _WarehouseConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*commerce.Warehouse]) (ret graphql.Marshaler) {
+func (ec *executionContext) _WarehouseConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Warehouse]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13240,8 +13243,8 @@ func (ec *executionContext) _WarehouseConnection_pageInfo(ctx context.Context, f
 			return obj.PageInfo(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13260,7 +13263,7 @@ func (ec *executionContext) fieldContext_WarehouseConnection_pageInfo(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _WarehouseEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Warehouse]) (ret graphql.Marshaler) {
+func (ec *executionContext) _WarehouseEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Warehouse]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13283,7 +13286,7 @@ func (ec *executionContext) fieldContext_WarehouseEdge_cursor(_ context.Context,
 	return graphql.NewScalarFieldContext("WarehouseEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _WarehouseEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*commerce.Warehouse]) (ret graphql.Marshaler) {
+func (ec *executionContext) _WarehouseEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Warehouse]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14397,8 +14400,8 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputAddressInput(ctx context.Context, obj any) (AddressInput, error) {
-	var it AddressInput
+func (ec *executionContext) unmarshalInputAddressInput(ctx context.Context, obj any) (input.AddressInput, error) {
+	var it input.AddressInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14469,8 +14472,8 @@ func (ec *executionContext) unmarshalInputAddressInput(ctx context.Context, obj 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputAdjustInventoryInput(ctx context.Context, obj any) (AdjustInventoryInput, error) {
-	var it AdjustInventoryInput
+func (ec *executionContext) unmarshalInputAdjustInventoryInput(ctx context.Context, obj any) (input.AdjustInventoryInput, error) {
+	var it input.AdjustInventoryInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14520,8 +14523,8 @@ func (ec *executionContext) unmarshalInputAdjustInventoryInput(ctx context.Conte
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Context, obj any) (AssignAccountRepInput, error) {
-	var it AssignAccountRepInput
+func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Context, obj any) (input.AssignAccountRepInput, error) {
+	var it input.AssignAccountRepInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14564,8 +14567,8 @@ func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Cont
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCancelOrderInput(ctx context.Context, obj any) (CancelOrderInput, error) {
-	var it CancelOrderInput
+func (ec *executionContext) unmarshalInputCancelOrderInput(ctx context.Context, obj any) (input.CancelOrderInput, error) {
+	var it input.CancelOrderInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14615,8 +14618,8 @@ func (ec *executionContext) unmarshalInputCancelOrderInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputConfirmOrderInput(ctx context.Context, obj any) (ConfirmOrderInput, error) {
-	var it ConfirmOrderInput
+func (ec *executionContext) unmarshalInputConfirmOrderInput(ctx context.Context, obj any) (input.ConfirmOrderInput, error) {
+	var it input.ConfirmOrderInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14666,8 +14669,8 @@ func (ec *executionContext) unmarshalInputConfirmOrderInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Context, obj any) (CreateCustomerInput, error) {
-	var it CreateCustomerInput
+func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Context, obj any) (input.CreateCustomerInput, error) {
+	var it input.CreateCustomerInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14731,8 +14734,8 @@ func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context, obj any) (CreateProductInput, error) {
-	var it CreateProductInput
+func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context, obj any) (input.CreateProductInput, error) {
+	var it input.CreateProductInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14772,7 +14775,7 @@ func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context
 			it.Category = data
 		case "unitPrice":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unitPrice"))
-			data, err := ec.unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx, v)
+			data, err := ec.unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -14789,8 +14792,8 @@ func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateWarehouseInput(ctx context.Context, obj any) (CreateWarehouseInput, error) {
-	var it CreateWarehouseInput
+func (ec *executionContext) unmarshalInputCreateWarehouseInput(ctx context.Context, obj any) (input.CreateWarehouseInput, error) {
+	var it input.CreateWarehouseInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14870,8 +14873,8 @@ func (ec *executionContext) unmarshalInputDateRange(ctx context.Context, obj any
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context, obj any) (DeliverOrderInput, error) {
-	var it DeliverOrderInput
+func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context, obj any) (input.DeliverOrderInput, error) {
+	var it input.DeliverOrderInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14921,8 +14924,8 @@ func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context, obj any) (HireEmployeeInput, error) {
-	var it HireEmployeeInput
+func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context, obj any) (input.HireEmployeeInput, error) {
+	var it input.HireEmployeeInput
 	if obj == nil {
 		return it, nil
 	}
@@ -14993,8 +14996,8 @@ func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMoneyInput(ctx context.Context, obj any) (MoneyInput, error) {
-	var it MoneyInput
+func (ec *executionContext) unmarshalInputMoneyInput(ctx context.Context, obj any) (input.MoneyInput, error) {
+	var it input.MoneyInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15030,8 +15033,8 @@ func (ec *executionContext) unmarshalInputMoneyInput(ctx context.Context, obj an
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, obj any) (OrderLineInput, error) {
-	var it OrderLineInput
+func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, obj any) (input.OrderLineInput, error) {
+	var it input.OrderLineInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15067,8 +15070,8 @@ func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, obj any) (PlaceOrderInput, error) {
-	var it PlaceOrderInput
+func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, obj any) (input.PlaceOrderInput, error) {
+	var it input.PlaceOrderInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15094,14 +15097,14 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 			it.CustomerID = data
 		case "items":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
-			data, err := ec.unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInputᚄ(ctx, v)
+			data, err := ec.unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Items = data
 		case "shippingAddress":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shippingAddress"))
-			data, err := ec.unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx, v)
+			data, err := ec.unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -15118,8 +15121,8 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Context, obj any) (RemoveOrderItemInput, error) {
-	var it RemoveOrderItemInput
+func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Context, obj any) (input.RemoveOrderItemInput, error) {
+	var it input.RemoveOrderItemInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15162,8 +15165,8 @@ func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Conte
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetInventoryLevelInput(ctx context.Context, obj any) (SetInventoryLevelInput, error) {
-	var it SetInventoryLevelInput
+func (ec *executionContext) unmarshalInputSetInventoryLevelInput(ctx context.Context, obj any) (input.SetInventoryLevelInput, error) {
+	var it input.SetInventoryLevelInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15213,8 +15216,8 @@ func (ec *executionContext) unmarshalInputSetInventoryLevelInput(ctx context.Con
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context, obj any) (SetOrderItemInput, error) {
-	var it SetOrderItemInput
+func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context, obj any) (input.SetOrderItemInput, error) {
+	var it input.SetOrderItemInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15264,8 +15267,8 @@ func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputShipOrderInput(ctx context.Context, obj any) (ShipOrderInput, error) {
-	var it ShipOrderInput
+func (ec *executionContext) unmarshalInputShipOrderInput(ctx context.Context, obj any) (input.ShipOrderInput, error) {
+	var it input.ShipOrderInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15359,8 +15362,8 @@ func (ec *executionContext) unmarshalInputTimeRange(ctx context.Context, obj any
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Context, obj any) (UpdateCustomerInput, error) {
-	var it UpdateCustomerInput
+func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Context, obj any) (input.UpdateCustomerInput, error) {
+	var it input.UpdateCustomerInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15417,8 +15420,8 @@ func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Context, obj any) (UpdateEmployeeInput, error) {
-	var it UpdateEmployeeInput
+func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Context, obj any) (input.UpdateEmployeeInput, error) {
+	var it input.UpdateEmployeeInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15482,8 +15485,8 @@ func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context, obj any) (UpdateProductInput, error) {
-	var it UpdateProductInput
+func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context, obj any) (input.UpdateProductInput, error) {
+	var it input.UpdateProductInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15523,7 +15526,7 @@ func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context
 			it.Category = data
 		case "unitPrice":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unitPrice"))
-			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx, v)
+			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -15540,8 +15543,8 @@ func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context.Context, obj any) (UpdateShippingAddressInput, error) {
-	var it UpdateShippingAddressInput
+func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context.Context, obj any) (input.UpdateShippingAddressInput, error) {
+	var it input.UpdateShippingAddressInput
 	if obj == nil {
 		return it, nil
 	}
@@ -15567,7 +15570,7 @@ func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context
 			it.OrderID = data
 		case "shippingAddress":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shippingAddress"))
-			data, err := ec.unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx, v)
+			data, err := ec.unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -16421,7 +16424,7 @@ func (ec *executionContext) _Customer(ctx context.Context, sel ast.SelectionSet,
 
 var customerConnectionImplementors = []string{"CustomerConnection"}
 
-func (ec *executionContext) _CustomerConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.Customer]) graphql.Marshaler {
+func (ec *executionContext) _CustomerConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Customer]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, customerConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -16469,7 +16472,7 @@ func (ec *executionContext) _CustomerConnection(ctx context.Context, sel ast.Sel
 
 var customerEdgeImplementors = []string{"CustomerEdge"}
 
-func (ec *executionContext) _CustomerEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.Customer]) graphql.Marshaler {
+func (ec *executionContext) _CustomerEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Customer]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, customerEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -16780,7 +16783,7 @@ func (ec *executionContext) _Employee(ctx context.Context, sel ast.SelectionSet,
 
 var employeeConnectionImplementors = []string{"EmployeeConnection"}
 
-func (ec *executionContext) _EmployeeConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.Employee]) graphql.Marshaler {
+func (ec *executionContext) _EmployeeConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Employee]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, employeeConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -16828,7 +16831,7 @@ func (ec *executionContext) _EmployeeConnection(ctx context.Context, sel ast.Sel
 
 var employeeEdgeImplementors = []string{"EmployeeEdge"}
 
-func (ec *executionContext) _EmployeeEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.Employee]) graphql.Marshaler {
+func (ec *executionContext) _EmployeeEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Employee]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, employeeEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -17260,7 +17263,7 @@ func (ec *executionContext) _InventoryLevel(ctx context.Context, sel ast.Selecti
 
 var inventoryLevelConnectionImplementors = []string{"InventoryLevelConnection"}
 
-func (ec *executionContext) _InventoryLevelConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.InventoryLevel]) graphql.Marshaler {
+func (ec *executionContext) _InventoryLevelConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, inventoryLevelConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -17308,7 +17311,7 @@ func (ec *executionContext) _InventoryLevelConnection(ctx context.Context, sel a
 
 var inventoryLevelEdgeImplementors = []string{"InventoryLevelEdge"}
 
-func (ec *executionContext) _InventoryLevelEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.InventoryLevel]) graphql.Marshaler {
+func (ec *executionContext) _InventoryLevelEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, inventoryLevelEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -17910,7 +17913,7 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 
 var orderConnectionImplementors = []string{"OrderConnection"}
 
-func (ec *executionContext) _OrderConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.Order]) graphql.Marshaler {
+func (ec *executionContext) _OrderConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -17958,7 +17961,7 @@ func (ec *executionContext) _OrderConnection(ctx context.Context, sel ast.Select
 
 var orderEdgeImplementors = []string{"OrderEdge"}
 
-func (ec *executionContext) _OrderEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.Order]) graphql.Marshaler {
+func (ec *executionContext) _OrderEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18168,7 +18171,7 @@ func (ec *executionContext) _OrderEvent(ctx context.Context, sel ast.SelectionSe
 
 var orderEventConnectionImplementors = []string{"OrderEventConnection"}
 
-func (ec *executionContext) _OrderEventConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.Event]) graphql.Marshaler {
+func (ec *executionContext) _OrderEventConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Event]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderEventConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18216,7 +18219,7 @@ func (ec *executionContext) _OrderEventConnection(ctx context.Context, sel ast.S
 
 var orderEventEdgeImplementors = []string{"OrderEventEdge"}
 
-func (ec *executionContext) _OrderEventEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.Event]) graphql.Marshaler {
+func (ec *executionContext) _OrderEventEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Event]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderEventEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18398,7 +18401,7 @@ func (ec *executionContext) _OrderItem(ctx context.Context, sel ast.SelectionSet
 
 var orderItemConnectionImplementors = []string{"OrderItemConnection"}
 
-func (ec *executionContext) _OrderItemConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.LineItem]) graphql.Marshaler {
+func (ec *executionContext) _OrderItemConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.LineItem]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderItemConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18446,7 +18449,7 @@ func (ec *executionContext) _OrderItemConnection(ctx context.Context, sel ast.Se
 
 var orderItemEdgeImplementors = []string{"OrderItemEdge"}
 
-func (ec *executionContext) _OrderItemEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.LineItem]) graphql.Marshaler {
+func (ec *executionContext) _OrderItemEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.LineItem]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderItemEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18608,7 +18611,7 @@ func (ec *executionContext) _OrderUpdate(ctx context.Context, sel ast.SelectionS
 
 var pageInfoImplementors = []string{"PageInfo"}
 
-func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *PageInfo) graphql.Marshaler {
+func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *paging.PageInfo) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, pageInfoImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18848,7 +18851,7 @@ func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, 
 
 var productConnectionImplementors = []string{"ProductConnection"}
 
-func (ec *executionContext) _ProductConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.Product]) graphql.Marshaler {
+func (ec *executionContext) _ProductConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Product]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, productConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18896,7 +18899,7 @@ func (ec *executionContext) _ProductConnection(ctx context.Context, sel ast.Sele
 
 var productEdgeImplementors = []string{"ProductEdge"}
 
-func (ec *executionContext) _ProductEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.Product]) graphql.Marshaler {
+func (ec *executionContext) _ProductEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Product]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, productEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -19988,7 +19991,7 @@ func (ec *executionContext) _Warehouse(ctx context.Context, sel ast.SelectionSet
 
 var warehouseConnectionImplementors = []string{"WarehouseConnection"}
 
-func (ec *executionContext) _WarehouseConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*commerce.Warehouse]) graphql.Marshaler {
+func (ec *executionContext) _WarehouseConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, warehouseConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -20036,7 +20039,7 @@ func (ec *executionContext) _WarehouseConnection(ctx context.Context, sel ast.Se
 
 var warehouseEdgeImplementors = []string{"WarehouseEdge"}
 
-func (ec *executionContext) _WarehouseEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*commerce.Warehouse]) graphql.Marshaler {
+func (ec *executionContext) _WarehouseEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, warehouseEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -20507,17 +20510,17 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx context.Context, v any) (*AddressInput, error) {
+func (ec *executionContext) unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx context.Context, v any) (*input.AddressInput, error) {
 	res, err := ec.unmarshalInputAddressInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNAdjustInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAdjustInventoryInput(ctx context.Context, v any) (AdjustInventoryInput, error) {
+func (ec *executionContext) unmarshalNAdjustInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAdjustInventoryInput(ctx context.Context, v any) (input.AdjustInventoryInput, error) {
 	res, err := ec.unmarshalInputAdjustInventoryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAssignAccountRepInput(ctx context.Context, v any) (AssignAccountRepInput, error) {
+func (ec *executionContext) unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAssignAccountRepInput(ctx context.Context, v any) (input.AssignAccountRepInput, error) {
 	res, err := ec.unmarshalInputAssignAccountRepInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -20538,27 +20541,27 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCancelOrderInput(ctx context.Context, v any) (CancelOrderInput, error) {
+func (ec *executionContext) unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderInput(ctx context.Context, v any) (input.CancelOrderInput, error) {
 	res, err := ec.unmarshalInputCancelOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConfirmOrderInput(ctx context.Context, v any) (ConfirmOrderInput, error) {
+func (ec *executionContext) unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐConfirmOrderInput(ctx context.Context, v any) (input.ConfirmOrderInput, error) {
 	res, err := ec.unmarshalInputConfirmOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateCustomerInput(ctx context.Context, v any) (CreateCustomerInput, error) {
+func (ec *executionContext) unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateCustomerInput(ctx context.Context, v any) (input.CreateCustomerInput, error) {
 	res, err := ec.unmarshalInputCreateCustomerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNCreateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateProductInput(ctx context.Context, v any) (CreateProductInput, error) {
+func (ec *executionContext) unmarshalNCreateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateProductInput(ctx context.Context, v any) (input.CreateProductInput, error) {
 	res, err := ec.unmarshalInputCreateProductInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐCreateWarehouseInput(ctx context.Context, v any) (CreateWarehouseInput, error) {
+func (ec *executionContext) unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateWarehouseInput(ctx context.Context, v any) (input.CreateWarehouseInput, error) {
 	res, err := ec.unmarshalInputCreateWarehouseInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -20606,7 +20609,7 @@ func (ec *executionContext) marshalNCustomer2ᚖgithubᚗcomᚋordergraphᚋorde
 	return ec._Customer(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCustomerConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.Customer]) graphql.Marshaler {
+func (ec *executionContext) marshalNCustomerConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Customer]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20616,11 +20619,11 @@ func (ec *executionContext) marshalNCustomerConnection2ᚖgithubᚗcomᚋordergr
 	return ec._CustomerConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCustomerEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.Customer]) graphql.Marshaler {
+func (ec *executionContext) marshalNCustomerEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Customer]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCustomerEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNCustomerEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -20632,7 +20635,7 @@ func (ec *executionContext) marshalNCustomerEdge2ᚕᚖgithubᚗcomᚋordergraph
 	return ret
 }
 
-func (ec *executionContext) marshalNCustomerEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.Customer]) graphql.Marshaler {
+func (ec *executionContext) marshalNCustomerEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Customer]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20643,13 +20646,13 @@ func (ec *executionContext) marshalNCustomerEdge2ᚖgithubᚗcomᚋordergraphᚋ
 }
 
 func (ec *executionContext) unmarshalNDate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, v any) (commerce.Date, error) {
-	res, err := UnmarshalDate(v)
+	res, err := scalar.UnmarshalDate(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, sel ast.SelectionSet, v commerce.Date) graphql.Marshaler {
 	_ = sel
-	res := MarshalDate(v)
+	res := scalar.MarshalDate(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20659,13 +20662,13 @@ func (ec *executionContext) marshalNDate2githubᚗcomᚋordergraphᚋordergraph�
 }
 
 func (ec *executionContext) unmarshalNDateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
-	res, err := UnmarshalDateTime(v)
+	res, err := scalar.UnmarshalDateTime(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
 	_ = sel
-	res := MarshalDateTime(v)
+	res := scalar.MarshalDateTime(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20675,13 +20678,13 @@ func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, se
 }
 
 func (ec *executionContext) unmarshalNDecimal2string(ctx context.Context, v any) (string, error) {
-	res, err := UnmarshalDecimal(v)
+	res, err := scalar.UnmarshalDecimal(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDecimal2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
 	_ = sel
-	res := MarshalDecimal(v)
+	res := scalar.MarshalDecimal(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20690,7 +20693,7 @@ func (ec *executionContext) marshalNDecimal2string(ctx context.Context, sel ast.
 	return res
 }
 
-func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐDeliverOrderInput(ctx context.Context, v any) (DeliverOrderInput, error) {
+func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx context.Context, v any) (input.DeliverOrderInput, error) {
 	res, err := ec.unmarshalInputDeliverOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -20721,7 +20724,7 @@ func (ec *executionContext) marshalNEmployee2ᚖgithubᚗcomᚋordergraphᚋorde
 	return ec._Employee(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.Employee]) graphql.Marshaler {
+func (ec *executionContext) marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Employee]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20731,11 +20734,11 @@ func (ec *executionContext) marshalNEmployeeConnection2ᚖgithubᚗcomᚋordergr
 	return ec._EmployeeConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNEmployeeEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.Employee]) graphql.Marshaler {
+func (ec *executionContext) marshalNEmployeeEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Employee]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNEmployeeEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNEmployeeEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -20747,7 +20750,7 @@ func (ec *executionContext) marshalNEmployeeEdge2ᚕᚖgithubᚗcomᚋordergraph
 	return ret
 }
 
-func (ec *executionContext) marshalNEmployeeEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.Employee]) graphql.Marshaler {
+func (ec *executionContext) marshalNEmployeeEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Employee]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20799,7 +20802,7 @@ var (
 	}
 )
 
-func (ec *executionContext) unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐHireEmployeeInput(ctx context.Context, v any) (HireEmployeeInput, error) {
+func (ec *executionContext) unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐHireEmployeeInput(ctx context.Context, v any) (input.HireEmployeeInput, error) {
 	res, err := ec.unmarshalInputHireEmployeeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -20980,7 +20983,7 @@ func (ec *executionContext) marshalNInventoryLevel2ᚖgithubᚗcomᚋordergraph�
 	return ec._InventoryLevel(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.InventoryLevel]) graphql.Marshaler {
+func (ec *executionContext) marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.InventoryLevel]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -20990,11 +20993,11 @@ func (ec *executionContext) marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋo
 	return ec._InventoryLevelConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNInventoryLevelEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.InventoryLevel]) graphql.Marshaler {
+func (ec *executionContext) marshalNInventoryLevelEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.InventoryLevel]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNInventoryLevelEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNInventoryLevelEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -21006,7 +21009,7 @@ func (ec *executionContext) marshalNInventoryLevelEdge2ᚕᚖgithubᚗcomᚋorde
 	return ret
 }
 
-func (ec *executionContext) marshalNInventoryLevelEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.InventoryLevel]) graphql.Marshaler {
+func (ec *executionContext) marshalNInventoryLevelEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.InventoryLevel]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21020,7 +21023,7 @@ func (ec *executionContext) marshalNMoney2githubᚗcomᚋordergraphᚋordergraph
 	return ec._Money(ctx, sel, &v)
 }
 
-func (ec *executionContext) unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx context.Context, v any) (*MoneyInput, error) {
+func (ec *executionContext) unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx context.Context, v any) (*input.MoneyInput, error) {
 	res, err := ec.unmarshalInputMoneyInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
@@ -21051,7 +21054,7 @@ func (ec *executionContext) marshalNOrder2ᚖgithubᚗcomᚋordergraphᚋordergr
 	return ec._Order(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.Order]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21061,11 +21064,11 @@ func (ec *executionContext) marshalNOrderConnection2ᚖgithubᚗcomᚋordergraph
 	return ec._OrderConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNOrderEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.Order]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Order]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNOrderEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNOrderEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -21077,7 +21080,7 @@ func (ec *executionContext) marshalNOrderEdge2ᚕᚖgithubᚗcomᚋordergraphᚋ
 	return ret
 }
 
-func (ec *executionContext) marshalNOrderEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.Order]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21113,7 +21116,7 @@ func (ec *executionContext) marshalNOrderEvent2ᚖgithubᚗcomᚋordergraphᚋor
 	return ec._OrderEvent(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNOrderEventConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.Event]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderEventConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Event]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21123,11 +21126,11 @@ func (ec *executionContext) marshalNOrderEventConnection2ᚖgithubᚗcomᚋorder
 	return ec._OrderEventConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNOrderEventEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.Event]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderEventEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Event]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNOrderEventEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNOrderEventEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -21139,7 +21142,7 @@ func (ec *executionContext) marshalNOrderEventEdge2ᚕᚖgithubᚗcomᚋordergra
 	return ret
 }
 
-func (ec *executionContext) marshalNOrderEventEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.Event]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderEventEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Event]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21217,7 +21220,7 @@ func (ec *executionContext) marshalNOrderItem2ᚖgithubᚗcomᚋordergraphᚋord
 	return ec._OrderItem(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNOrderItemConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.LineItem]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderItemConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.LineItem]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21227,11 +21230,11 @@ func (ec *executionContext) marshalNOrderItemConnection2ᚖgithubᚗcomᚋorderg
 	return ec._OrderItemConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNOrderItemEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.LineItem]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderItemEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.LineItem]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNOrderItemEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNOrderItemEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -21243,7 +21246,7 @@ func (ec *executionContext) marshalNOrderItemEdge2ᚕᚖgithubᚗcomᚋordergrap
 	return ret
 }
 
-func (ec *executionContext) marshalNOrderItemEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.LineItem]) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderItemEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.LineItem]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21253,13 +21256,13 @@ func (ec *executionContext) marshalNOrderItemEdge2ᚖgithubᚗcomᚋordergraph�
 	return ec._OrderItemEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInputᚄ(ctx context.Context, v any) ([]*OrderLineInput, error) {
+func (ec *executionContext) unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInputᚄ(ctx context.Context, v any) ([]*input.OrderLineInput, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*OrderLineInput, len(vSlice))
+	res := make([]*input.OrderLineInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNOrderLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNOrderLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -21267,7 +21270,7 @@ func (ec *executionContext) unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋorderg
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNOrderLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐOrderLineInput(ctx context.Context, v any) (*OrderLineInput, error) {
+func (ec *executionContext) unmarshalNOrderLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInput(ctx context.Context, v any) (*input.OrderLineInput, error) {
 	res, err := ec.unmarshalInputOrderLineInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
@@ -21346,7 +21349,7 @@ func (ec *executionContext) marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋo
 	return ec._OrderUpdate(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21372,7 +21375,7 @@ func (ec *executionContext) marshalNPermission2string(ctx context.Context, sel a
 	return res
 }
 
-func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPlaceOrderInput(ctx context.Context, v any) (PlaceOrderInput, error) {
+func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPlaceOrderInput(ctx context.Context, v any) (input.PlaceOrderInput, error) {
 	res, err := ec.unmarshalInputPlaceOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -21403,7 +21406,7 @@ func (ec *executionContext) marshalNProduct2ᚖgithubᚗcomᚋordergraphᚋorder
 	return ec._Product(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNProductConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.Product]) graphql.Marshaler {
+func (ec *executionContext) marshalNProductConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Product]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21413,11 +21416,11 @@ func (ec *executionContext) marshalNProductConnection2ᚖgithubᚗcomᚋordergra
 	return ec._ProductConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNProductEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.Product]) graphql.Marshaler {
+func (ec *executionContext) marshalNProductEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Product]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -21429,7 +21432,7 @@ func (ec *executionContext) marshalNProductEdge2ᚕᚖgithubᚗcomᚋordergraph�
 	return ret
 }
 
-func (ec *executionContext) marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.Product]) graphql.Marshaler {
+func (ec *executionContext) marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Product]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21439,22 +21442,22 @@ func (ec *executionContext) marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋo
 	return ec._ProductEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐRemoveOrderItemInput(ctx context.Context, v any) (RemoveOrderItemInput, error) {
+func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRemoveOrderItemInput(ctx context.Context, v any) (input.RemoveOrderItemInput, error) {
 	res, err := ec.unmarshalInputRemoveOrderItemInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetInventoryLevelInput(ctx context.Context, v any) (SetInventoryLevelInput, error) {
+func (ec *executionContext) unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetInventoryLevelInput(ctx context.Context, v any) (input.SetInventoryLevelInput, error) {
 	res, err := ec.unmarshalInputSetInventoryLevelInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNSetOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐSetOrderItemInput(ctx context.Context, v any) (SetOrderItemInput, error) {
+func (ec *executionContext) unmarshalNSetOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetOrderItemInput(ctx context.Context, v any) (input.SetOrderItemInput, error) {
 	res, err := ec.unmarshalInputSetOrderItemInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐShipOrderInput(ctx context.Context, v any) (ShipOrderInput, error) {
+func (ec *executionContext) unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐShipOrderInput(ctx context.Context, v any) (input.ShipOrderInput, error) {
 	res, err := ec.unmarshalInputShipOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -21504,22 +21507,22 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	return ret
 }
 
-func (ec *executionContext) unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateCustomerInput(ctx context.Context, v any) (UpdateCustomerInput, error) {
+func (ec *executionContext) unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateCustomerInput(ctx context.Context, v any) (input.UpdateCustomerInput, error) {
 	res, err := ec.unmarshalInputUpdateCustomerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateEmployeeInput(ctx context.Context, v any) (UpdateEmployeeInput, error) {
+func (ec *executionContext) unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateEmployeeInput(ctx context.Context, v any) (input.UpdateEmployeeInput, error) {
 	res, err := ec.unmarshalInputUpdateEmployeeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNUpdateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateProductInput(ctx context.Context, v any) (UpdateProductInput, error) {
+func (ec *executionContext) unmarshalNUpdateProductInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateProductInput(ctx context.Context, v any) (input.UpdateProductInput, error) {
 	res, err := ec.unmarshalInputUpdateProductInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚐUpdateShippingAddressInput(ctx context.Context, v any) (UpdateShippingAddressInput, error) {
+func (ec *executionContext) unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateShippingAddressInput(ctx context.Context, v any) (input.UpdateShippingAddressInput, error) {
 	res, err := ec.unmarshalInputUpdateShippingAddressInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -21576,7 +21579,7 @@ func (ec *executionContext) marshalNWarehouse2ᚖgithubᚗcomᚋordergraphᚋord
 	return ec._Warehouse(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNWarehouseConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*commerce.Warehouse]) graphql.Marshaler {
+func (ec *executionContext) marshalNWarehouseConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Warehouse]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21586,11 +21589,11 @@ func (ec *executionContext) marshalNWarehouseConnection2ᚖgithubᚗcomᚋorderg
 	return ec._WarehouseConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNWarehouseEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*Edge[*commerce.Warehouse]) graphql.Marshaler {
+func (ec *executionContext) marshalNWarehouseEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Warehouse]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNWarehouseEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx, sel, v[i])
+		return ec.marshalNWarehouseEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -21602,7 +21605,7 @@ func (ec *executionContext) marshalNWarehouseEdge2ᚕᚖgithubᚗcomᚋordergrap
 	return ret
 }
 
-func (ec *executionContext) marshalNWarehouseEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *Edge[*commerce.Warehouse]) graphql.Marshaler {
+func (ec *executionContext) marshalNWarehouseEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Warehouse]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21840,7 +21843,7 @@ func (ec *executionContext) marshalOAddress2ᚖgithubᚗcomᚋordergraphᚋorder
 	return ec._Address(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐAddressInput(ctx context.Context, v any) (*AddressInput, error) {
+func (ec *executionContext) unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx context.Context, v any) (*input.AddressInput, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -21954,14 +21957,14 @@ func (ec *executionContext) marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋorde
 }
 
 func (ec *executionContext) unmarshalODate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, v any) (commerce.Date, error) {
-	res, err := UnmarshalDate(v)
+	res, err := scalar.UnmarshalDate(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, sel ast.SelectionSet, v commerce.Date) graphql.Marshaler {
 	_ = sel
 	_ = ctx
-	res := MarshalDate(v)
+	res := scalar.MarshalDate(v)
 	return res
 }
 
@@ -21974,14 +21977,14 @@ func (ec *executionContext) unmarshalODateRange2ᚖgithubᚗcomᚋordergraphᚋo
 }
 
 func (ec *executionContext) unmarshalODateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
-	res, err := UnmarshalDateTime(v)
+	res, err := scalar.UnmarshalDateTime(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODateTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
 	_ = sel
 	_ = ctx
-	res := MarshalDateTime(v)
+	res := scalar.MarshalDateTime(v)
 	return res
 }
 
@@ -22049,7 +22052,7 @@ func (ec *executionContext) marshalOInventoryLevel2ᚖgithubᚗcomᚋordergraph�
 	return ec._InventoryLevel(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐMoneyInput(ctx context.Context, v any) (*MoneyInput, error) {
+func (ec *executionContext) unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx context.Context, v any) (*input.MoneyInput, error) {
 	if v == nil {
 		return nil, nil
 	}

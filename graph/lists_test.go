@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
 // Every argument of a list but those that choose the page is part of the list's cursors, and of the
 // key by which its loader knows the page. Else a cursor of one list would be accepted by another.
 func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 	e := newTwins(t, Options{}, nil).executor
-	paging := []string{"first", "after", "last", "before"}
+	pagingNames := []string{"first", "after", "last", "before"}
 	one := map[string][2]any{
 		"String!": {"a", "b"}, "OrderStatus!": {"PENDING", "SHIPPED"}, "[OrderStatus!]": {[]any{"PENDING"}, []any{"PENDING", "SHIPPED"}},
 		"TimeRange": {map[string]any{"from": "2026-01-01T00:00:00Z"}, map[string]any{"from": "2026-01-02T00:00:00Z"}},
@@ -20,28 +23,30 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 	lists, arguments := 0, 0
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
-			if !isPage(&ast.Field{Definition: f}) {
+			if !operation.IsPage(&ast.Field{Definition: f}) {
 				continue
 			}
 			lists++
-			_, read := objectTypeOf(d.Name).field(f.Name)
-			request := func(given map[string]any) listRequest {
+			_, read := objectTypeOf(d.Name).Field(f.Name)
+			request := func(given map[string]any) paging.Request {
 				a, err := read(t.Context(), e.fields.generated, given)
 				if err != nil {
 					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, err)
 				}
 				q := e.resolver.list(d.Name+"."+f.Name, "parent")
-				a.(interface{ list(*listRequest, beyond) }).list(&q, beyond{})
-				if q.err != nil {
-					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, q.err)
+				a.(interface {
+					list(*paging.Request, operation.Beyond)
+				}).list(&q, operation.Beyond{})
+				if q.Err != nil {
+					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, q.Err)
 				}
 				return q
 			}
 			all := map[string]any{}
 			for _, a := range f.Arguments {
-				if values, ok := one[a.Type.String()]; ok && !slices.Contains(paging, a.Name) {
+				if values, ok := one[a.Type.String()]; ok && !slices.Contains(pagingNames, a.Name) {
 					all[a.Name] = values[0]
-				} else if !ok && !slices.Contains(paging, a.Name) {
+				} else if !ok && !slices.Contains(pagingNames, a.Name) {
 					t.Fatalf("%s.%s: this test needs two values of type %s for the argument %q", d.Name, f.Name, a.Type, a.Name)
 				}
 			}
@@ -51,10 +56,10 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 				all[name] = one[f.Arguments.ForName(name).Type.String()][1]
 				other := request(all)
 				all[name] = value
-				if other.scope.seal("1") == first.scope.seal("1") {
+				if other.Scope.Seal("1") == first.Scope.Seal("1") {
 					t.Errorf("%s.%s: a cursor of one value of %q is accepted for another", d.Name, f.Name, name)
 				}
-				if other.key == first.key {
+				if other.Key == first.Key {
 					t.Errorf("%s.%s: pages of two values of %q are the same to a loader", d.Name, f.Name, name)
 				}
 			}

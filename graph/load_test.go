@@ -1,45 +1,22 @@
 package graph
 
-import "testing"
+import (
+	"testing"
 
-func TestLoad(t *testing.T) {
-	l := NewQuota(10_000, smallCost)
-	for _, step := range []struct {
-		cost  int
-		begin bool
-	}{{4000, true}, {6000, true}, {smallCost + 1, false}, {smallCost, true}, {1, true}} {
-		if got := l.Take(step.cost); got != step.begin {
-			t.Errorf("an operation that costs %d: let in %v", step.cost, got)
-		}
-	}
-	l.Give(1)
-	l.Give(smallCost)
-	l.Give(6000)
-	if l.Take(6001) || !l.Take(6000) {
-		t.Errorf("beside one of 4000 there is room for 6000, and no more")
-	}
-	l.Give(6000)
-	l.Give(4000)
-	// One that costs more than there is, is executed alone.
-	if !l.Take(50_000) || l.Take(smallCost+1) {
-		t.Error("an operation that costs more than there is must be let in alone")
-	}
-	l.Give(50_000)
-	if !l.Take(10_000) {
-		t.Error("not all is given back")
-	}
-}
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+)
 
 // An operation that there is no room for is not executed; small ones are, and so is it once there
 // is room.
 func TestOverload(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{ConcurrentCost: 5000}})
+	e := executor(t, Options{Limits: document.Limits{ConcurrentCost: 5000}})
 	large, small := Request{Query: `{ orders(first: 100) { nodes { a: id b: id c: id d: id e: id f: id g: id h: id i: id j: id k: id l: id m: id n: id o: id p: id q: id r: id s: id t: id u: id } } }`}, Request{Query: `{ __typename }`}
 	if !e.load.Take(3000) {
 		t.Fatal("no room from the start")
 	}
 	got := e.Execute(t.Context(), large)
-	if got.Outcome != Overloaded || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeOverloaded {
+	if got.Outcome != Overloaded || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Overloaded {
 		t.Errorf("a large one: outcome %d, data %s, errors %v", got.Outcome, got.Data, got.Errors)
 	}
 	if got := e.Execute(t.Context(), small); got.Outcome != Executed {

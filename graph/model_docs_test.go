@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/bound"
 )
 
 func TestDocsShowTheModel(t *testing.T) {
@@ -15,7 +16,7 @@ func TestDocsShowTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(text)
-	for marker, table := range map[string]string{"keys": model.KeysMarkdown(), "patterns": PatternsMarkdown()} {
+	for marker, table := range map[string]string{"keys": model.KeysMarkdown(), "patterns": bound.PatternsMarkdown(Schema())} {
 		begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
 		from := strings.Index(doc, begin)
 		to := strings.Index(doc, end)

@@ -14,7 +14,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -116,21 +117,21 @@ func drawMutation(t *rapid.T) string {
 // And it forgets nothing: all that a payload reads was planned.
 func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock, now := &handClock{}, &handClock{now: hardStart.AddDate(1, 0, 0)}
-	tw := newTwins(t, Options{Store: reproducible(t, now), Rates: clock.rates(1<<31-1, 1), Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
+	tw := newTwins(t, Options{Store: reproducible(t, now), Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
 	tw.oracle.resolver.store = reproducible(t, now)
 	seen := map[string]bool{}
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Request{Query: conditions(rt, drawMutation(rt))}
 		limit := rapid.SampledFrom([]int{0, 100, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = Limits{Answer: limit}.orDefaults().Answer, Limits{Answer: limit}.orDefaults().Answer
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = document.Limits{Answer: limit}.OrDefaults().Answer, document.Limits{Answer: limit}.OrDefaults().Answer
 		now.forward(time.Second)
 		got := tw.alike(rt, r)
-		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", CodeAnswerTooLarge} {
+		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
 	})
-	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", CodeAnswerTooLarge} {
-		if !seen[what] && longtest.Enabled() {
+	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
+		if !seen[what] && !testing.Short() {
 			t.Errorf("no mutation met %q", what)
 		}
 	}

@@ -10,8 +10,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // oracle executes operations with gqlgen's generated code. Everything before and after is the
@@ -26,29 +28,32 @@ func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 		return *refused
 	}
 	response, spent := o.run(ctx, operation, nil)
-	operation.paid.settle(spent, response)
+	operation.paid.Settle(spent, response)
 	return Result{Response: response, Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
 // run is Executor.run by the generated code.
-func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.OrderChange) (*graphql.Response, int) {
+func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *dynamo.OrderChange) (*graphql.Response, int) {
 	x := o.begin(ctx, prepared)
 	given := prepared.OperationContext
-	operation := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
-	root := rootType(o.schema.Schema(), operation.Operation.Operation)
+	executed := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
+	root := map[ast.Operation]string{ast.Query: "Query", ast.Mutation: "Mutation", ast.Subscription: "Subscription"}[given.Operation.Operation]
 	var spent, pages atomic.Int64 // root fields are resolved side by side
-	operation.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
+	executed.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
 		field := graphql.GetFieldContext(ctx).Field
-		at := &selectedField{Field: field.Field, permission: o.resolver.access.fields[field.Definition]}
-		if isPage(field.Field) {
+		at := &operation.Field{Field: field.Field}
+		if access := field.Definition.Directives.ForName("access"); access != nil {
+			at.Permission, _ = commerce.ParsePermission(access.Arguments.ForName("permission").Value.Raw)
+		}
+		if operation.IsPage(field.Field) {
 			pages.Add(1)
-			at.beyond = asksBeyond(operation, field)
+			at.Beyond = asksBeyond(executed, field)
 		}
 		return next(context.WithValue(ctx, resolvingKey{}, at))
 	}
-	operation.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-		if operation.Operation.Operation == ast.Mutation {
-			spent.Add(mutationCost)
+	executed.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+		if executed.Operation.Operation == ast.Mutation {
+			spent.Add(operation.MutationCost)
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
 			x.load(o.resolver.store.Consistent(), alias)
 			ctx = context.WithValue(table.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
@@ -57,7 +62,7 @@ func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.Ord
 		spent.Add(int64(valuesIn(made)))
 		return made
 	}
-	for _, f := range graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{root.Name}) {
+	for _, f := range graphql.CollectFields(executed, executed.Operation.SelectionSet, []string{root}) {
 		if f.Name == "__typename" {
 			spent.Add(1)
 		}
@@ -69,25 +74,25 @@ func (o oracle) run(ctx context.Context, prepared *operation, change *dynamo.Ord
 	x.load(store, "")
 	switch {
 	case change != nil:
-		x.plan(x.ctx, func(p plan) { p.event(x.ctx, prepared.prepared.root, change) })
-	case operation.Operation.Operation == ast.Query:
-		x.plan(x.ctx, func(p plan) { p.query(x.ctx, prepared.prepared.root) })
+		x.plan(x.ctx, func(p plan) { p.event(x.ctx, prepared.prepared.Root, change) })
+	case executed.Operation.Operation == ast.Query:
+		x.plan(x.ctx, func(p plan) { p.query(x.ctx, prepared.prepared.Root) })
 	}
-	ctx = graphql.WithOperationContext(context.WithValue(x.resolverCtx.(*resolverContext).Context, loadersKey{}, x.loaders), operation)
+	ctx = graphql.WithOperationContext(context.WithValue(x.resolverCtx.(*resolverContext).Context, loadersKey{}, x.loaders), executed)
 	response := &graphql.Response{}
 	if change != nil {
-		response.Data = o.event(ctx, operation, change, &spent)
+		response.Data = o.event(ctx, executed, change, &spent)
 	} else {
 		response.Data = o.schema.Exec(ctx)(ctx).Data
 	}
 	if string(response.Data) != "null" && len(response.Data) > o.limits.Answer {
-		response.Data, response.Errors = nil, gqlerror.List{tooLong(operation.Operation, o.limits.Answer)}
+		response.Data, response.Errors = nil, gqlerror.List{tooLong(executed.Operation, o.limits.Answer)}
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
 	if x.trace != nil {
 		response.Extensions = map[string]any{"explain": explain(x.trace)}
 	}
-	return response, int(spent.Load() + pages.Load()*listCost)
+	return response, int(spent.Load() + pages.Load()*operation.ListCost)
 }
 
 // event executes the operation of a subscription.
@@ -120,14 +125,14 @@ func valuesIn(made graphql.Marshaler) int {
 }
 
 // asksBeyond is what a connection's pageInfo is asked for.
-func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b beyond) {
+func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b operation.Beyond) {
 	for _, part := range graphql.CollectFields(op, f.Selections, []string{f.Definition.Type.Name()}) {
 		if part.Name != "pageInfo" {
 			continue
 		}
 		for _, field := range graphql.CollectFields(op, part.Selections, []string{part.Definition.Type.Name()}) {
-			b.next = b.next || field.Name == "hasNextPage"
-			b.previous = b.previous || field.Name == "hasPreviousPage"
+			b.Next = b.Next || field.Name == "hasNextPage"
+			b.Previous = b.Previous || field.Name == "hasPreviousPage"
 		}
 	}
 	return b
@@ -135,7 +140,7 @@ func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b beyon
 
 // loading returns a context in which resolvers can load.
 func loading(ctx context.Context, e *Executor) context.Context {
-	x := e.begin(ctx, &operation{OperationContext: &graphql.OperationContext{}, prepared: &preparedOperation{}})
+	x := e.begin(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &operation.Prepared{}})
 	x.load(e.resolver.store, "")
 	return x.resolverCtx
 }

@@ -13,6 +13,11 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -26,9 +31,9 @@ func rated(t *testing.T, burst, restore int, opts Options) (*Executor, *handCloc
 }
 
 // told is extensions.cost of a result.
-func toldOf(t rapid.TB, result Result) costTold {
+func toldOf(t rapid.TB, result Result) rate.Cost {
 	t.Helper()
-	told, ok := result.Extensions["cost"].(costTold)
+	told, ok := result.Extensions["cost"].(rate.Cost)
 	if !ok {
 		t.Fatalf("the answer tells no cost: %v, %v", result.Extensions, result.Errors)
 	}
@@ -44,7 +49,7 @@ func TestActualCosts(t *testing.T) {
 	}{
 		{`{ __typename }`, 1},
 		{`{ a: __typename ...F } fragment F on Query { b: __typename }`, 2},
-		{`{ __typename @skip(if: true) }`, refusedCost},
+		{`{ __typename @skip(if: true) }`, rate.RefusedCost},
 		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 1},
 		{`{ customer(id: "cust_01") { name email } }`, 3},
 		{`{ customer(id: "cust_01") { name name @include(if: true) email @skip(if: true) } }`, 2},
@@ -57,9 +62,9 @@ func TestActualCosts(t *testing.T) {
 		{`{ _entities(representations: [{__typename: "Customer", id: "cust_01"}, {__typename: "Customer", id: "x"}]) { ... on Customer { name } } }`, 1 + 2 + 1},
 		{`{ __type(name: "OrderStatus") { name enumValues { name } } }`, 1 + 1 + 1 + 5*2},
 	} {
-		e, _ := rated(t, 10_000, 1, Options{Limits: Limits{Cost: 10_000}})
+		e, _ := rated(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
 		result := e.Execute(t.Context(), Request{Query: c.query})
-		want := costTold{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
+		want := rate.Cost{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
 		if got := toldOf(t, result); result.Outcome != Executed || got != want {
 			t.Errorf("%s\ncosts %+v, want %+v (%s, %v)", c.query, got, want, result.Data, result.Errors)
 		}
@@ -69,7 +74,7 @@ func TestActualCosts(t *testing.T) {
 // Whatever the query, it costs no less than its answer has values, no more than was taken
 // beforehand, and it tells what the bucket lost.
 func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
-	e, _ := rated(t, 1<<31-1, 1, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
+	e, _ := rated(t, 1<<31-1, 1, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		query := drawSelections(rt, parsedSchema.Query, 4)
@@ -80,8 +85,8 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		if len(errs) > 0 {
 			return
 		}
-		before := e.rates.available("p")
-		paid, _ := e.rates.pay("p", operation.cost, 0)
+		before := e.rates.Available("p")
+		paid, _ := e.rates.Reserve("p", operation.cost, 0)
 		response, spent := e.run(withReported(t.Context()), operation, nil)
 		var data any
 		if err := json.Unmarshal(response.Data, &data); err != nil {
@@ -92,8 +97,8 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		if held > spent || spent > operation.cost {
 			rt.Fatalf("%s can cost %d, has %d values and cost %d", query, operation.cost, held, spent)
 		}
-		paid.settle(spent, response)
-		if lost := before - e.rates.available("p"); lost != max(spent, refusedCost) {
+		paid.Settle(spent, response)
+		if lost := before - e.rates.Available("p"); lost != max(spent, rate.RefusedCost) {
 			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
 		}
 	})
@@ -105,19 +110,19 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 // What does not fit is not executed and told when it does; then it is executed. What is refused for
 // other reasons costs a point.
 func TestRateLimited(t *testing.T) {
-	e, clock := rated(t, 200, 20, Options{Limits: Limits{Cost: 200}})
+	e, clock := rated(t, 200, 20, Options{Limits: document.Limits{Cost: 200}})
 	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // it costs 200
 	if got := toldOf(t, e.Execute(t.Context(), large)); got.Requested != 200 || got.Actual > 100 {
 		t.Fatalf("the first time: %+v", got)
 	}
-	left := e.rates.available("anonymous")
+	left := e.rates.Available("anonymous")
 	refused := e.Execute(t.Context(), large)
 	if refused.Outcome != RateLimited || refused.Data != nil || len(refused.Errors) != 1 {
 		t.Fatalf("the second time: outcome %d, %v", refused.Outcome, refused.Errors)
 	}
-	missing := time.Duration(200-left+refusedCost) * time.Second / 20
-	err, told := refused.Errors[0], costTold{200, refusedCost, left - refusedCost, 200, 20}
-	if refused.RetryAfter != missing || err.Extensions["code"] != CodeRateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
+	missing := time.Duration(200-left+rate.RefusedCost) * time.Second / 20
+	err, told := refused.Errors[0], rate.Cost{Requested: 200, Actual: rate.RefusedCost, Available: left - rate.RefusedCost, Maximum: 200, RestoreRate: 20}
+	if refused.RetryAfter != missing || err.Extensions["code"] != errcode.RateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
 		!strings.Contains(err.Message, fmt.Sprintf("try again in %v s", missing.Seconds())) || len(err.Locations) != 1 {
 		t.Errorf("refused with %v, %v, after %v; want %v", err, err.Extensions, refused.RetryAfter, missing)
 	}
@@ -129,12 +134,12 @@ func TestRateLimited(t *testing.T) {
 	for _, query := range []string{`{`, `{ nonsense }`, `query($n: Int) { customers(first: $n) { nodes { id name email phoneNumbers } } }`} {
 		e.Execute(t.Context(), Request{Query: query})
 	}
-	if left := e.rates.available("anonymous"); left != 200-3*refusedCost {
+	if left := e.rates.Available("anonymous"); left != 200-3*rate.RefusedCost {
 		t.Errorf("%d points are left after three that were refused", left)
 	}
 	// When there is no point left, nothing is even parsed.
-	e.rates.take("anonymous", e.rates.available("anonymous"), 0)
-	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || toldOf(t, got) != (costTold{refusedCost, 0, 0, 200, 20}) {
+	e.rates.Take("anonymous", e.rates.Available("anonymous"), 0)
+	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || toldOf(t, got) != (rate.Cost{Requested: rate.RefusedCost, Actual: 0, Available: 0, Maximum: 200, RestoreRate: 20}) {
 		t.Errorf("with nothing left: outcome %d, after %v, %v", got.Outcome, got.RetryAfter, got.Extensions)
 	}
 }
@@ -143,7 +148,7 @@ func TestRateLimited(t *testing.T) {
 func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 	e, _ := rated(t, 50, 1, Options{})
 	got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id name } } }`})
-	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != CodeTooExpensive || got.Extensions != nil {
+	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != errcode.TooExpensive || got.Extensions != nil {
 		t.Errorf("outcome %d, %v, %v", got.Outcome, got.Errors, got.Extensions)
 	}
 }
@@ -167,14 +172,14 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 
 // What the server has no room for costs a point like all that is refused.
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
-	e, _ := rated(t, 100_000, 1, Options{Limits: Limits{ConcurrentCost: 5000}})
+	e, _ := rated(t, 100_000, 1, Options{Limits: document.Limits{ConcurrentCost: 5000}})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + numbered(30, "a%d: id ") + ` } } }`}
 	e.load.Take(4000)
 	if got := e.Execute(t.Context(), large); got.Outcome != Overloaded {
 		t.Errorf("outcome %d", got.Outcome)
 	}
 	e.load.Give(4000)
-	if left := e.rates.available("anonymous"); left != 100_000-refusedCost {
+	if left := e.rates.Available("anonymous"); left != 100_000-rate.RefusedCost {
 		t.Errorf("%d points are left", left)
 	}
 }
@@ -185,7 +190,7 @@ func TestNoRateLimits(t *testing.T) {
 	if got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id } } }`}); got.Extensions["cost"] != nil || got.Outcome != Executed {
 		t.Errorf("outcome %d, extensions %v", got.Outcome, got.Extensions)
 	}
-	if p, err := e.rates.await(t.Context(), "p", 10); p != nil || err != nil {
+	if p, err := e.rates.Wait(t.Context(), "p", 10); p != nil || err != nil {
 		t.Errorf("an event costs %v, %v", p, err)
 	}
 }
@@ -201,7 +206,7 @@ func TestEventsArePaidFor(t *testing.T) {
 	// 4 for the update, 12 and 20 items of 2 for its items; but there is no such order.
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`, from)
 	defer s.Close()
-	begun := e.rates.available("anonymous")
+	begun := e.rates.Available("anonymous")
 	if begun != 60-55 {
 		t.Errorf("%d points are left when it begins", begun)
 	}
@@ -225,10 +230,10 @@ func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	e, _ := rated(t, 60, 10, Options{})
 	e.resolver.report = func(context.Context, error) {} // there is no feed
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
-	if stream != nil || len(got.Errors) == 0 || e.rates.available("anonymous") != 60-refusedCost {
-		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.available("anonymous"))
+	if stream != nil || len(got.Errors) == 0 || e.rates.Available("anonymous") != 60-rate.RefusedCost {
+		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.Available("anonymous"))
 	}
-	e.rates.take("anonymous", 30, 0)
+	e.rates.Take("anonymous", 30, 0)
 	stream, got = e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
 	if stream != nil || got.Outcome != RateLimited || toldOf(t, got).Requested != 55 {
 		t.Errorf("without points: outcome %d, %v", got.Outcome, got.Errors)
@@ -241,7 +246,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store, clock := storetest.Sample(t, db), &handClock{}
 	e := NewExecutor(Options{
-		Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
+		Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	})
 	var of []*commerce.Order
@@ -253,14 +258,14 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		of = append(of, order)
 	}
 	start := func(arguments string) (begun bool, paid int) {
-		before := e.rates.available(commerce.Anonymous().ID)
+		before := e.rates.Available(commerce.Anonymous().ID)
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
 			stream.Close()
-		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != CodeBadUserInput {
+		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.BadUserInput {
 			t.Fatalf("%s: %v", arguments, result.Errors)
 		}
-		return stream != nil, before - e.rates.available(commerce.Anonymous().ID)
+		return stream != nil, before - e.rates.Available(commerce.Anonymous().ID)
 	}
 	timeline, err := dynamo.ReadPage(t.Context(), store, model.Timeline, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
 	if err != nil {
@@ -275,21 +280,21 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		{"", true, begins},
 		// The last event and the list of orders are in the price, the timelines of five orders are
 		// not.
-		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*listCost},
+		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*operation.ListCost},
 		// Seven orders with those of the sample.
-		{`, after: "00000000000000000000000001"`, false, refusedCost + 7*listCost},
+		{`, after: "00000000000000000000000001"`, false, rate.RefusedCost + 7*operation.ListCost},
 	} {
 		if begun, paid := start(c.arguments); begun != c.begun || paid != c.paid {
 			t.Errorf("%q: begun %v for %d, want %v for %d", c.arguments, begun, paid, c.begun, c.paid)
 		}
 	}
 	for range 20 {
-		if e.rates.available(commerce.Anonymous().ID) == 0 {
+		if e.rates.Available(commerce.Anonymous().ID) == 0 {
 			break
 		}
 		start(`, after: "00000000000000000000000001"`)
 	}
-	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.available(commerce.Anonymous().ID) != 0 {
-		t.Errorf("there are %d points left: %v", e.rates.available(commerce.Anonymous().ID), result.Errors)
+	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.Available(commerce.Anonymous().ID) != 0 {
+		t.Errorf("there are %d points left: %v", e.rates.Available(commerce.Anonymous().ID), result.Errors)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -29,39 +31,33 @@ type plan struct {
 type planning struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments are those that contain variables, by selectedField.slot; nil where they cannot be
-	// read.
+	// arguments are those that contain variables.
 	arguments []any
 }
 
 // argumentsOf returns the arguments of a field, as its resolver gets them; the zero value where
 // they cannot be read.
-func argumentsOf[A any](p plan, f *selectedField) *A {
+func argumentsOf[A any](p plan, f *operation.Field) *A {
 	if a, ok := p.argumentsOf(f).(*A); ok {
 		return a
 	}
 	return new(A)
 }
 
-func (p plan) argumentsOf(f *selectedField) any {
-	if f.arguments != nil {
-		return f.arguments
-	}
-	return p.planning.arguments[f.slot]
-}
+func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planning.arguments) }
 
 // target is a record, or the id of one, with what the query selects of it.
 type target[T any] struct {
 	of         T
-	selections []*selectionSet
+	selections []*operation.SelectionSet
 }
 
 // fields are the fields that a query selects of each target, in turn.
-func fields[T any](targets []target[T]) iter.Seq2[T, *selectedField] {
-	return func(yield func(T, *selectedField) bool) {
+func fields[T any](targets []target[T]) iter.Seq2[T, *operation.Field] {
+	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
 			for _, s := range targets[i].selections {
-				for _, f := range s.reads {
+				for _, f := range s.Reads {
 					if !yield(targets[i].of, f) {
 						return
 					}
@@ -86,8 +82,8 @@ type wanted[K comparable] struct {
 type selectedOf[K comparable] struct {
 	// each is what it selects of every key, as most often it is the same; else apart says it key by
 	// key.
-	each  []*selectionSet
-	apart map[K][]*selectionSet
+	each  []*operation.SelectionSet
+	apart map[K][]*operation.SelectionSet
 }
 
 // manyKeys is from how many keys on a map finds one faster than a look at each.
@@ -103,13 +99,13 @@ func (w *wanted[K]) has(key K) bool {
 
 // add adds a key, and what the query selects of it at a place. Nobody may write to selections any
 // more.
-func (w *wanted[K]) add(key K, path string, selections []*selectionSet) {
+func (w *wanted[K]) add(key K, path string, selections []*operation.SelectionSet) {
 	if w.keys == nil {
 		w.keys, w.path, w.of.each = make([]K, 0, max(1, w.room)), path, selections
 	}
 	known := w.has(key)
 	if w.of.apart == nil && !same(w.of.each, selections) {
-		w.of.apart = make(map[K][]*selectionSet, len(w.keys)+1)
+		w.of.apart = make(map[K][]*operation.SelectionSet, len(w.keys)+1)
 		for _, k := range w.keys {
 			w.of.apart[k] = w.of.each
 		}
@@ -133,10 +129,12 @@ func (w *wanted[K]) add(key K, path string, selections []*selectionSet) {
 }
 
 // same tells whether two lists of selections are one.
-func same(a, b []*selectionSet) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+func same(a, b []*operation.SelectionSet) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
 
 // union has the selections of both lists. It writes to neither.
-func union(have, more []*selectionSet) []*selectionSet {
+func union(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	if len(have) == 0 || same(have, more) {
 		return more
 	}
@@ -149,7 +147,7 @@ func union(have, more []*selectionSet) []*selectionSet {
 	return have
 }
 
-func (o *selectedOf[K]) selections(key K) []*selectionSet {
+func (o *selectedOf[K]) selections(key K) []*operation.SelectionSet {
 	if o.apart != nil {
 		return o.apart[key]
 	}
@@ -157,8 +155,8 @@ func (o *selectedOf[K]) selections(key K) []*selectionSet {
 }
 
 func (o *selectedOf[K]) readsMore() bool {
-	reads := func(selections []*selectionSet) bool {
-		return slices.ContainsFunc(selections, (*selectionSet).readsMore)
+	reads := func(selections []*operation.SelectionSet) bool {
+		return slices.ContainsFunc(selections, (*operation.SelectionSet).ReadsMore)
 	}
 	for _, selections := range o.apart {
 		if reads(selections) {
@@ -255,16 +253,16 @@ func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest]
 }
 
 // addList adds a page of a list, unless its arguments are wrong. Its resolver refuses them.
-func addList(p plan, w *wanted[dynamo.ListRequest], f *selectedField, q *listRequest) {
-	if q.err == nil && p.argumentsOf(f) != nil {
-		w.add(q.key, f.path, f.records)
+func addList(p plan, w *wanted[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
+	if q.Err == nil && p.argumentsOf(f) != nil {
+		w.add(q.Key, f.Path, f.Records)
 	}
 }
 
 // addRef adds a record that another refers to; an empty ID refers to nothing.
-func addRef[ID ~string](w *wanted[ID], f *selectedField, id ID) {
+func addRef[ID ~string](w *wanted[ID], f *operation.Field, id ID) {
 	if id != "" {
-		w.add(id, f.path, f.records)
+		w.add(id, f.Path, f.Records)
 	}
 }
 
@@ -282,23 +280,23 @@ type refs struct {
 }
 
 // order returns the list for an order that the query names, of which this is selected.
-func (r *refs) order(selections []*selectionSet) *wanted[commerce.OrderID] {
-	if selects(selections, "timeline") {
+func (r *refs) order(selections []*operation.SelectionSet) *wanted[commerce.OrderID] {
+	if operation.Selects(selections, "timeline") {
 		return &r.wholeOrders
 	}
 	return &r.orders
 }
 
 // product returns the list for a product that the query names, of which this is selected.
-func (r *refs) product(selections []*selectionSet) *wanted[commerce.SKU] {
-	if selects(selections, "inventory") {
+func (r *refs) product(selections []*operation.SelectionSet) *wanted[commerce.SKU] {
+	if operation.Selects(selections, "inventory") {
 		return &r.wholeProducts
 	}
 	return &r.products
 }
 
 // record plans what is selected of a record that is there.
-func (p plan) record(ctx context.Context, record any, selections []*selectionSet) {
+func (p plan) record(ctx context.Context, record any, selections []*operation.SelectionSet) {
 	switch record := record.(type) {
 	case *commerce.Customer:
 		p.customers(ctx, []target[*commerce.Customer]{{record, selections}})
@@ -316,24 +314,24 @@ func (p plan) record(ctx context.Context, record any, selections []*selectionSet
 }
 
 // query plans the root fields.
-func (p plan) query(ctx context.Context, root *selectionSet) {
+func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	var (
 		named  refs
 		emails wanted[string]
 		items  wanted[model.OrderItemKey]
 	)
-	for _, f := range root.reads {
+	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &named):
 		case f.Name == "customerByEmail":
 			if email, err := commerce.ParseEmail(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
-				emails.add(email, f.path, f.records)
+				emails.add(email, f.Path, f.Records)
 			}
 		case f.Name == "orderItem":
 			if key, err := argumentsOf[queryOrderItemArguments](p, f).key(); err == nil {
-				items.add(key, f.path, f.records)
+				items.add(key, f.Path, f.Records)
 			}
-		case f.Name == entitiesField:
+		case f.Name == operation.EntitiesField:
 			p.entities(ctx, f, &named)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -79,7 +81,7 @@ func foreseenQueries() []foreseen {
 	items := `items { nodes { productId name quantity unitPrice { amount } } }`
 	fields := `id status total { amount } placedAt ` + items
 	itemsOf := func(ctx context.Context, l *loaders.Loaders, o *commerce.Order) error {
-		_, err := l.OrderItems(ctx, o, dynamo.Page{Limit: defaultPage})
+		_, err := l.OrderItems(ctx, o, dynamo.Page{Limit: operation.DefaultPage})
 		return err
 	}
 	customersOf := func(orders []*commerce.Order) (ids []commerce.CustomerID) {
@@ -170,7 +172,7 @@ func busyExecutor(t testing.TB) *Executor {
 	if _, err := store.Load(context.Background(), busyBook(t)); err != nil {
 		t.Fatal(err)
 	}
-	return NewExecutor(Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
+	return NewExecutor(Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
 }
 
 // planning returns what plans the query once, with its context, and lets its resolvers load.
@@ -182,7 +184,7 @@ func (f foreseen) planning(t testing.TB, e *Executor) func() {
 	return func() {
 		x := e.begin(context.Background(), operation)
 		x.load(e.resolver.store, "")
-		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.root) })
+		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {
 			t.Fatal(err)
 		}

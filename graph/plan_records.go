@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -90,7 +91,7 @@ func (p plan) customers(ctx context.Context, targets []target[*commerce.Customer
 func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
 	for customer, f := range fields(targets) {
 		// A REP edge lacks the count, so it cannot stand for the customer's record.
-		if f.Name == "orders" && customer.OrderCount != nil && selects(f.records, "customer") {
+		if f.Name == "orders" && customer.OrderCount != nil && operation.Selects(f.Records, "customer") {
 			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
@@ -103,7 +104,7 @@ func (p plan) customerIDs(ctx context.Context, targets []target[commerce.Custome
 	for customer, f := range fields(targets) {
 		if f.Name == "order" {
 			if id, err := parseID[commerce.OrderID]("id", argumentsOf[customerOrderArguments](p, f).id); err == nil {
-				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.path, f.records)
+				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.Path, f.Records)
 			}
 		}
 	}
@@ -117,7 +118,7 @@ func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Cu
 	path := ""
 	for customer, f := range fields(targets) {
 		if f.Name == "orderCount" && customer.OrderCount == nil {
-			uncounted, path = append(uncounted, customer), f.path
+			uncounted, path = append(uncounted, customer), f.Path
 			continue
 		}
 		customerReference(customer, f, &to)
@@ -146,7 +147,7 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 			switch {
 			case f.Name != "timeline":
 			case p.loaders.WholeOrderPlanned(id):
-				whole.add(id, f.path, targets[i].selections)
+				whole.add(id, f.Path, targets[i].selections)
 			default:
 				p.addTimeline(&timelines, f, id)
 			}
@@ -157,8 +158,8 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 }
 
 // addTimeline adds a page of an order's timeline.
-func (p plan) addTimeline(w *wanted[dynamo.ListRequest], f *selectedField, id commerce.OrderID) {
-	q := p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.beyond)
+func (p plan) addTimeline(w *wanted[dynamo.ListRequest], f *operation.Field, id commerce.OrderID) {
+	q := p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.Beyond)
 	addList(p, w, f, &q)
 }
 
@@ -199,9 +200,9 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 				continue
 			}
 			if item, ok := p.loaders.ItemAtHand(order, sku); !ok {
-				single.add(model.OrderItemKey{Order: order.ID, SKU: sku}, f.path, f.records)
+				single.add(model.OrderItemKey{Order: order.ID, SKU: sku}, f.Path, f.Records)
 			} else if item != nil {
-				atHand = append(atHand, target[*commerce.LineItem]{item, f.records})
+				atHand = append(atHand, target[*commerce.LineItem]{item, f.Records})
 			}
 		case "itemCount":
 			if order.ItemCount == nil {
@@ -220,10 +221,10 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 }
 
 // countItems adds all items of an order that keeps no count of them, unless they are at hand.
-func (p plan) countItems(o *commerce.Order, f *selectedField, pages *wanted[dynamo.ListRequest]) {
+func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *wanted[dynamo.ListRequest]) {
 	all := loaders.AllItems(o.ID)
 	if _, ok := p.loaders.ItemsAtHand(o, all.Page); !ok {
-		pages.add(all, f.path, nil)
+		pages.add(all, f.Path, nil)
 	}
 }
 
@@ -232,7 +233,7 @@ func (p plan) countItems(o *commerce.Order, f *selectedField, pages *wanted[dyna
 func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	var back []*commerce.Order
 	for order, f := range fields(targets) {
-		if (f.Name == "items" || f.Name == "item") && selects(f.records, "order") {
+		if (f.Name == "items" || f.Name == "item") && operation.Selects(f.Records, "order") {
 			back = append(back, order)
 		}
 	}
@@ -241,26 +242,26 @@ func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]
 
 // itemsOf gives the items of an order that are at hand, or adds the page of them that has to be
 // read.
-func (p plan) itemsOf(o *commerce.Order, f *selectedField, pages *wanted[dynamo.ListRequest]) []target[*commerce.LineItem] {
-	if o.EmbedsItems && !slices.ContainsFunc(f.records, (*selectionSet).readsMore) {
+func (p plan) itemsOf(o *commerce.Order, f *operation.Field, pages *wanted[dynamo.ListRequest]) []target[*commerce.LineItem] {
+	if o.EmbedsItems && !slices.ContainsFunc(f.Records, (*operation.SelectionSet).ReadsMore) {
 		return nil
 	}
-	asked := p.resolver.orderItems(o.ID, argumentsOf[orderItemsArguments](p, f), f.beyond)
-	if asked.err != nil || p.argumentsOf(f) == nil {
+	asked := p.resolver.orderItems(o.ID, argumentsOf[orderItemsArguments](p, f), f.Beyond)
+	if asked.Err != nil || p.argumentsOf(f) == nil {
 		return nil
 	}
-	slice, ok := p.loaders.ItemsAtHand(o, asked.key.Page)
+	slice, ok := p.loaders.ItemsAtHand(o, asked.Key.Page)
 	if !ok {
-		key := asked.key
-		if o.ItemCount == nil && f.withCount {
+		key := asked.Key
+		if o.ItemCount == nil && f.WithCount {
 			key = loaders.AllItems(o.ID) // one Query serves the count and the page
 		}
-		pages.add(key, f.path, f.records)
+		pages.add(key, f.Path, f.Records)
 		return nil
 	}
 	targets := make([]target[*commerce.LineItem], len(slice.Items))
 	for i, item := range slice.Items {
-		targets[i] = target[*commerce.LineItem]{item, f.records}
+		targets[i] = target[*commerce.LineItem]{item, f.Records}
 	}
 	return targets
 }
@@ -300,16 +301,16 @@ func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Produc
 		if f.Name != "inventory" {
 			continue
 		}
-		asked := p.resolver.productInventory(product.SKU, argumentsOf[productInventoryArguments](p, f), f.beyond)
-		if asked.err != nil || p.argumentsOf(f) == nil {
+		asked := p.resolver.productInventory(product.SKU, argumentsOf[productInventoryArguments](p, f), f.Beyond)
+		if asked.Err != nil || p.argumentsOf(f) == nil {
 			continue
 		}
-		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.key.Page)
+		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.Key.Page)
 		if !ok {
 			addList(p, &late, f, &asked)
 		}
 		for _, level := range slice.Items {
-			levels = append(levels, target[*commerce.InventoryLevel]{level, f.records})
+			levels = append(levels, target[*commerce.InventoryLevel]{level, f.Records})
 		}
 	}
 	p.inventoryLevels(ctx, levels)
@@ -321,7 +322,7 @@ func (p plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]
 	var pages wanted[dynamo.ListRequest]
 	for sku, f := range fields(targets) {
 		if f.Name == "inventory" {
-			q := p.resolver.productInventory(sku, argumentsOf[productInventoryArguments](p, f), f.beyond)
+			q := p.resolver.productInventory(sku, argumentsOf[productInventoryArguments](p, f), f.Beyond)
 			addList(p, &pages, f, &q)
 		}
 	}

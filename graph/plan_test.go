@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -37,7 +39,7 @@ var argumentValues = map[string][]string{
 	"last":        {`1`, `3`},
 }
 
-// selectionSet draws what a query selects of a type.
+// SelectionSet draws what a query selects of a type.
 func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 	var b strings.Builder
 	b.WriteString("{ __typename")
@@ -108,7 +110,7 @@ func representation(t *rapid.T) string {
 // nothing: all that a query reads was planned.
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
-	opts := Options{Store: store, Cursors: NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
+	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
 	planned, alone := NewExecutor(opts), NewExecutor(opts)
 	alone.plans = false
 
@@ -187,7 +189,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := withReported(t.Context())
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
-		if shown := r.present(ctx, err); shown.Extensions["code"] != CodeUnavailable {
+		if shown := r.present(ctx, err); shown.Extensions["code"] != errcode.Unavailable {
 			t.Errorf("%v is shown as %v", err, shown.Extensions)
 		}
 	}
@@ -197,7 +199,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
 	for err, code := range map[error]string{
-		context.DeadlineExceeded: CodeTimedOut, context.Canceled: CodeTimedOut, table.ErrUnavailable: CodeTimedOut, errors.New("a fault"): CodeInternal,
+		context.DeadlineExceeded: errcode.TimedOut, context.Canceled: errcode.TimedOut, table.ErrUnavailable: errcode.TimedOut, errors.New("a fault"): errcode.Internal,
 	} {
 		if shown := r.present(late, err); shown.Extensions["code"] != code {
 			t.Errorf("when the time is over, %v is shown as %v, want %s", err, shown.Extensions, code)

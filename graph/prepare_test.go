@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // Trees are made once for all requests that choose the same fields, and no more of them are kept
 // than their document has room for.
 func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
-	prepare := func(query, operation string, variables map[string]any) *operation {
+	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
+	prepare := func(query, operation string, variables map[string]any) *admittedOperation {
 		o, _, errs := e.prepare(t.Context(), Request{Query: query, OperationName: operation, Variables: variables})
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -22,7 +25,7 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	with := prepare(query, "A", map[string]any{"c": true, "n": json.Number("1")}).prepared
 	without := prepare(query, "A", map[string]any{"c": false}).prepared
 	again := prepare(query, "A", map[string]any{"c": true}).prepared
-	fields := func(p *preparedOperation) int { return len(p.root.fields[0].records[0].fields) }
+	fields := func(p *operation.Prepared) int { return len(p.Root.Fields[0].Records[0].Fields) }
 	if with != again || with == without || fields(with) != fields(without)+1 {
 		t.Errorf("with the field %p, again %p, without %p", with, again, without)
 	}
@@ -32,11 +35,11 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	// One operation of this document takes more than the document has room for.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
-	room := roomBytes + large.document.nodes*nodeRoomBytes
-	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.bytes <= room {
-		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.bytes, room)
+	room := large.document.Room()
+	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.Bytes() <= room {
+		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.Bytes(), room)
 	}
-	if taken := large.document.treeBytes; taken != 0 {
+	if taken := large.document.PreparedBytes(); taken != 0 {
 		t.Errorf("the trees are said to take %d bytes", taken)
 	}
 }

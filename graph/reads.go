@@ -6,7 +6,10 @@ import (
 	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -86,53 +89,75 @@ func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID 
 	return orNull(of(ctx).Item(ctx, order, sku))
 }
 
+// list begins a request for the list of a field. of is the ID of the record that the list belongs
+// to; lists of Query have none.
+func (r *Resolver) list(field string, of ...string) paging.Request {
+	return r.cursors.Request(field, of...)
+}
+
+// connection loads a page of a list.
+func connection[T any](ctx context.Context, from *model.List[T], q *paging.Request) (*paging.Connection[T], error) {
+	if q.Err != nil {
+		return nil, q.Err
+	}
+	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.Key)
+	return connected(q, slice, err)
+}
+
+func connected[T any](q *paging.Request, slice dynamo.Slice[T], err error) (*paging.Connection[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return paging.NewConnection(slice, q.Scope), nil
+}
+
 // The lists below may have come with their record.
 
 // orderItems is the request for a page of an order's items.
-func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond beyond) listRequest {
+func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.items", string(id))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderItemsArguments) (*OrderItemConnection, error) {
-	q := r.orderItems(order.ID, &a, resolving(ctx).beyond)
-	if q.err != nil {
-		return nil, q.err
+	q := r.orderItems(order.ID, &a, resolving(ctx).Beyond)
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := of(ctx).OrderItems(ctx, order, q.key.Page)
+	slice, err := of(ctx).OrderItems(ctx, order, q.Key.Page)
 	return connected(&q, slice, err)
 }
 
 // timeline is the request for a page of an order's timeline.
-func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond beyond) listRequest {
+func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.timeline", string(id))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orderTimelineArguments) (*OrderEventConnection, error) {
-	q := r.timeline(order.ID, &a, resolving(ctx).beyond)
-	if q.err != nil {
-		return nil, q.err
+	q := r.timeline(order.ID, &a, resolving(ctx).Beyond)
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := of(ctx).Timeline(ctx, order.ID, q.key.Page)
+	slice, err := of(ctx).Timeline(ctx, order.ID, q.Key.Page)
 	return connected(&q, slice, err)
 }
 
 // productInventory is the request for a page of a product's inventory.
-func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond beyond) listRequest {
+func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Product.inventory", string(sku))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a productInventoryArguments) (*InventoryLevelConnection, error) {
-	q := r.productInventory(product.SKU, &a, resolving(ctx).beyond)
-	if q.err != nil {
-		return nil, q.err
+	q := r.productInventory(product.SKU, &a, resolving(ctx).Beyond)
+	if q.Err != nil {
+		return nil, q.Err
 	}
-	slice, err := of(ctx).ProductInventory(ctx, product.SKU, q.key.Page)
+	slice, err := of(ctx).ProductInventory(ctx, product.SKU, q.Key.Page)
 	return connected(&q, slice, err)
 }
 

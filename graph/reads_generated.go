@@ -7,25 +7,28 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/input"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *customerOrdersArguments) list(q *listRequest, beyond beyond) {
-	placed := q.timeRange("placed", a.placed)
+func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case placed:
-		q.key.Pattern = &model.CustomerOrdersPlaced.AccessPattern
+		q.Key.Pattern = &model.CustomerOrdersPlaced.AccessPattern
 	}
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
 }
 
-func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Customer.orders", string(obj.ID))
-	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.CustomerOrders, &q)
 }
 
@@ -33,10 +36,10 @@ func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, p
 func (p plan) customerLists(ctx context.Context, targets []target[commerce.CustomerID]) {
 	var orders wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 6: // orders
 			q := p.resolver.list("Customer.orders", string(key))
-			argumentsOf[customerOrdersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[customerOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
 		}
 	}
@@ -44,36 +47,36 @@ func (p plan) customerLists(ctx context.Context, targets []target[commerce.Custo
 }
 
 // customerReference adds the record that a field refers to.
-func customerReference(record *commerce.Customer, f *selectedField, to *refs) {
-	switch f.number {
+func customerReference(record *commerce.Customer, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 5: // accountRep
 		addRef(&to.employees, f, record.AccountRepID)
 	}
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *employeeCustomersArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *employeeCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *employeeOrdersArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
-func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
+func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.list("Employee.customers", string(obj.ID))
-	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.EmployeeCustomers, &q)
 }
 
-func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Employee.orders", string(obj.ID))
-	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.EmployeeOrders, &q)
 }
 
@@ -81,14 +84,14 @@ func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, f
 func (p plan) employeeLists(ctx context.Context, targets []target[commerce.EmployeeID]) {
 	var customers, orders wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 7: // customers
 			q := p.resolver.list("Employee.customers", string(key))
-			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &customers, f, &q)
 		case 8: // orders
 			q := p.resolver.list("Employee.orders", string(key))
-			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
 		}
 	}
@@ -97,8 +100,8 @@ func (p plan) employeeLists(ctx context.Context, targets []target[commerce.Emplo
 }
 
 // employeeReference adds the record that a field refers to.
-func employeeReference(record *commerce.Employee, f *selectedField, to *refs) {
-	switch f.number {
+func employeeReference(record *commerce.Employee, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 6: // warehouse
 		addRef(&to.warehouses, f, record.WarehouseID)
 	}
@@ -113,8 +116,8 @@ func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.In
 }
 
 // inventoryLevelReference adds the record that a field refers to.
-func inventoryLevelReference(key model.InventoryLevelKey, f *selectedField, to *refs) {
-	switch f.number {
+func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 2: // product
 		addRef(&to.products, f, key.SKU)
 	case 4: // warehouse
@@ -122,86 +125,86 @@ func inventoryLevelReference(key model.InventoryLevelKey, f *selectedField, to *
 	}
 }
 
-func (r *mutationResolver) CreateCustomer(ctx context.Context, input CreateCustomerInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.CreateCustomer, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CreateCustomer(ctx context.Context, input input.CreateCustomerInput) (*Payload[commerce.Customer], error) {
+	return change(ctx, r.Resolver, r.store.CreateCustomer, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) UpdateCustomer(ctx context.Context, input UpdateCustomerInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.UpdateCustomer, input.command, nil)
+func (r *mutationResolver) UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error) {
+	return change(ctx, r.Resolver, r.store.UpdateCustomer, input.Command, nil)
 }
 
-func (r *mutationResolver) AssignAccountRep(ctx context.Context, input AssignAccountRepInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.AssignAccountRep, input.command, nil)
+func (r *mutationResolver) AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error) {
+	return change(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
 }
 
-func (r *mutationResolver) PlaceOrder(ctx context.Context, input PlaceOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.PlaceOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) ConfirmOrder(ctx context.Context, input ConfirmOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) ShipOrder(ctx context.Context, input ShipOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) DeliverOrder(ctx context.Context, input DeliverOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) DeliverOrder(ctx context.Context, input input.DeliverOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) CancelOrder(ctx context.Context, input CancelOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CancelOrder(ctx context.Context, input input.CancelOrderInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) SetOrderItem(ctx context.Context, input SetOrderItemInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.SetOrderItem, input.command, nil)
+func (r *mutationResolver) SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
-func (r *mutationResolver) RemoveOrderItem(ctx context.Context, input RemoveOrderItemInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.SetOrderItem, input.command, nil)
+func (r *mutationResolver) RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
-func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input UpdateShippingAddressInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.UpdateShippingAddress, input.command, nil)
+func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error) {
+	return change(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
 }
 
-func (r *mutationResolver) CreateProduct(ctx context.Context, input CreateProductInput) (*Payload[commerce.Product], error) {
-	return change(ctx, r.Resolver, r.store.CreateProduct, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
+	return change(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) UpdateProduct(ctx context.Context, input UpdateProductInput) (*Payload[commerce.Product], error) {
-	return change(ctx, r.Resolver, r.store.UpdateProduct, input.command, nil)
+func (r *mutationResolver) UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error) {
+	return change(ctx, r.Resolver, r.store.UpdateProduct, input.Command, nil)
 }
 
-func (r *mutationResolver) CreateWarehouse(ctx context.Context, input CreateWarehouseInput) (*Payload[commerce.Warehouse], error) {
-	return change(ctx, r.Resolver, r.store.CreateWarehouse, input.command, input.IdempotencyKey)
+func (r *mutationResolver) CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error) {
+	return change(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
-	return change(ctx, r.Resolver, r.store.SetInventoryLevel, input.command, nil)
+func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
+	return change(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
 }
 
-func (r *mutationResolver) AdjustInventory(ctx context.Context, input AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error) {
-	return change(ctx, r.Resolver, r.store.AdjustInventory, input.command, input.IdempotencyKey)
+func (r *mutationResolver) AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error) {
+	return change(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) HireEmployee(ctx context.Context, input HireEmployeeInput) (*Payload[commerce.Employee], error) {
-	return change(ctx, r.Resolver, r.store.HireEmployee, input.command, input.IdempotencyKey)
+func (r *mutationResolver) HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error) {
+	return change(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
 }
 
-func (r *mutationResolver) UpdateEmployee(ctx context.Context, input UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
-	return change(ctx, r.Resolver, r.store.UpdateEmployee, input.command, nil)
-}
-
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *orderItemsArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
+	return change(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *orderTimelineArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *orderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
@@ -213,8 +216,8 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 }
 
 // orderReference adds the record that a field refers to.
-func orderReference(record *commerce.Order, f *selectedField, to *refs) {
-	switch f.number {
+func orderReference(record *commerce.Order, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 3: // customer
 		addRef(&to.customers, f, record.CustomerID)
 	case 13: // accountRep
@@ -231,8 +234,8 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 }
 
 // orderItemReference adds the record that a field refers to.
-func orderItemReference(key model.OrderItemKey, f *selectedField, to *refs) {
-	switch f.number {
+func orderItemReference(key model.OrderItemKey, f *operation.Field, to *refs) {
+	switch f.Number {
 	case 7: // product
 		addRef(&to.products, f, key.SKU)
 	case 8: // order
@@ -241,18 +244,18 @@ func orderItemReference(key model.OrderItemKey, f *selectedField, to *refs) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *productInventoryArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *productInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *productOrderItemsArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
+func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
 	q := r.list("Product.orderItems", string(obj.SKU))
-	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.ProductOrderItems, &q)
 }
 
@@ -260,10 +263,10 @@ func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product,
 func (p plan) productLists(ctx context.Context, targets []target[commerce.SKU]) {
 	var orderItems wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 8: // orderItems
 			q := p.resolver.list("Product.orderItems", string(key))
-			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.beyond)
+			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orderItems, f, &q)
 		}
 	}
@@ -276,8 +279,8 @@ func (a *queryCustomerArguments) key() (key commerce.CustomerID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryCustomersArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -297,27 +300,27 @@ func (a *queryOrderItemArguments) key() (key model.OrderItemKey, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryOrdersArguments) list(q *listRequest, beyond beyond) {
-	statuses := q.statuses("statuses", a.statuses)
-	placed := q.timeRange("placed", a.placed)
+func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	statuses := q.Statuses("statuses", a.statuses)
+	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case statuses:
-		q.key.Pattern = &model.OrdersInStatuses.AccessPattern
+		q.Key.Pattern = &model.OrdersInStatuses.AccessPattern
 	case placed:
-		q.key.Pattern = &model.OrdersPlaced.AccessPattern
+		q.Key.Pattern = &model.OrdersPlaced.AccessPattern
 	}
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryOrdersByStatusArguments) list(q *listRequest, beyond beyond) {
-	q.status("status", a.status)
-	placed := q.timeRange("placed", a.placed)
+func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Status("status", a.status)
+	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case placed:
-		q.key.Pattern = &model.OrdersPlaced.AccessPattern
+		q.Key.Pattern = &model.OrdersPlaced.AccessPattern
 	}
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -326,9 +329,9 @@ func (a *queryProductArguments) key() (key commerce.SKU, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryProductsArguments) list(q *listRequest, beyond beyond) {
-	q.text("category", a.category)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Text("category", a.category)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -348,21 +351,21 @@ func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesArguments) list(q *listRequest, beyond beyond) {
-	q.dateRange("hired", a.hired)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.DateRange("hired", a.hired)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesByNameArguments) list(q *listRequest, beyond beyond) {
-	q.text("name", a.name)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Text("name", a.name)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryEmployeesByJobTitleArguments) list(q *listRequest, beyond beyond) {
-	q.text("jobTitle", a.jobTitle)
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.Text("jobTitle", a.jobTitle)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // key reads the arguments as the key of a record.
@@ -371,8 +374,8 @@ func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, err error) {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *queryWarehousesArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Customer, error) {
@@ -383,9 +386,9 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 	return record(ctx, model.CustomerByID, key)
 }
 
-func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Customer], error) {
+func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.list("Query.customers")
-	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.Customers, &q)
 }
 
@@ -397,15 +400,15 @@ func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, 
 	return record(ctx, model.OrderByID, key)
 }
 
-func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Query.orders")
-	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.Orders, &q)
 }
 
-func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Order], error) {
+func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Query.ordersByStatus")
-	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.OrdersByStatus, &q)
 }
 
@@ -417,9 +420,9 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Product], error) {
+func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.list("Query.products")
-	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.Products, &q)
 }
 
@@ -439,21 +442,21 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Query.employees")
-	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.Employees, &q)
 }
 
-func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByName")
-	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Query.employeesByJobTitle")
-	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
@@ -465,48 +468,48 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Warehouse], error) {
+func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.list("Query.warehouses")
-	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.Warehouses, &q)
 }
 
 // rootLists plans the lists of Query.
-func (p plan) rootLists(ctx context.Context, root *selectionSet) {
+func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var customers, orders, ordersByStatus, products, employees, employeesByName, employeesByJobTitle, warehouses wanted[dynamo.ListRequest]
-	for _, f := range root.reads {
-		switch f.number {
+	for _, f := range root.Reads {
+		switch f.Number {
 		case 3: // customers
 			q := p.resolver.list("Query.customers")
-			argumentsOf[queryCustomersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryCustomersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &customers, f, &q)
 		case 6: // orders
 			q := p.resolver.list("Query.orders")
-			argumentsOf[queryOrdersArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
 		case 7: // ordersByStatus
 			q := p.resolver.list("Query.ordersByStatus")
-			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
 			addList(p, &ordersByStatus, f, &q)
 		case 9: // products
 			q := p.resolver.list("Query.products")
-			argumentsOf[queryProductsArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
 		case 12: // employees
 			q := p.resolver.list("Query.employees")
-			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
 		case 13: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
-			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
 		case 14: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
-			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
 		case 16: // warehouses
 			q := p.resolver.list("Query.warehouses")
-			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.beyond)
+			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
 		}
 	}
@@ -521,31 +524,31 @@ func (p plan) rootLists(ctx context.Context, root *selectionSet) {
 }
 
 // rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.
-func (p plan) rootRecord(f *selectedField, to *refs) bool {
-	switch f.number {
+func (p plan) rootRecord(f *operation.Field, to *refs) bool {
+	switch f.Number {
 	case 1: // customer
 		if key, err := argumentsOf[queryCustomerArguments](p, f).key(); err == nil {
-			to.customers.add(key, f.path, f.records)
+			to.customers.add(key, f.Path, f.Records)
 		}
 	case 4: // order
 		if key, err := argumentsOf[queryOrderArguments](p, f).key(); err == nil {
-			to.order(f.records).add(key, f.path, f.records)
+			to.order(f.Records).add(key, f.Path, f.Records)
 		}
 	case 8: // product
 		if key, err := argumentsOf[queryProductArguments](p, f).key(); err == nil {
-			to.product(f.records).add(key, f.path, f.records)
+			to.product(f.Records).add(key, f.Path, f.Records)
 		}
 	case 10: // inventoryLevel
 		if key, err := argumentsOf[queryInventoryLevelArguments](p, f).key(); err == nil {
-			to.inventoryLevels.add(key, f.path, f.records)
+			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
 	case 11: // employee
 		if key, err := argumentsOf[queryEmployeeArguments](p, f).key(); err == nil {
-			to.employees.add(key, f.path, f.records)
+			to.employees.add(key, f.Path, f.Records)
 		}
 	case 15: // warehouse
 		if key, err := argumentsOf[queryWarehouseArguments](p, f).key(); err == nil {
-			to.warehouses.add(key, f.path, f.records)
+			to.warehouses.add(key, f.Path, f.Records)
 		}
 	default:
 		return false
@@ -554,24 +557,24 @@ func (p plan) rootRecord(f *selectedField, to *refs) bool {
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *warehouseEmployeesArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *warehouseEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
-func (a *warehouseInventoryArguments) list(q *listRequest, beyond beyond) {
-	q.page(paging{a.first, a.after, a.last, a.before, beyond})
+func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Employee], error) {
+func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.list("Warehouse.employees", string(obj.ID))
-	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.WarehouseEmployees, &q)
 }
 
-func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error) {
+func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
 	q := r.list("Warehouse.inventory", string(obj.ID))
-	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).beyond)
+	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.WarehouseInventory, &q)
 }
 
@@ -579,14 +582,14 @@ func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehou
 func (p plan) warehouseLists(ctx context.Context, targets []target[commerce.WarehouseID]) {
 	var employees, inventory wanted[dynamo.ListRequest]
 	for key, f := range fields(targets) {
-		switch f.number {
+		switch f.Number {
 		case 3: // employees
 			q := p.resolver.list("Warehouse.employees", string(key))
-			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.beyond)
+			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
 		case 4: // inventory
 			q := p.resolver.list("Warehouse.inventory", string(key))
-			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.beyond)
+			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.Beyond)
 			addList(p, &inventory, f, &q)
 		}
 	}

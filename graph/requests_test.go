@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // What is over the budget is not read, and its fields say so. Null goes up to the nearest field
 // that may be null, as ever.
 func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Requests: 12}})
+	e := executor(t, Options{Limits: document.Limits{Requests: 12}})
 	pages := `{ customers(first: 7) { nodes { name`
 	for i := range 10 {
 		pages += fmt.Sprintf(" o%d: orders(first: %d) { __typename }", i, i+1)
@@ -19,7 +22,7 @@ func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
 	if made := got.Extensions.Explain.Totals.Requests; made != 12 || len(got.Errors) == 0 {
 		t.Errorf("%d requests, %d errors, data %.300s", made, len(got.Errors), got.Data)
 	}
-	if n := strings.Count(text, CodeTooManyRequests); n != len(got.Errors) {
+	if n := strings.Count(text, errcode.TooManyRequests); n != len(got.Errors) {
 		t.Errorf("%d of %d errors have the code", n, len(got.Errors))
 	}
 	// Each operation has a budget of its own.

@@ -1,16 +1,17 @@
-// Package graph is the GraphQL API of the order book: documents and their limits, permissions,
-// resolvers, connections and cursors, entities of a federated graph, subscriptions, look-ahead,
-// errors, the explain output, and the maximum DynamoDB requests of an operation (bound.go). It
-// knows neither HTTP nor an AWS SDK.
+// Package graph is the GraphQL API of the order book. It executes operations: executor, plan,
+// execution, resolvers, entities of a federated graph, subscriptions, errors and the explain output.
+// It may import the packages below it, commerce, dynamo and loaders, and knows neither HTTP nor an
+// AWS SDK.
 //
-// A request takes this path. Executor (executor.go) finds or parses the document, keeps it within
-// limits and validates it. The operation is prepared (prepare.go): one tree of the selected fields,
-// which all later steps read. Permissions (access.go), cost (cost.go) and rate limits (rate.go) are
-// checked before anything is read. A plan (plan.go) reads what the operation needs, side by side
-// where the keys are known at the same time. An execution (execute.go) visits the fields, calls
-// resolvers, each one expression, which pick up what was planned, and writes the response.
-// errors.go decides what a client sees of an error. A subscription takes this path once, and is
-// then executed for each event (subscription.go).
+// A request takes this path. Executor (executor.go) has package document find or parse the document,
+// keep it within limits and validate it. Package operation prepares the operation: one tree of the
+// selected fields, which all later steps read. Permissions, cost (package operation) and rate limits
+// (package rate) are checked before anything is read. A plan (plan.go) reads what the operation
+// needs, side by side where the keys are known at the same time. An execution (execute.go) visits the
+// fields, calls resolvers, each one expression, which pick up what was planned, and writes the
+// response. errors.go decides what a client sees of an error. A subscription takes this path once,
+// and is then executed for each event (subscription.go). Package bound computes the maximum DynamoDB
+// requests of an operation without executing it.
 package graph
 
 import (
@@ -22,6 +23,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // Options are what the GraphQL face needs.
@@ -30,7 +35,7 @@ type Options struct {
 	// Feed tells subscriptions what changes; nil where the server has none, and refuses them.
 	Feed *dynamo.Feed
 	// Cursors sign the cursors of lists.
-	Cursors Cursors
+	Cursors paging.Cursors
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
 	// context.
 	Report func(ctx context.Context, err error)
@@ -42,13 +47,13 @@ type Options struct {
 	// RequestID is the id by which a request stands in the log; nil where it has none.
 	RequestID func(ctx context.Context) string
 	// Limits bound what a request can ask for; those that are zero have their default.
-	Limits Limits
+	Limits document.Limits
 	// Rates are how much each principal may cost.
-	Rates Rates
+	Rates rate.Options
 	// NoIntrospection tells that clients may not ask for the schema.
 	NoIntrospection bool
 	// Documents are trusted documents; internal/manifest reads them.
-	Documents []TrustedDocument
+	Documents []document.Trusted
 	// TrustedOnly tells that nothing but trusted documents is executed.
 	TrustedOnly bool
 	// EventTime is how long the operation of a subscription can take for each event; zero where
@@ -56,7 +61,7 @@ type Options struct {
 	EventTime time.Duration
 	// Unfit is told each trusted document that does not fit the schema or a limit, with its first
 	// error; nil tells nobody.
-	Unfit func(TrustedDocument, DocumentError)
+	Unfit func(document.Trusted, document.Error)
 }
 
 type principalKey struct{}
@@ -80,23 +85,23 @@ type Resolver struct {
 	store *dynamo.Store
 	// feed is nil where subscriptions are refused.
 	feed    *dynamo.Feed
-	cursors Cursors
+	cursors paging.Cursors
 	report  func(ctx context.Context, err error)
 	// authenticated tells that a request without a principal may do nothing.
 	authenticated bool
-	access        access
+	access        operation.Access
 	entityTypes   []entityType
 	// requestID is nil where requests have none.
 	requestID func(ctx context.Context) string
 }
 
-// newSchema is the schema as it is served: without @defer, whose data would be dropped over plain
+// Schema returns the schema as it is served: without @defer, whose data would be dropped over plain
 // POST; without the directives of federation and of access, and the types of their arguments, which
 // only those who compose schemas can use; and without Float, which a schema that does not use it
 // must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
-func newSchema() *ast.Schema {
+func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
-	for _, name := range []string{"defer", "link", "key", "shareable", "access", readsDirective} {
+	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective} {
 		delete(schema.Directives, name)
 	}
 	for _, name := range []string{"link__Import", "federation__FieldSet", "Permission", "Float"} {

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // Data as long as the limit are told, longer ones are not, whatever field they are of; they are
 // null, and one error says why.
 func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
-	alias := strings.Repeat("a", maxName)
+	alias := strings.Repeat("a", 200)
 	for _, query := range []string{
 		`{ a: customer(id: "cust_01") { id name email } }`,
 		`{ a: customer(id: "cust_01") { ` + alias + `: id } b: customer(id: "cust_01") { ` + alias + `: id } }`,
@@ -19,13 +22,13 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 		`{ a: _entities(representations: [{__typename: "Customer", id: "cust_01"}]) { ... on Customer { ` + alias + `: name } } }`,
 		`{ a: customer(id: "a#b") { id } b: customer(id: "cust_01") { name } }`,
 	} {
-		whole := executor(t, Options{Limits: Limits{}}).Execute(t.Context(), Request{Query: query})
+		whole := executor(t, Options{Limits: document.Limits{}}).Execute(t.Context(), Request{Query: query})
 		length := len(whole.Data)
-		if got := executor(t, Options{Limits: Limits{Answer: length}}).Execute(t.Context(), Request{Query: query}); string(got.Data) != string(whole.Data) || len(got.Errors) != len(whole.Errors) {
+		if got := executor(t, Options{Limits: document.Limits{Answer: length}}).Execute(t.Context(), Request{Query: query}); string(got.Data) != string(whole.Data) || len(got.Errors) != len(whole.Errors) {
 			t.Errorf("%s\nwith room for %d bytes is answered by %.200s, %v", query, length, got.Data, got.Errors)
 		}
-		got := executor(t, Options{Limits: Limits{Answer: length - 1}}).Execute(t.Context(), Request{Query: query})
-		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != CodeAnswerTooLarge ||
+		got := executor(t, Options{Limits: document.Limits{Answer: length - 1}}).Execute(t.Context(), Request{Query: query})
+		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != errcode.AnswerTooLarge ||
 			!strings.Contains(got.Errors[0].Message, fmt.Sprint(length-1)) || len(got.Errors[0].Locations) != 1 {
 			t.Errorf("%s\nwith room for %d bytes is answered by %.200s, %v", query, length-1, got.Data, got.Errors)
 		}
@@ -34,9 +37,9 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 
 // A mutation is done before its answer is known to be too long, and the client is told so.
 func TestMutationsWithAnswersThatAreTooLongAreDone(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Answer: 50}})
+	e := executor(t, Options{Limits: document.Limits{Answer: 50}})
 	got := e.Execute(t.Context(), Request{Query: `mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { id name email version } } }`})
-	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeAnswerTooLarge || !strings.Contains(got.Errors[0].Message, "was done") {
+	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.AnswerTooLarge || !strings.Contains(got.Errors[0].Message, "was done") {
 		t.Errorf("it is answered by %s, %v", got.Data, got.Errors)
 	}
 	if after := e.Execute(t.Context(), Request{Query: `{ customer(id: "cust_new") { name } }`}); string(after.Data) != `{"customer":{"name":"Ann"}}` || after.Mutation {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
 // The resolvers of fields that are not generated. Each is one expression.
@@ -28,7 +29,7 @@ func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int
 	return counted(of(ctx).ItemCount(ctx, obj))
 }
 
-func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.LineItem], error) {
+func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
 	return r.itemsOf(ctx, obj, orderItemsArguments{first, after, last, before})
 }
 
@@ -36,7 +37,7 @@ func (r *orderResolver) Item(ctx context.Context, obj *commerce.Order, productID
 	return r.itemOf(ctx, obj, productID)
 }
 
-func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.Event], error) {
+func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error) {
 	return r.timelineOf(ctx, obj, orderTimelineArguments{first, after, last, before})
 }
 
@@ -52,7 +53,7 @@ func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*st
 	return valueOrNull(obj.Note), nil
 }
 
-func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*Connection[*commerce.InventoryLevel], error) {
+func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
 	return r.inventoryOf(ctx, obj, productInventoryArguments{first, after, last, before})
 }
 

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,45 +112,6 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 	}
 }
 
-// Every access pattern serves a field. What @reads says of a field exists, and its description names
-// no other pattern.
-func TestFieldsNameAccessPatterns(t *testing.T) {
-	patterns := model.AccessPatterns()
-	used := map[string]bool{}
-	mentioned := regexp.MustCompile(`AP\d+`)
-	for _, d := range own(t) {
-		for _, f := range d.Fields {
-			name := d.Name + "." + f.Name
-			var declared []string
-			for _, r := range routesOf(f, patterns) {
-				if r.pattern < 0 {
-					t.Fatalf("%s: @reads names a pattern that does not exist", name)
-				}
-				declared = append(declared, patterns[r.pattern].ID)
-				used[patterns[r.pattern].ID] = true
-				for _, argument := range r.arguments {
-					if f.Arguments.ForName(argument) == nil {
-						t.Errorf("%s: @reads names the argument %q, which does not exist", name, argument)
-					}
-				}
-				if r.sub != "" && parsedSchema.Types[f.Type.Name()].Fields.ForName(r.sub) == nil {
-					t.Errorf("%s: @reads names the field %q, which does not exist", name, r.sub)
-				}
-			}
-			for _, id := range mentioned.FindAllString(f.Description, -1) {
-				if !slices.Contains(declared, id) {
-					t.Errorf("the description of %s names %s, its @reads %v", name, id, declared)
-				}
-			}
-		}
-	}
-	for _, p := range patterns {
-		if !used[p.ID] {
-			t.Errorf("no field is read by %s (%s): add @reads to one", p.ID, p.What)
-		}
-	}
-}
-
 // Every mutation has a write pattern, and its description names it.
 func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 	patterns := model.WritePatterns()
@@ -176,7 +136,7 @@ func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 
 // Clients are promised nothing that serves only those who compose or generate code from the schema.
 func TestMachineryIsNotPromised(t *testing.T) {
-	served := newSchema()
+	served := Schema()
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", "reads"} {
 		if parsedSchema.Directives[name] == nil {
 			t.Errorf("@%s is not defined: newSchema need not take it out", name)

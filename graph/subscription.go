@@ -7,6 +7,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
@@ -16,7 +19,7 @@ import (
 // {"field": null} where data have to be null.
 type Stream struct {
 	executor  *Executor
-	operation *operation
+	operation *admittedOperation
 	changes   changes
 	over      bool
 }
@@ -35,15 +38,15 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 }
 
 // subscribe begins a subscription. That costs as much as an event, and nothing of it comes back.
-func (e *Executor) subscribe(ctx context.Context, operation *operation) (*Stream, Result) {
+func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 	opened := &opening{}
-	stream, result := e.follow(ctx, operation, opened)
+	stream, result := e.follow(ctx, o, opened)
 	if stream == nil {
-		operation.paid.settle(0, nil)
+		o.paid.Settle(0, nil)
 	}
 	// What was missed is read for one answer or for none, so it is paid for apart, also where after
 	// turns out to be no such event.
-	e.rates.charge(e.resolver.principal(ctx).ID, listCost*(opened.reads-beginningReads))
+	e.rates.Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
 	return stream, result
 }
 
@@ -52,9 +55,9 @@ func (e *Executor) subscribe(ctx context.Context, operation *operation) (*Stream
 const beginningReads = 2
 
 // follow opens the source of a subscription's events.
-func (e *Executor) follow(ctx context.Context, operation *operation, opened *opening) (*Stream, Result) {
+func (e *Executor) follow(ctx context.Context, operation *admittedOperation, opened *opening) (*Stream, Result) {
 	if !e.followed.take(operation) {
-		return nil, Result{Response: e.refusal(ctx, refusedAt(nil, CodeTooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
+		return nil, Result{Response: e.refusal(ctx, errcode.New(nil, errcode.TooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
 	}
 	defer func() {
 		if opened.changes == nil {
@@ -86,14 +89,14 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	ctx = withReported(ctx)
 	change, err := s.changes.Next(ctx)
 	if err == nil {
-		var paid *payment
-		if paid, err = s.executor.rates.await(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
+		var paid *rate.Reservation
+		if paid, err = s.executor.rates.Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
 			var taken int64
 			if taken, err = s.executor.events.Await(ctx, s.operation.cost); err == nil {
 				defer s.executor.events.Release(taken)
 				return s.deliver(ctx, paid, &change), true
 			}
-			paid.settle(0, nil)
+			paid.Settle(0, nil)
 		}
 	}
 	s.over = true
@@ -101,7 +104,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	case ctx.Err() != nil:
 		return Result{Response: &graphql.Response{}}, false
 	case errors.Is(err, dynamo.ErrTooSlow):
-		err = refusedAt(s.operation.Operation.Position, CodeTooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
+		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
 	}
 	return Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}, false
 }
@@ -114,9 +117,9 @@ func (s *Stream) Close() {
 
 // deliver executes the operation for one event: in a context of its own, with loaders, a budget and
 // a time limit of its own.
-func (s *Stream) deliver(ctx context.Context, paid *payment, change *dynamo.OrderChange) (result Result) {
+func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *dynamo.OrderChange) (result Result) {
 	e, spent := s.executor, 0
-	defer func() { paid.settle(spent, result.Response) }()
+	defer func() { paid.Settle(spent, result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked))}

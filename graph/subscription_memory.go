@@ -1,6 +1,10 @@
 package graph
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/ordergraph/ordergraph/graph/document"
+)
 
 // followedBytes is how much memory the documents and variables of subscriptions can take together.
 // Those of queries are gone with their answers; ten thousand subscriptions, each with the longest
@@ -13,16 +17,16 @@ type followedDocuments struct {
 	mu   sync.Mutex
 	left int
 	// by is the number of subscriptions of each document.
-	by map[*document]int
+	by map[*document.Document]int
 }
 
 // take counts a subscription, and tells whether there is room for it.
-func (f *followedDocuments) take(o *operation) bool {
+func (f *followedDocuments) take(o *admittedOperation) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	bytes := variableBytes(o.Variables)
 	if f.by[o.document] == 0 {
-		bytes += o.document.bytes()
+		bytes += o.document.Bytes()
 	}
 	if bytes > f.left {
 		return false
@@ -33,12 +37,12 @@ func (f *followedDocuments) take(o *operation) bool {
 }
 
 // give takes back what take has counted.
-func (f *followedDocuments) give(o *operation) {
+func (f *followedDocuments) give(o *admittedOperation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left += variableBytes(o.Variables)
 	if f.by[o.document]--; f.by[o.document] == 0 {
-		f.left += o.document.bytes()
+		f.left += o.document.Bytes()
 		delete(f.by, o.document)
 	}
 }

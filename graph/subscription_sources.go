@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 type openingKey struct{}
@@ -36,7 +37,7 @@ func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo
 		return nil, err
 	}
 	opened.changes = visibleChanges{changes: following, sees: func(customer commerce.CustomerID) bool {
-		return r.access.policy.Sees(r.principal(ctx), commerce.ReadOrder, customer)
+		return r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, customer)
 	}}
 	return make(chan *dynamo.OrderChange), nil
 }
@@ -127,18 +128,18 @@ func updateID(change *dynamo.OrderChange) *string { return valueOrNull(string(ch
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from
 // it where it came along.
-func (p plan) event(ctx context.Context, root *selectionSet, change *dynamo.OrderChange) {
+func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *dynamo.OrderChange) {
 	var read refs
 	var came []target[*commerce.Order]
-	for _, f := range root.reads {
-		for _, update := range f.records {
-			for _, part := range update.reads {
+	for _, f := range root.Reads {
+		for _, update := range f.Records {
+			for _, part := range update.Reads {
 				switch {
 				case part.Name != "order":
 				case change.Order != nil:
-					came = append(came, target[*commerce.Order]{change.Order, part.records})
+					came = append(came, target[*commerce.Order]{change.Order, part.Records})
 				default:
-					read.order(part.records).add(change.OrderID, part.path, part.records)
+					read.order(part.Records).add(change.OrderID, part.Path, part.Records)
 				}
 			}
 		}

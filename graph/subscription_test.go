@@ -14,6 +14,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -141,16 +145,16 @@ func TestEventsPlanTimelines(t *testing.T) {
 
 // What goes wrong with one event is an answer with errors, and the stream goes on.
 func TestErrorsOfEvents(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{Requests: 1, Answer: 120}})
+	e := executor(t, Options{Limits: document.Limits{Requests: 1, Answer: 120}})
 	order := anyOrder(t, executor(t, Options{}))
 	change := dynamo.OrderChange{OrderID: order.ID, Order: order}
 	for name, c := range map[string]struct {
 		query, code, data string
 		path              string
 	}{
-		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, CodeTooManyRequests, "", `["u","order",`},
-		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, CodeAnswerTooLarge, "", ``},
-		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, CodeBadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
+		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, errcode.TooManyRequests, "", `["u","order",`},
+		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, errcode.AnswerTooLarge, "", ``},
+		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, errcode.BadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := following(t, e, c.query, &scripted{changes: []dynamo.OrderChange{change, change}})
@@ -190,7 +194,7 @@ func TestStreamsEnd(t *testing.T) {
 		err  error
 		code string
 	}{
-		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), CodeTooSlow}, "broken": {fmt.Errorf("following: %w", table.ErrUnavailable), CodeUnavailable}, "a fault": {errors.New("x"), CodeInternal},
+		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), errcode.TooSlow}, "broken": {fmt.Errorf("following: %w", table.ErrUnavailable), errcode.Unavailable}, "a fault": {errors.New("x"), errcode.Internal},
 	} {
 		s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{then: c.err})
 		got, more := s.Next(t.Context())
@@ -211,7 +215,7 @@ func TestStreamsEnd(t *testing.T) {
 
 // Events have room of their own, wait for it, and give it back.
 func TestEventsWaitForRoom(t *testing.T) {
-	e := executor(t, Options{Limits: Limits{ConcurrentCost: 8 * smallCost}})
+	e := executor(t, Options{Limits: document.Limits{ConcurrentCost: 8 * smallCost}})
 	order := anyOrder(t, e)
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
 	var taken int64
@@ -280,7 +284,7 @@ func TestPlainRequestsFollowNothing(t *testing.T) {
 	e := executor(t, Options{})
 	for _, readOnly := range []bool{false, true} {
 		got := e.Execute(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, ReadOnly: readOnly})
-		if got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeBadUserInput || !strings.Contains(got.Errors[0].Message, "text/event-stream") {
+		if got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.BadUserInput || !strings.Contains(got.Errors[0].Message, "text/event-stream") {
 			t.Errorf("outcome %d, %s", got.Outcome, text(t, got))
 		}
 	}
@@ -298,7 +302,7 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 	var reported []error
 	e.resolver.report = func(_ context.Context, err error) { reported = append(reported, err) }
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
-	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeUnavailable || len(reported) != 1 {
+	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Unavailable || len(reported) != 1 {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
 	if e.followed.left != followedBytes {
@@ -309,7 +313,7 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 // Documents that subscriptions hold are counted once each, and have a limit together.
 func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	e := executor(t, Options{})
-	admitted := func(query string, variables map[string]any) *operation {
+	admitted := func(query string, variables map[string]any) *admittedOperation {
 		o, refused := e.admit(t.Context(), Request{Query: query, Variables: variables})
 		if refused != nil {
 			t.Fatal(refused.Errors)
@@ -336,7 +340,7 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 		t.Error("there was room for variables that are too large")
 	}
 	e.followed.left = 0
-	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTooManySubscriptions {
+	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions {
 		t.Errorf("%s", text(t, got))
 	}
 }
@@ -346,7 +350,7 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.Sample(t, db)
-	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: NewCursors([]byte("a key for tests"))})
+	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
 	stream, result := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, Extensions: map[string]any{"x": strings.Repeat("x", 100_000)}, Variables: map[string]any{"x": strings.Repeat("x", 100_000)}})
 	if stream == nil {
 		t.Fatal(result.Errors)
@@ -371,7 +375,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 		}
 		return time.Unix(0, 0)
 	}
-	e = executor(t, Options{Rates: Rates{Burst: 1000, Now: look}})
+	e = executor(t, Options{Rates: rate.Options{Burst: 1000, Now: look}})
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	free = nil
@@ -395,21 +399,21 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.events.Release(all)
-	left := e.rates.available("anonymous")
+	left := e.rates.Available("anonymous")
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan bool)
 	go func() {
 		_, more := s.Next(ctx)
 		told <- more
 	}()
-	for e.rates.available("anonymous") == left { // until it has paid
+	for e.rates.Available("anonymous") == left { // until it has paid
 		runtime.Gosched()
 	}
 	cancel()
 	if <-told {
 		t.Error("an event was told without room")
 	}
-	if now := e.rates.available("anonymous"); now != left-refusedCost {
+	if now := e.rates.Available("anonymous"); now != left-rate.RefusedCost {
 		t.Errorf("%d points are left of %d", now, left)
 	}
 }
@@ -421,7 +425,7 @@ func TestEventsHaveATimeLimit(t *testing.T) {
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	got, more := s.Next(t.Context())
-	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != CodeTimedOut {
+	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TimedOut {
 		t.Errorf("more %v: %s", more, text(t, got))
 	}
 }

@@ -2,26 +2,29 @@
 
 package graph
 
-import "github.com/ordergraph/ordergraph/commerce"
+import (
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/paging"
+)
 
 // The connections, edges and payloads of the schema.
 type (
-	CustomerConnection       = Connection[*commerce.Customer]
-	CustomerEdge             = Edge[*commerce.Customer]
-	OrderConnection          = Connection[*commerce.Order]
-	OrderEdge                = Edge[*commerce.Order]
-	OrderItemConnection      = Connection[*commerce.LineItem]
-	OrderItemEdge            = Edge[*commerce.LineItem]
-	OrderEventConnection     = Connection[*commerce.Event]
-	OrderEventEdge           = Edge[*commerce.Event]
-	ProductConnection        = Connection[*commerce.Product]
-	ProductEdge              = Edge[*commerce.Product]
-	InventoryLevelConnection = Connection[*commerce.InventoryLevel]
-	InventoryLevelEdge       = Edge[*commerce.InventoryLevel]
-	WarehouseConnection      = Connection[*commerce.Warehouse]
-	WarehouseEdge            = Edge[*commerce.Warehouse]
-	EmployeeConnection       = Connection[*commerce.Employee]
-	EmployeeEdge             = Edge[*commerce.Employee]
+	CustomerConnection       = paging.Connection[*commerce.Customer]
+	CustomerEdge             = paging.Edge[*commerce.Customer]
+	OrderConnection          = paging.Connection[*commerce.Order]
+	OrderEdge                = paging.Edge[*commerce.Order]
+	OrderItemConnection      = paging.Connection[*commerce.LineItem]
+	OrderItemEdge            = paging.Edge[*commerce.LineItem]
+	OrderEventConnection     = paging.Connection[*commerce.Event]
+	OrderEventEdge           = paging.Edge[*commerce.Event]
+	ProductConnection        = paging.Connection[*commerce.Product]
+	ProductEdge              = paging.Edge[*commerce.Product]
+	InventoryLevelConnection = paging.Connection[*commerce.InventoryLevel]
+	InventoryLevelEdge       = paging.Edge[*commerce.InventoryLevel]
+	WarehouseConnection      = paging.Connection[*commerce.Warehouse]
+	WarehouseEdge            = paging.Edge[*commerce.Warehouse]
+	EmployeeConnection       = paging.Connection[*commerce.Employee]
+	EmployeeEdge             = paging.Edge[*commerce.Employee]
 	CustomerPayload          = Payload[commerce.Customer]
 	EmployeePayload          = Payload[commerce.Employee]
 	InventoryLevelPayload    = Payload[commerce.InventoryLevel]

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/replay"
@@ -51,7 +52,7 @@ func open(t testing.TB) *api {
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{
-			Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
+			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
 		},
 		Origins: cfg.Origins, Limits: cfg.Serving, Log: log,
 	})

@@ -19,6 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -297,7 +299,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	opts := graph.Options{Store: store, Cursors: graph.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
+	opts := graph.Options{Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
 	opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
 	defer opts.Feed.Close()
 	trusted, err := trust(cfg, &opts, log)
@@ -503,7 +505,7 @@ func patterns(args []string, env Environment) error {
 		return err
 	}
 	if asMarkdown {
-		fmt.Fprint(env.Stdout, graph.PatternsMarkdown())
+		fmt.Fprint(env.Stdout, bound.PatternsMarkdown(graph.Schema()))
 		return nil
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)

@@ -15,12 +15,14 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/manifest"
 )
 
 // readManifest reads a manifest of trusted documents from a file; - is in.
-func readManifest(name string, in io.Reader) ([]graph.TrustedDocument, error) {
+func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -49,7 +51,7 @@ func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() err
 	unfit := 0
 	var first error
 	opts.Documents, opts.TrustedOnly = documents, cfg.TrustedOnly
-	opts.Unfit = func(d graph.TrustedDocument, err graph.DocumentError) {
+	opts.Unfit = func(d document.Trusted, err document.Error) {
 		if unfit++; unfit == 1 {
 			first = fmt.Errorf("%s: %w", documentName(d.ID, d.Name), err)
 		}
@@ -85,7 +87,7 @@ type budget struct {
 }
 
 // exceeded says by how much a bound is over the budget, nothing where it is not.
-func (b budget) exceeded(of graph.Bound) []string {
+func (b budget) exceeded(of bound.Bound) []string {
 	var over []string
 	if of.Requests > b.requests {
 		over = append(over, fmt.Sprintf("%s, %d more than %d", counted(of.Requests, "request"), of.Requests-b.requests, b.requests))

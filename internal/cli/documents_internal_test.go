@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // Those that ask for most stand first, numbers under one another; what is over the budget is named
 // with by how much, and where it comes from.
 func TestDocumentsAreWrittenForPeople(t *testing.T) {
 	operations := []graph.CheckedOperation{
-		{ID: "a", Name: "Small", Type: "query", Bound: graph.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 0.5}},
-		{ID: "b", Name: "Large", Type: "query", Bound: graph.Bound{Requests: 112, RoundTrips: 3, ReadUnits: 1520.5, Patterns: []graph.PatternBound{
+		{ID: "a", Name: "Small", Type: "query", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 0.5}},
+		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 112, RoundTrips: 3, ReadUnits: 1520.5, Patterns: []bound.Pattern{
 			{AccessPattern: "AP1", Requests: 1, ReadUnits: 20.5}, {AccessPattern: "AP10", Requests: 111, ReadUnits: 1500},
 		}}},
-		{ID: "c", Type: "mutation", Bound: graph.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 20}},
-		{ID: "d", Name: "Wrong", Errors: []graph.DocumentError{{Message: "one", Line: 2, Column: 5}, {Message: "as a whole"}}},
+		{ID: "c", Type: "mutation", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 20}},
+		{ID: "d", Name: "Wrong", Errors: []document.Error{{Message: "one", Line: 2, Column: 5}, {Message: "as a whole"}}},
 	}
 	sortByBound(operations)
 	const bounds = `requests  round trips  read units  operation
@@ -64,7 +66,7 @@ over the budget  Small (a): 1 request, 1 more than 0
 func TestDocumentsAreWrittenForPrograms(t *testing.T) {
 	var out strings.Builder
 	fine := writeDocumentsAsJSON(&out, []graph.CheckedOperation{
-		{ID: "b", Name: "Large", Type: "query", Bound: graph.Bound{Requests: 2, RoundTrips: 1, ReadUnits: 1.5, Patterns: []graph.PatternBound{{AccessPattern: "AP1", Requests: 2, ReadUnits: 1.5}}}},
+		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 2, RoundTrips: 1, ReadUnits: 1.5, Patterns: []bound.Pattern{{AccessPattern: "AP1", Requests: 2, ReadUnits: 1.5}}}},
 	}, budget{1, 2})
 	const want = `{"id":"b","name":"Large","type":"query","bound":{"requests":2,"roundTrips":1,"readUnits":1.5,"patterns":[{"accessPattern":"AP1","requests":2,"readUnits":1.5}]},"overBudget":["2 requests, 1 more than 1"]}
 {"summary":{"fine":false,"operations":1,"invalid":0,"overBudget":1}}
@@ -76,7 +78,7 @@ func TestDocumentsAreWrittenForPrograms(t *testing.T) {
 
 // What a subscription costs is told for each event, and that subscribing comes on top.
 func TestSubscriptionsAreWrittenForEachEvent(t *testing.T) {
-	operations := []graph.CheckedOperation{{ID: "a", Name: "Follow", Type: "subscription", Bound: graph.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 3}}}
+	operations := []graph.CheckedOperation{{ID: "a", Name: "Follow", Type: "subscription", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 3}}}
 	const people = `requests  round trips  read units  operation
        1            1           3  subscription Follow (a), for each event
 

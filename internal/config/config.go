@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -47,9 +48,9 @@ type Config struct {
 	// localhost and IP addresses.
 	Hosts []string
 	// Limits bound what one request can ask for.
-	Limits graph.Limits
+	Limits document.Limits
 	// Rates are how much each principal may cost.
-	Rates graph.Rates
+	Rates rate.Options
 	// Serving bounds what the server takes on.
 	Serving server.Limits
 	// Introspection tells whether clients may ask for the schema.
@@ -126,7 +127,7 @@ const burstNotSet = -1
 //
 // Errors: one that names the variable and says what to change.
 func Read(getenv func(string) string) (Config, error) {
-	r := &reader{Config: Config{Rates: graph.Rates{Burst: burstNotSet}}}
+	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}}}
 	for _, section := range r.sections() {
 		for _, s := range section.Settings {
 			if err := s.Read(getenv(s.Name)); err != nil {
@@ -155,7 +156,7 @@ func Read(getenv func(string) string) (Config, error) {
 func (c *Config) resolveBurst() error {
 	switch {
 	case c.Rates.Burst == burstNotSet && c.Auth == AuthJWT:
-		c.Rates.Burst = max(graph.DefaultRates().Burst, c.Limits.Cost)
+		c.Rates.Burst = max(rate.DefaultOptions().Burst, c.Limits.Cost)
 	case c.Rates.Burst == burstNotSet:
 		c.Rates.Burst = 0
 	case c.Rates.Burst > 0 && c.Rates.Burst < c.Limits.Cost:

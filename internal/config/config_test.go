@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -52,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: graph.DefaultLimits(), Rates: graph.Rates{Restore: graph.DefaultRates().Restore}, Serving: server.DefaultLimits(), Introspection: true,
+		Limits: document.DefaultLimits(), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, Serving: server.DefaultLimits(), Introspection: true,
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -70,7 +71,7 @@ func TestEveryVariableCounts(t *testing.T) {
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
-		Limits: graph.DefaultLimits(), Rates: graph.DefaultRates(), Serving: server.DefaultLimits(), Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
+		Limits: document.DefaultLimits(), Rates: rate.DefaultOptions(), Serving: server.DefaultLimits(), Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
@@ -153,7 +154,7 @@ func TestRows(t *testing.T) {
 
 // A message names the variable, what stands in it, and what to put there.
 func TestBadVariables(t *testing.T) {
-	cost := graph.DefaultLimits().Cost
+	cost := document.DefaultLimits().Cost
 	for _, c := range []struct {
 		variable string
 		says     []string
@@ -259,12 +260,12 @@ func TestRates(t *testing.T) {
 	}{
 		{nil, 0},
 		{[]string{"ORDERGRAPH_RATE_BURST=100000"}, 100_000},
-		{jwt, graph.DefaultRates().Burst},
+		{jwt, rate.DefaultOptions().Burst},
 		{append(jwt, "ORDERGRAPH_MAX_COST=300000"), 300_000},
 		{append(jwt, "ORDERGRAPH_RATE_BURST=0"), 0},
 		{[]string{"ORDERGRAPH_MAX_COST=50", "ORDERGRAPH_RATE_BURST=50"}, 50},
 	} {
-		if got := read(t, c.set...).Rates; got.Burst != c.burst || got.Restore != graph.DefaultRates().Restore {
+		if got := read(t, c.set...).Rates; got.Burst != c.burst || got.Restore != rate.DefaultOptions().Restore {
 			t.Errorf("%v: %+v, want %d", c.set, got, c.burst)
 		}
 	}

@@ -179,17 +179,18 @@ func (g *generator) resolvers() {
 // table writes what the execution knows of each type.
 func (g *generator) table() {
 	g.p("\n// objectTypeOf returns what an execution knows of a type; the zero value for a type that it does not execute.")
-	g.p("func objectTypeOf(name string) objectType {\nswitch name {")
+	g.p("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
-		g.p("case %q:\nreturn objectType{satisfies: %sImplementors, field: number%s}", name, lcFirst(name), name)
+		g.p("case %q:\nreturn operation.ObjectType{Satisfies: %sImplementors, Field: number%s}", name, lcFirst(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.abstract)) {
-		g.p("case %q:\nreturn objectType{members: %#v}", name, members(g.abstract[name]))
+		g.p("case %q:\nreturn operation.ObjectType{Members: %#v}", name, members(g.abstract[name]))
 	}
-	g.p("default:\nreturn objectType{}\n}\n}")
+	g.p("default:\nreturn operation.ObjectType{}\n}\n}")
+	g.imported(operationPackage, "operation")
 }
 
-// members returns the names of the possible types of an interface or union, in the order of selectedField.members.
+// members returns the names of the possible types of an interface or union, in the order of Field.Members.
 func members(of *codegen.Interface) []string {
 	var names []string
 	for _, i := range of.Implementors {
@@ -204,7 +205,7 @@ func lcFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // object writes the code of one type.
 func (g *generator) object(o *codegen.Object) error {
-	g.p("\nfunc number%s(name string) (int, argumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn typenameField, nil", o.Name)
+	g.p("\nfunc number%s(name string) (int, operation.ArgumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn operation.TypenameField, nil", o.Name)
 	for i, f := range o.Fields {
 		reader := "nil"
 		if len(f.Args) > 0 {
@@ -217,13 +218,13 @@ func (g *generator) object(o *codegen.Object) error {
 	if !o.Root {
 		parameter, argument = ", obj "+g.name(o.Reference()), ", obj"
 		g.p("\n// object%s writes an object. It returns false where the object is null, and nothing of it is left.", o.Name)
-		g.p("func (x *execution) object%s(set *selectionSet%s) bool {\nfrom, valid := x.open(), true", o.Name, parameter)
-		g.p("for i := range set.fields {\nf := &set.fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.close(from, valid)\n}", o.Name, argument)
+		g.p("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.open(), true", o.Name, parameter)
+		g.p("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.close(from, valid)\n}", o.Name, argument)
 	}
 	g.p("\n// field%s writes the value of a field. It returns false where the value is null and must not be.", o.Name)
-	g.p("func (x *execution) field%s(f *selectedField%s) bool {\nswitch f.number {\ncase typenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
+	g.p("func (x *execution) field%s(f *operation.Field%s) bool {\nswitch f.Number {\ncase operation.TypenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
 	if o.Name == "Query" {
-		g.p("case introspectionField:\nreturn x.introspect(f)")
+		g.p("case operation.IntrospectionField:\nreturn x.introspect(f)")
 	}
 	for i, f := range o.Fields {
 		g.p("case %d: // %s", i+1, f.Name)
@@ -231,7 +232,7 @@ func (g *generator) object(o *codegen.Object) error {
 			return fmt.Errorf("%s.%s: %w", o.Name, f.Name, err)
 		}
 	}
-	g.p("default:\npanic(\"%s has no field of the number \" + strconv.Itoa(f.number))\n}\n}", o.Name)
+	g.p("default:\npanic(\"%s has no field of the number \" + strconv.Itoa(f.Number))\n}\n}", o.Name)
 	g.imported("strconv", "strconv")
 	for _, f := range o.Fields {
 		if len(f.Args) > 0 {
@@ -264,7 +265,8 @@ func (g *generator) field(f *codegen.Field, argument string) error {
 		return fmt.Errorf("is bound in a way that is not executed")
 	}
 	if appends(f) {
-		g.p("x.out = appendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
+		g.p("x.out = scalar.AppendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
+		g.imported(scalarPackage, "scalar")
 		return nil
 	}
 	v := "obj." + f.GoFieldName
@@ -299,10 +301,10 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) er
 	case ref.Definition.IsAbstractType():
 		return fmt.Errorf("is an interface or a union outside of a list, which is not executed")
 	case object && ref.IsPtr():
-		g.p("if %s == nil {\nreturn %s\n}\nx.enter(f)\nwritten := x.object%s(f.set, %s)\nx.leave()", v, missing, ref.Definition.Name, v)
+		g.p("if %s == nil {\nreturn %s\n}\nx.enter(f)\nwritten := x.object%s(f.Set, %s)\nx.leave()", v, missing, ref.Definition.Name, v)
 		return g.written("written", nullable)
 	case object:
-		g.p("x.enter(f)\nwritten := x.object%s(f.set, &%s)\nx.leave()", ref.Definition.Name, v)
+		g.p("x.enter(f)\nwritten := x.object%s(f.Set, &%s)\nx.leave()", ref.Definition.Name, v)
 		return g.written("written", nullable)
 	case ref.IsPtr():
 		g.p("if %s == nil {\nreturn %s\n}", v, missing)
@@ -325,7 +327,7 @@ func (g *generator) written(expression string, nullable bool) error {
 	return nil
 }
 
-// leaf returns the code that writes a scalar or an enum. A scalar's MarshalName has an appendName beside it, in graph/scalars.go or graph/append.go.
+// leaf returns the code that writes a scalar or an enum. A scalar's MarshalName has an AppendName in package scalar.
 //
 // Errors: for one that knows how to write itself, as no schema of ours has one.
 func (g *generator) leaf(ref *config.TypeReference, v string) (string, error) {
@@ -337,7 +339,8 @@ func (g *generator) leaf(ref *config.TypeReference, v string) (string, error) {
 	case ref.CastType != nil:
 		v = g.name(ref.CastType) + "(" + v + ")"
 	}
-	return fmt.Sprintf("x.out = append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v), nil
+	g.imported(scalarPackage, "scalar")
+	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v), nil
 }
 
 // appends tells whether a field's value is what a method returns, and its type has another that appends it: AppendDecimal beside Decimal.
@@ -363,7 +366,7 @@ func listName(ref *config.TypeReference) string {
 // list writes the code of the lists of a type.
 func (g *generator) list(name string, ref *config.TypeReference) error {
 	elem := ref.Elem()
-	g.p("\nfunc (x *execution) list%s(f *selectedField, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.name(ref.GO))
+	g.p("\nfunc (x *execution) list%s(f *operation.Field, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.name(ref.GO))
 	g.p("for i%s := range list {\nx.element(i)", map[bool]string{true: ", v", false: ""}[elem.Definition.Kind != ast.Object || elem.IsPtr()])
 	object, nullable := elem.Definition.Kind == ast.Object, !elem.GQL.NonNull
 	switch {
@@ -374,9 +377,9 @@ func (g *generator) list(name string, ref *config.TypeReference) error {
 	case elem.Definition.IsAbstractType():
 		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.member%s(f, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && elem.IsPtr() && !nullable:
-		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.object%s(f.set, v) {\nvalid = false\n}", elem.Definition.Name)
+		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.object%s(f.Set, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && !nullable:
-		g.p("if !x.object%s(f.set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
+		g.p("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
 	case !object && !elem.IsPtr() && !nullable:
 		leaf, err := g.leaf(elem, "v")
 		if err != nil {
@@ -393,7 +396,7 @@ func (g *generator) list(name string, ref *config.TypeReference) error {
 // member writes the code of an interface or union: the Go type of a value decides which type it is of.
 func (g *generator) member(of *codegen.Interface) {
 	g.p("\n// member%s writes an object of one of its types. It returns false where the object is null, and nothing of it is left.", of.Name)
-	g.p("func (x *execution) member%s(f *selectedField, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", of.Name, g.name(of.Type))
+	g.p("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", of.Name, g.name(of.Type))
 	names := members(of)
 	for _, i := range of.Implementors {
 		g.p("case %s:", g.name(i.Type))
@@ -403,7 +406,7 @@ func (g *generator) member(of *codegen.Interface) {
 		} else {
 			g.p("if obj == nil {\nreturn false\n}")
 		}
-		g.p("return x.object%s(f.members[%d], %s)", i.Name, place, reference)
+		g.p("return x.object%s(f.Members[%d], %s)", i.Name, place, reference)
 	}
 	g.p("default:\npanic(fmt.Sprintf(\"%s cannot be a %%T\", v))\n}\n}", of.Name)
 	g.imported("fmt", "fmt")
@@ -434,9 +437,9 @@ func (g *generator) arguments(f *codegen.Field) {
 	for _, a := range f.Args {
 		g.p("%s %s", a.VarName, g.name(a.TypeReference.GO))
 	}
-	g.p("}\n\nfunc read%sArguments(ctx context.Context, generated *executionContext, given map[string]any) (any, error) {", funcName(f))
+	g.p("}\n\nfunc read%sArguments(ctx context.Context, generated any, given map[string]any) (any, error) {", funcName(f))
 	g.imported("context", "context")
-	g.p("read, err := generated.%s(ctx, given)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
+	g.p("read, err := generated.(*executionContext).%s(ctx, given)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
 	for _, a := range f.Args {
 		g.p("%s: read[%q].(%s),", a.VarName, a.Name, g.name(a.TypeReference.GO))
 	}
@@ -447,9 +450,9 @@ func (g *generator) arguments(f *codegen.Field) {
 func (g *generator) call(f *codegen.Field, parameter string) error {
 	t := g.name(f.TypeReference.GO)
 	if f.Stream {
-		g.p("\nfunc (x *execution) open%s(f *selectedField) (ok bool) {\ndefer x.caught(f, &ok)", funcName(f))
+		g.p("\nfunc (x *execution) open%s(f *operation.Field) (ok bool) {\ndefer x.caught(f, &ok)", funcName(f))
 	} else {
-		g.p("\nfunc (x *execution) resolve%s(f *selectedField%s) (v %s, ok bool) {\ndefer x.caught(f, &ok)", funcName(f), parameter, t)
+		g.p("\nfunc (x *execution) resolve%s(f *operation.Field%s) (v %s, ok bool) {\ndefer x.caught(f, &ok)", funcName(f), parameter, t)
 	}
 	var given []string
 	ofGenerated := f.GoReceiverName == "ec"

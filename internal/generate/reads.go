@@ -9,10 +9,13 @@ import (
 	"github.com/99designs/gqlgen/codegen"
 )
 
-// The packages of the Store, and of the access patterns.
+// The packages that generated code names: modelPackage declares the access patterns.
 const (
-	storePackage = "github.com/ordergraph/ordergraph/dynamo"
-	modelPackage = "github.com/ordergraph/ordergraph/dynamo/model"
+	storePackage     = "github.com/ordergraph/ordergraph/dynamo"
+	modelPackage     = storePackage + "/model"
+	operationPackage = graphPackage + "/operation"
+	pagingPackage    = graphPackage + "/paging"
+	scalarPackage    = graphPackage + "/scalar"
 )
 
 // reading is an access pattern with its Go types.
@@ -120,7 +123,7 @@ func (g *generator) listArguments(f *codegen.Field) error {
 	if err != nil {
 		return err
 	}
-	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *listRequest, beyond beyond) {", argumentsType(f))
+	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.Beyond) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -133,11 +136,11 @@ func (g *generator) listArguments(f *codegen.Field) error {
 			continue
 		}
 		methods := map[string]string{
-			"string": "text", "commerce.Status": "status", "[]commerce.Status": "statuses", "*commerce.TimeRange": "timeRange", "*commerce.DateRange": "dateRange",
+			"string": "Text", "commerce.Status": "Status", "[]commerce.Status": "Statuses", "*commerce.TimeRange": "TimeRange", "*commerce.DateRange": "DateRange",
 		}
 		method, ok := methods[g.name(a.TypeReference.GO)]
 		if !ok {
-			return fmt.Errorf("the argument %s is a %s, which limits no list: see listRequest", a.Name, g.name(a.TypeReference.GO))
+			return fmt.Errorf("the argument %s is a %s, which limits no list: see paging.Request", a.Name, g.name(a.TypeReference.GO))
 		}
 		given := ""
 		if chosen[a.Name] {
@@ -149,13 +152,13 @@ func (g *generator) listArguments(f *codegen.Field) error {
 		g.p("switch {")
 		for _, r := range all {
 			if len(r.with) > 0 {
-				g.p("case %s:\nq.key.Pattern = &model.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
+				g.p("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
 			}
 		}
 		g.p("}")
 		g.imported(modelPackage, "model")
 	}
-	g.p("q.page(paging{a.first, a.after, a.last, a.before, beyond})\n}")
+	g.p("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 	return nil
 }
 
@@ -250,15 +253,15 @@ func (g *generator) plans(o *codegen.Object) error {
 	}
 	if len(lookups) > 0 {
 		g.p("\n// rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.")
-		g.p("func (p plan) rootRecord(f *selectedField, to *refs) bool {\nswitch f.number {")
+		g.p("func (p plan) rootRecord(f *operation.Field, to *refs) bool {\nswitch f.Number {")
 		for _, f := range lookups {
 			g.p("case %d: // %s", f.number, f.Name)
 			list := "to." + f.reads[0].follows()
 			if slices.ContainsFunc(f.reads, func(r read) bool { return r.selecting != "" }) {
 				// What is selected decides whether the record is read with its item collection.
-				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.records)"
+				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
-			g.p("if key, err := argumentsOf[%s](p, f).key(); err == nil {\n%s.add(key, f.path, f.records)\n}", argumentsType(f.Field), list)
+			g.p("if key, err := argumentsOf[%s](p, f).key(); err == nil {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
 		}
 		g.p("default:\nreturn false\n}\nreturn true\n}")
 	}
@@ -271,7 +274,7 @@ func (g *generator) plans(o *codegen.Object) error {
 // pages writes what plans the lists of a type: of Query, or those that belong to a record.
 func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	if o.Root {
-		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *selectionSet) {")
+		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
 	} else {
 		g.p("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
 		g.p("func (p plan) %sLists(ctx context.Context, targets []target[%s]) {", lcFirst(o.Name), g.name(own.key))
@@ -282,9 +285,9 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	}
 	g.p("var %s wanted[dynamo.ListRequest]", strings.Join(names, ", "))
 	if o.Root {
-		g.p("for _, f := range root.reads {\nswitch f.number {")
+		g.p("for _, f := range root.Reads {\nswitch f.Number {")
 	} else {
-		g.p("for key, f := range fields(targets) {\nswitch f.number {")
+		g.p("for key, f := range fields(targets) {\nswitch f.Number {")
 	}
 	for _, f := range lists {
 		of := ""
@@ -292,7 +295,7 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 			of = ", string(key)"
 		}
 		g.p("case %d: // %s\nq := p.resolver.list(%q%s)", f.number, f.Name, fullName(f.Field), of)
-		g.p("argumentsOf[%s](p, f).list(&q, f.beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
+		g.p("argumentsOf[%s](p, f).list(&q, f.Beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
 	}
 	g.p("}\n}")
 	for _, f := range lists {
@@ -314,7 +317,7 @@ func (g *generator) references(o *codegen.Object, own reading, references []plan
 		}
 	}
 	g.p("\n// %sReference adds the record that a field refers to.", lcFirst(o.Name))
-	g.p("func %sReference(%s %s, f *selectedField, to *refs) {\nswitch f.number {", lcFirst(o.Name), what, g.name(of))
+	g.p("func %sReference(%s %s, f *operation.Field, to *refs) {\nswitch f.Number {", lcFirst(o.Name), what, g.name(of))
 	for _, f := range references {
 		r := f.reads[0]
 		name, err := member(of, r.key, r.by)
@@ -356,7 +359,7 @@ func (g *generator) resolver(f planned) error {
 			}
 			of = ", string(obj." + name + ")"
 		}
-		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
+		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
 	case f.Object.Root:
 		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
@@ -388,6 +391,8 @@ func (g *generator) readArguments(f *codegen.Field) error {
 // read, of the resolvers of mutations, and of the types of all resolvers.
 func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 	g := newGenerator(data)
+	g.imported(operationPackage, "operation")
+	g.imported(pagingPackage, "paging")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
 	var err error
 	if g.readings, err = readings(p.model, p.patterns); err != nil {
@@ -432,6 +437,6 @@ func (g *generator) changes(o *codegen.Object) {
 			key = input.VarName + ".IdempotencyKey"
 		}
 		g.p("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
-		g.p("return change(ctx, r.Resolver, r.store.%s, %s.command, %s)\n}", m.method, input.VarName, key)
+		g.p("return change(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // MaxBytes is how many bytes a manifest can have: some ten thousand documents. Their parsed forms
@@ -31,7 +31,7 @@ const apolloFormat = "apollo-persisted-query-manifest"
 //
 // Errors: what is read is no such manifest, is too large, has no documents, or two for one id; they
 // name the operation.
-func Read(r io.Reader) ([]graph.TrustedDocument, error) {
+func Read(r io.Reader) ([]document.Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Read(r io.Reader) ([]graph.TrustedDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []graph.TrustedDocument
+	var all []document.Trusted
 	if isApollo(members) {
 		all, err = apolloDocuments(members)
 	} else {
@@ -105,7 +105,7 @@ func isApollo(members []member) bool {
 	return false
 }
 
-func apolloDocuments(members []member) ([]graph.TrustedDocument, error) {
+func apolloDocuments(members []member) ([]document.Trusted, error) {
 	var format string
 	var version int
 	var operations []struct{ ID, Name, Body string }
@@ -133,18 +133,18 @@ func apolloDocuments(members []member) ([]graph.TrustedDocument, error) {
 	if format == "" || version == 0 {
 		return nil, fmt.Errorf(`the manifest lacks its "format": %q or its "version": 1`, apolloFormat)
 	}
-	all := make([]graph.TrustedDocument, len(operations))
+	all := make([]document.Trusted, len(operations))
 	for i, o := range operations {
 		if o.ID == "" || o.Body == "" {
 			return nil, fmt.Errorf(`operation %d of the manifest (name %q) has no "id" or no "body"`, i+1, o.Name)
 		}
-		all[i] = graph.TrustedDocument{ID: o.ID, Name: o.Name, Text: o.Body}
+		all[i] = document.Trusted{ID: o.ID, Name: o.Name, Text: o.Body}
 	}
 	return all, nil
 }
 
-func mappedDocuments(members []member) ([]graph.TrustedDocument, error) {
-	all := make([]graph.TrustedDocument, len(members))
+func mappedDocuments(members []member) ([]document.Trusted, error) {
+	all := make([]document.Trusted, len(members))
 	for i, m := range members {
 		all[i].ID = m.name
 		if m.value[0] != '"' {
@@ -161,8 +161,8 @@ func mappedDocuments(members []member) ([]graph.TrustedDocument, error) {
 }
 
 // distinct leaves out documents that stand there twice, and refuses two for one id.
-func distinct(all []graph.TrustedDocument) ([]graph.TrustedDocument, error) {
-	first := make(map[string]graph.TrustedDocument, len(all))
+func distinct(all []document.Trusted) ([]document.Trusted, error) {
+	first := make(map[string]document.Trusted, len(all))
 	kept := all[:0]
 	for _, d := range all {
 		before, twice := first[d.ID]

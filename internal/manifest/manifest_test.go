@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // apollo is a manifest as Apollo's tool writes it, of these operations.
@@ -17,11 +17,11 @@ func apollo(operations string) string {
 }
 
 func TestManifests(t *testing.T) {
-	one := graph.TrustedDocument{ID: "1", Name: "A", Text: "query A { __typename }"}
-	two := graph.TrustedDocument{ID: "2", Name: "B", Text: "query B { __typename }"}
-	nameless := func(d graph.TrustedDocument) graph.TrustedDocument { d.Name = ""; return d }
+	one := document.Trusted{ID: "1", Name: "A", Text: "query A { __typename }"}
+	two := document.Trusted{ID: "2", Name: "B", Text: "query B { __typename }"}
+	nameless := func(d document.Trusted) document.Trusted { d.Name = ""; return d }
 	a, b := `{"id": "1", "name": "A", "type": "query", "body": "query A { __typename }"}`, `{"id": "2", "name": "B", "type": "query", "body": "query B { __typename }"}`
-	for text, want := range map[string][]graph.TrustedDocument{
+	for text, want := range map[string][]document.Trusted{
 		apollo(a):                     {one},
 		apollo(b + "," + a):           {two, one},
 		apollo(a + "," + a + "," + b): {one, two},

@@ -18,6 +18,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -89,7 +91,7 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 		o.Retryer = aws.NopRetryer{}
 	}), smallBook(t))
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests")), Authenticated: true},
+		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true},
 		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
 	})
 	if err != nil {
@@ -192,7 +194,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 		var answers []string
 		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another's, nobody's, the own
 			got := s.says(t, asAnn, fmt.Sprintf(form, email))
-			if heard := s.listener.heard(); !strings.Contains(got, graph.CodeForbidden) || strings.Contains(got, `"data"`) || heard != "" {
+			if heard := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || heard != "" {
 				t.Errorf("%s for %s: %s\n%s", form, email, got, heard)
 			}
 			answers = append(answers, strings.ReplaceAll(got, email, "$E"))
@@ -228,7 +230,7 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 			t.Errorf("%s: staff are told %s, want %s", representation, got, told)
 		}
 		got := s.says(t, asAnn, query)
-		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, graph.CodeBadUserInput) {
+		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, errcode.BadUserInput) {
 			t.Errorf("%s: ann is told %s", representation, got)
 		}
 		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {
@@ -243,14 +245,14 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 func TestRefusedRoles(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	for _, c := range []struct{ who, query, code string }{
-		{asAnn, `{orders{nodes{id}}}`, graph.CodeForbidden},
-		{asAnn, `{customerByEmail(email:"ann@example.com"){name}}`, graph.CodeForbidden},
-		{asAnn, `mutation{createProduct(input:{sku:"x",name:"X",category:"C",unitPrice:{amount:"1"}}){product{sku}}}`, graph.CodeForbidden},
-		{asAnn, `{__schema{queryType{name}}}`, graph.CodeForbidden},
-		{asStaff, `mutation{hireEmployee(input:{name:"X",jobTitle:"C",hireDate:"2026-01-01"}){employee{id}}}`, graph.CodeForbidden},
-		{asStaff, `{_service{sdl}}`, graph.CodeForbidden},
-		{"role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",name:"X"}){customer{id}}}`, graph.CodeForbidden},
-		{"", `{product(sku:"mug"){name}}`, graph.CodeUnauthenticated},
+		{asAnn, `{orders{nodes{id}}}`, errcode.Forbidden},
+		{asAnn, `{customerByEmail(email:"ann@example.com"){name}}`, errcode.Forbidden},
+		{asAnn, `mutation{createProduct(input:{sku:"x",name:"X",category:"C",unitPrice:{amount:"1"}}){product{sku}}}`, errcode.Forbidden},
+		{asAnn, `{__schema{queryType{name}}}`, errcode.Forbidden},
+		{asStaff, `mutation{hireEmployee(input:{name:"X",jobTitle:"C",hireDate:"2026-01-01"}){employee{id}}}`, errcode.Forbidden},
+		{asStaff, `{_service{sdl}}`, errcode.Forbidden},
+		{"role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",name:"X"}){customer{id}}}`, errcode.Forbidden},
+		{"", `{product(sku:"mug"){name}}`, errcode.Unauthenticated},
 	} {
 		s.listener.heard()
 		got := s.says(t, c.who, c.query)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
@@ -81,7 +82,7 @@ func (a authentication) identify(ctx context.Context, header http.Header) (auth.
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return auth.Identity{}, unauthenticated(true)
 	case err != nil:
-		return auth.Identity{}, refuse(http.StatusServiceUnavailable, graph.CodeUnavailable, "who makes the request cannot be found out right now: try again in a moment")
+		return auth.Identity{}, refuse(http.StatusServiceUnavailable, errcode.Unavailable, "who makes the request cannot be found out right now: try again in a moment")
 	}
 	return identity, nil
 }
@@ -117,11 +118,11 @@ func bearer(authorization string) (string, bool) {
 // would help those who try.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := refuse(http.StatusUnauthorized, graph.CodeUnauthenticated, "the token is not valid: get a new one, and send it as Authorization: Bearer TOKEN, once")
+		refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the token is not valid: get a new one, and send it as Authorization: Bearer TOKEN, once")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}
-	refused := refuse(http.StatusUnauthorized, graph.CodeUnauthenticated, "the request does not say who makes it: send a token as Authorization: Bearer TOKEN")
+	refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the request does not say who makes it: send a token as Authorization: Bearer TOKEN")
 	refused.challenge = "Bearer"
 	return refused
 }

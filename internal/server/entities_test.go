@@ -15,7 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -131,7 +131,7 @@ func TestFaultsTakeAwayOneKindOfEntity(t *testing.T) {
 	}
 	places := map[string]bool{}
 	for _, e := range got.Errors {
-		places[fmt.Sprint(e.Path)] = e.Extensions["code"] == graph.CodeUnavailable
+		places[fmt.Sprint(e.Path)] = e.Extensions["code"] == errcode.Unavailable
 	}
 	if !places["[_entities 0]"] || !places["[_entities 2]"] {
 		t.Errorf("the errors are %+v", got.Errors)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // streamed answers a request with a stream of events, one connection for each
@@ -73,7 +74,7 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 			full = tooManyStay()
 		case !h.connected.take(customerOf(ctx)):
 			h.leave()
-			full = refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the customer has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", h.connected.most)
+			full = refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the customer has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", h.connected.most)
 		default:
 			if full = h.subscribe(ctx); full != nil {
 				h.connected.give(customerOf(ctx))

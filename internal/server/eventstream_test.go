@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -229,7 +229,7 @@ func (e *events) refused(t testing.TB, status int, code string) {
 func TestRateLimitedStreams(t *testing.T) {
 	now := time.Now()
 	l := newLive(t, server.Limits{}, func(o *server.Options) {
-		o.Graph.Rates = graph.Rates{Burst: 10, Restore: 2, Now: func() time.Time { return now }}
+		o.Graph.Rates = rate.Options{Burst: 10, Restore: 2, Now: func() time.Time { return now }}
 	})
 	if _, data, err := l.stream(`{ ` + typenames(9) + ` }`).next(); err != nil || !strings.Contains(data, `"available":1`) {
 		t.Fatalf("%s, %v", data, err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -45,7 +46,7 @@ func serve(t testing.TB, store *dynamo.Store) api {
 func serveLogging(t testing.TB, store *dynamo.Store, w io.Writer) api {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
+		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(w, nil)),
 	})
 	if err != nil {

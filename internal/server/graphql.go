@@ -14,6 +14,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // overHTTP serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
@@ -23,7 +25,7 @@ type overHTTP struct {
 	// working has a place for each request that can be worked on at once.
 	working chan struct{}
 	// arriving and unread are the room for long bodies and for long answers.
-	arriving, unread *graph.Quota
+	arriving, unread *rate.Quota
 	shedding         *shedding
 	// staying has a place for each socket and stream of events that can be open at once,
 	// subscriptions one for each that can be followed.
@@ -38,7 +40,7 @@ type overHTTP struct {
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
 	return overHTTP{
 		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
-		arriving: graph.NewQuota(limits.Waiting, free), unread: graph.NewQuota(limits.Waiting, free), shedding: &shedding{log: log, now: time.Now},
+		arriving: rate.NewQuota(limits.Waiting, free), unread: rate.NewQuota(limits.Waiting, free), shedding: &shedding{log: log, now: time.Now},
 		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
 		connected: newShares(lasting(limits.Connections)), followed: newShares(limits.Subscriptions),
 		authentication: authentication,
@@ -138,7 +140,7 @@ func advise(header http.Header, result graph.Result, status int) {
 // refuse replies that a request is not executed. Only overload is logged: all else is the client's
 // to mend, and anybody could fill the log.
 func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
-	if refused.code == graph.CodeOverloaded {
+	if refused.code == errcode.Overloaded {
 		h.shedding.one(r.Context(), refused.message)
 	}
 	refused.reply(w, contentType)
@@ -146,13 +148,13 @@ func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusa
 
 // busyReading refuses a request whose answer there is no room for.
 func busyReading() *refusal {
-	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server holds as many answers as it has room for, until slow clients have read them: try again in a moment, or ask for less")
+	return refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server holds as many answers as it has room for, until slow clients have read them: try again in a moment, or ask for less")
 }
 
 // mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no
 // status may say that it is to be sent again.
 func mutationDropped() graph.Result {
-	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": graph.CodeOverloaded}}}}}
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
 // answer reads a request and has it executed.
@@ -170,12 +172,12 @@ func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool)
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
-		refused := refuse(http.StatusMethodNotAllowed, graph.CodeMethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
+		refused := refuse(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
 		refused.allow = methods
 		return nil, nil, refused
 	}
 	if !acceptable {
-		return nil, nil, refuse(http.StatusNotAcceptable, graph.CodeNotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+		return nil, nil, refuse(http.StatusNotAcceptable, errcode.NotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
 	}
 	r, refused := h.authenticated(r)
 	if refused != nil {
@@ -195,7 +197,7 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 		return func() (graph.Request, *refusal) { return readBody(body) }, refused
 	}
 	if forgeable(r.Header) {
-		return nil, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
+		return nil, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
 	}
 	return func() (graph.Request, *refusal) { return readQuery(r) }, nil
 }
@@ -204,7 +206,7 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 // waits for a place: a queue in front of a server that is too slow only makes all wait longer.
 func (h overHTTP) placed(ctx context.Context, decode func() (graph.Request, *refusal), execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if !take(h.working) {
-		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
+		return graph.Result{}, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
 	}
 	defer func() { <-h.working }()
 	request, refused := decode()
@@ -215,7 +217,7 @@ func (h overHTTP) placed(ctx context.Context, decode func() (graph.Request, *ref
 	defer cancel()
 	result := execute(ctx, request)
 	if result.Outcome == graph.Overloaded {
-		return graph.Result{}, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "%s", result.Errors[0].Message)
+		return graph.Result{}, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "%s", result.Errors[0].Message)
 	}
 	return result, nil
 }
@@ -238,9 +240,9 @@ func status(result graph.Result, t mediaType) int {
 	case graph.Refused:
 		if len(result.Errors) > 0 {
 			switch result.Errors[0].Extensions["code"] {
-			case graph.CodeInternal:
+			case errcode.Internal:
 				return http.StatusInternalServerError
-			case graph.CodeUnavailable, graph.CodeTimedOut, graph.CodeTooManySubscriptions:
+			case errcode.Unavailable, errcode.TimedOut, errcode.TooManySubscriptions:
 				// A subscription that could not be begun now, and can later.
 				return http.StatusServiceUnavailable
 			}

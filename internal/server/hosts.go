@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // hosts are the names by which clients may call a server without authentication, beside localhost
@@ -47,7 +47,7 @@ func (h hosts) checked(next http.Handler) http.Handler {
 		if !h.allow(r.Host) {
 			w.Header()["X-Content-Type-Options"] = nosniff
 			w.Header()["Cache-Control"] = noStore
-			refuse(http.StatusMisdirectedRequest, graph.CodeHostNotAllowed, "a server without authentication answers to localhost, to IP addresses, and to the hosts in ORDERGRAPH_ALLOWED_HOSTS: "+
+			refuse(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "a server without authentication answers to localhost, to IP addresses, and to the hosts in ORDERGRAPH_ALLOWED_HOSTS: "+
 				"call it by one of them, or add the host of this request there").reply(w, typeJSON)
 			return
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -123,7 +123,7 @@ func limited(t testing.TB, store *dynamo.Store, limits server.Limits) (http.Hand
 func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server.Options) (http.Handler, *journal) {
 	t.Helper()
 	j := &journal{}
-	opts.Graph.Store, opts.Graph.Cursors = store, graph.NewCursors([]byte("a key for tests"))
+	opts.Graph.Store, opts.Graph.Cursors = store, paging.NewCursors([]byte("a key for tests"))
 	opts.Log = slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))
 	opts.Hosts = append(opts.Hosts, "example.com") // which httptest calls the server
 	h, err := server.New(opts)

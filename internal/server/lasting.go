@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // What lasts: sockets, streams of events and the subscriptions on them. Each is counted, as each
@@ -21,10 +21,10 @@ func (h overHTTP) leave()     { <-h.staying }
 func (h overHTTP) subscribe(ctx context.Context) *refusal {
 	switch customer := customerOf(ctx); {
 	case !h.followed.take(customer):
-		return refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the customer has as many subscriptions as one can, %d: complete others", h.followed.most)
+		return refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the customer has as many subscriptions as one can, %d: complete others", h.followed.most)
 	case !take(h.subscriptions):
 		h.followed.give(customer)
-		refused := refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the server has as many subscriptions as it takes on: try again later")
+		refused := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the server has as many subscriptions as it takes on: try again later")
 		h.shedding.one(ctx, refused.message)
 		return refused
 	}
@@ -88,7 +88,7 @@ func take(places chan struct{}) bool {
 }
 
 func tooManyStay() *refusal {
-	return refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has as many sockets and streams of events as it takes on: use one socket for several subscriptions, or try again later")
+	return refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server has as many sockets and streams of events as it takes on: use one socket for several subscriptions, or try again later")
 }
 
 type stoppingKey struct{}

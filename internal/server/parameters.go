@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // maxValues is the maximum number of JSON values in a body. A zero and its comma take two bytes,
@@ -54,7 +55,7 @@ func readParameters(body []byte) (p parameters, refused *refusal) {
 	case !utf8.Valid(body):
 		return p, badRequest("the body is not in UTF-8")
 	case tooManyValues(body):
-		return p, refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
+		return p, refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
 	case bytes.HasPrefix(start, []byte("[")):
 		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
 	case !bytes.HasPrefix(start, []byte("{")):

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -46,7 +47,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-		opts := server.Options{Graph: graph.Options{Rates: graph.Rates{Burst: 2000, Restore: 1, Now: func() time.Time { return now }}}}
+		opts := server.Options{Graph: graph.Options{Rates: rate.Options{Burst: 2000, Restore: 1, Now: func() time.Time { return now }}}}
 		const other = "https://other.example/"
 		first := guarding(t, store, opts)
 		second := guarding(t, store, opts, func(o *auth.Options) { o.Issuer = other })

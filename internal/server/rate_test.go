@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -38,7 +40,7 @@ func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 	}
 	h, j := newHandler(t, sampleThrough(t, direct), slog.LevelInfo, server.Options{
 		Origins: []string{"https://shop.example"},
-		Graph:   graph.Options{Limits: graph.Limits{Cost: 100}, Rates: graph.Rates{Burst: 100, Restore: 2, Now: clock}},
+		Graph:   graph.Options{Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 2, Now: clock}},
 	})
 	return h, j, func(d time.Duration) {
 		mu.Lock()

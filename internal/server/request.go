@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // free is the number of bytes up to which a body or an answer is not counted. Larger ones have a
@@ -30,7 +31,7 @@ const maxURL = 16 << 10
 // readQuery reads a GraphQL request from a URL.
 func readQuery(r *http.Request) (graph.Request, *refusal) {
 	if len(r.RequestURI) > maxURL || len(r.URL.RawQuery) > maxURL {
-		return graph.Request{}, refuse(http.StatusRequestURITooLong, graph.CodeBodyTooLarge, "the URL is longer than %d bytes: send the query with POST", maxURL)
+		return graph.Request{}, refuse(http.StatusRequestURITooLong, errcode.BodyTooLarge, "the URL is longer than %d bytes: send the query with POST", maxURL)
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -65,12 +66,12 @@ func readQuery(r *http.Request) (graph.Request, *refusal) {
 func checkContent(h http.Header) *refusal {
 	switch {
 	case h.Get("Content-Type") == "":
-		return refuse(http.StatusUnsupportedMediaType, graph.CodeUnsupportedMediaType, "the request has no Content-Type: send application/json")
+		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
 	case !isJSON(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
-		return refuse(http.StatusUnsupportedMediaType, graph.CodeUnsupportedMediaType, "the body is of a type that is not understood: send application/json in UTF-8")
+		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is of a type that is not understood: send application/json in UTF-8")
 	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
 		// A few bytes could grow to gigabytes.
-		return refuse(http.StatusUnsupportedMediaType, graph.CodeUnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
+		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, h.tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, refuse(http.StatusRequestTimeout, graph.CodeRequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
+		return nil, refuse(http.StatusRequestTimeout, errcode.RequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
 	case err != nil:
 		return nil, badRequest("the body did not arrive as a whole")
 	}
@@ -119,7 +120,7 @@ func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expect
 		return body, nil, err
 	}
 	if !h.arriving.Take(expected) {
-		return nil, refuse(http.StatusServiceUnavailable, graph.CodeOverloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
+		return nil, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
 	}
 	defer h.arriving.Give(expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
@@ -129,9 +130,9 @@ func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expect
 
 // tooLarge refuses a body over the limit.
 func (h overHTTP) tooLarge() *refusal {
-	return refuse(http.StatusRequestEntityTooLarge, graph.CodeBodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
+	return refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
 }
 
 func badRequest(format string, args ...any) *refusal {
-	return refuse(http.StatusBadRequest, graph.CodeBadRequest, format, args...)
+	return refuse(http.StatusBadRequest, errcode.BadRequest, format, args...)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // requestIDHeader names the request in every reply and in the log.
@@ -116,7 +116,7 @@ func (w *statusWriter) fail(id string) {
 	}
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	refused := refuse(http.StatusInternalServerError, graph.CodeInternal, "Something went wrong on the server.")
+	refused := refuse(http.StatusInternalServerError, errcode.Internal, "Something went wrong on the server.")
 	refused.requestID = id
 	refused.reply(w, typeJSON)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -56,15 +57,15 @@ type Limits struct {
 // Settings are the rows of the limits. Their defaults are for a server of one or two cores.
 func (l *Limits) Settings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_MAX_BODY", Value: setting.Limit(&l.Body, 128<<10), Exceeded: setting.Code(graph.CodeBodyTooLarge) + " (413)", Meaning: "maximum bytes of a request body"},
-		{Name: "ORDERGRAPH_MAX_CONCURRENT", Value: setting.Limit(&l.Concurrent, 256), Exceeded: setting.Code(graph.CodeOverloaded) + " (503)", Meaning: "maximum requests in progress"},
+		{Name: "ORDERGRAPH_MAX_BODY", Value: setting.Limit(&l.Body, 128<<10), Exceeded: setting.Code(errcode.BodyTooLarge) + " (413)", Meaning: "maximum bytes of a request body"},
+		{Name: "ORDERGRAPH_MAX_CONCURRENT", Value: setting.Limit(&l.Concurrent, 256), Exceeded: setting.Code(errcode.Overloaded) + " (503)", Meaning: "maximum requests in progress"},
 		{Name: "ORDERGRAPH_MAX_CONNECTIONS", Value: setting.Limit(&l.Connections, 4096), Exceeded: "no error: the connection waits", Meaning: "maximum open connections"},
-		{Name: "ORDERGRAPH_MAX_WAITING", Value: setting.Limit(&l.Waiting, 64<<20), Exceeded: setting.Code(graph.CodeOverloaded) + " (503)", Meaning: "maximum total bytes of large request bodies that are still arriving and, counted separately, of large responses that clients are still reading"},
-		{Name: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Value: setting.Limit(&l.Subscriptions, 10_000), Exceeded: setting.Code(graph.CodeTooManySubscriptions) + " (503)", Meaning: "maximum subscriptions, and other operations on WebSockets, in progress"},
-		{Name: "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS", Value: setting.Limit(&l.SocketSubscriptions, 100), Exceeded: setting.Code(graph.CodeTooManySubscriptions), Meaning: "maximum operations in progress on one WebSocket"},
-		{Name: "ORDERGRAPH_REQUEST_TIMEOUT", Value: setting.Timeout(&l.RequestTime, 10*time.Second), Exceeded: setting.Code(graph.CodeTimedOut), Meaning: "maximum time that a request can take after it has arrived"},
+		{Name: "ORDERGRAPH_MAX_WAITING", Value: setting.Limit(&l.Waiting, 64<<20), Exceeded: setting.Code(errcode.Overloaded) + " (503)", Meaning: "maximum total bytes of large request bodies that are still arriving and, counted separately, of large responses that clients are still reading"},
+		{Name: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Value: setting.Limit(&l.Subscriptions, 10_000), Exceeded: setting.Code(errcode.TooManySubscriptions) + " (503)", Meaning: "maximum subscriptions, and other operations on WebSockets, in progress"},
+		{Name: "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS", Value: setting.Limit(&l.SocketSubscriptions, 100), Exceeded: setting.Code(errcode.TooManySubscriptions), Meaning: "maximum operations in progress on one WebSocket"},
+		{Name: "ORDERGRAPH_REQUEST_TIMEOUT", Value: setting.Timeout(&l.RequestTime, 10*time.Second), Exceeded: setting.Code(errcode.TimedOut), Meaning: "maximum time that a request can take after it has arrived"},
 		{Name: "ORDERGRAPH_HEADER_TIMEOUT", Value: setting.Timeout(&l.HeaderTime, 5*time.Second), Exceeded: "no error: the connection is cut", Meaning: "maximum time for the headers of a request to arrive"},
-		{Name: "ORDERGRAPH_BODY_TIMEOUT", Value: setting.Timeout(&l.BodyTime, 10*time.Second), Exceeded: setting.Code(graph.CodeRequestTimeout) + " (408)", Meaning: "maximum time for the body of a request to arrive"},
+		{Name: "ORDERGRAPH_BODY_TIMEOUT", Value: setting.Timeout(&l.BodyTime, 10*time.Second), Exceeded: setting.Code(errcode.RequestTimeout) + " (408)", Meaning: "maximum time for the body of a request to arrive"},
 		{Name: "ORDERGRAPH_ANSWER_TIMEOUT", Value: setting.Timeout(&l.AnswerTime, 15*time.Second), Exceeded: "no error: the connection is cut", Meaning: "maximum time for a client to read a response"},
 		{Name: "ORDERGRAPH_INIT_TIMEOUT", Value: setting.Timeout(&l.InitTime, 5*time.Second), Exceeded: "no error: the socket is closed with 4408", Meaning: "maximum time from opening a WebSocket to `connection_init`"},
 		{Name: "ORDERGRAPH_KEEP_ALIVE", Value: setting.Timeout(&l.KeepAlive, 15*time.Second), Exceeded: "no error: the connection is cut", Meaning: "interval of pings on a WebSocket, which is cut if nothing arrives until the next ping, and of comments on a silent event stream"},

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -156,7 +157,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 func TestSheddingByCost(t *testing.T) {
 	b := block()
 	h, j := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo,
-		server.Options{Graph: graph.Options{Limits: graph.Limits{ConcurrentCost: 4000}}})
+		server.Options{Graph: graph.Options{Limits: document.Limits{ConcurrentCost: 4000}}})
 	fields := ""
 	for i := range 25 {
 		fields += fmt.Sprintf("a%d: id ", i)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -69,7 +70,7 @@ func TestWayInAndOutIsShort(t *testing.T) {
 	}
 	store := sampleThrough(t, direct)
 	h, _ := handler(t, store, slog.LevelInfo)
-	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))})
+	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))})
 	w, header := &taker{header: http.Header{}}, http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}}
 	body := []byte(fewReads)
 	var request graph.Request

@@ -20,6 +20,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // subprotocol is the only one that is spoken here
@@ -75,7 +76,7 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Header.Get("Origin") != "" && !sameOrigin(r) && !h.allowed(r) {
-		h.refuse(w, r, refuse(http.StatusForbidden, graph.CodeForgeable, "a page of another site may not open a socket: have its origin added to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
+		h.refuse(w, r, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site may not open a socket: have its origin added to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
 	if !h.stay() {
@@ -449,7 +450,7 @@ func (s *socket) subscribe(m message) bool {
 		s.close(closeDuplicate, "Subscriber for "+shortened(o.id)+" already exists")
 		return false
 	case full:
-		full := refuse(http.StatusServiceUnavailable, graph.CodeTooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
+		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
 	if full := s.over.subscribe(o.ctx); full != nil {
@@ -517,7 +518,7 @@ func (s *socket) operate(o *socketOperation) (stream *graph.Stream) {
 	o.payload = nil
 	switch {
 	case refused != nil:
-		if refused.code == graph.CodeOverloaded {
+		if refused.code == errcode.Overloaded {
 			s.over.shedding.one(o.ctx, refused.message)
 		}
 		s.end(o, refused.result().Errors)

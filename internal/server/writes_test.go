@@ -24,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -80,7 +81,7 @@ func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shard
 func (s *shop) restart(t testing.TB) {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: s.store, Cursors: graph.NewCursors([]byte("a key for tests"))},
+		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -21,7 +22,7 @@ func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 func handlerOf(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: store, Cursors: graph.NewCursors([]byte("a key for tests"))},
+		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ const defaultSegments = 4
 
 // ExportOptions say how to export.
 type ExportOptions struct {
-	// Segments is in how many parts the table is read at once, 1 to dynamo.MaxSegments; 0 leaves
+	// Segments is in how many parts the table is read at once, 1 to bulk.MaxSegments; 0 leaves
 	// the choice.
 	Segments int
 	// Overwrite replaces the file where it is there, when the export is complete.

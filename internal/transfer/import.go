@@ -15,7 +15,7 @@ import (
 
 // ImportOptions say how to import.
 type ImportOptions struct {
-	// Overwrite, DryRun and SkipUnreadable are those of dynamo.ImportOptions.
+	// Overwrite, DryRun and SkipUnreadable are those of bulk.ImportOptions.
 	Overwrite, DryRun, SkipUnreadable bool
 	// Clock tells the time; the system's where it is nil.
 	Clock func() time.Time

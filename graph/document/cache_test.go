@@ -1,0 +1,137 @@
+package document
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"pgregory.net/rapid"
+)
+
+const cachedQuery = `{ customer(id: "cust_01") { name } }`
+
+// cachedSchema is a schema for documents that are only kept.
+func cachedSchema() *ast.Schema {
+	return gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { customer(id: ID!): Customer } type Customer { id: ID! name: String }`})
+}
+
+// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it
+// holds is what was added. What was used last is there, unless it is too large.
+func TestDocumentCacheIsBounded(t *testing.T) {
+	d := NewStore(cachedSchema(), Options{})
+	var texts []*Document
+	for i := range 12 {
+		texts = append(texts, d.Parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i)), false))
+	}
+	wrong := d.Parse("{ nonsense }", false)
+	rapid.Check(t, func(t *rapid.T) {
+		most, bytes := rapid.IntRange(1, 6).Draw(t, "documents"), rapid.IntRange(1000, 120_000).Draw(t, "bytes")
+		c := newCache(most, bytes)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
+				c.add(documentHash{byte(i)}, texts[i])
+				if kept := c.get(documentHash{byte(i)}); kept != texts[i] && texts[i].Bytes() <= bytes {
+					t.Fatalf("document %d of %d bytes is not kept", i, texts[i].Bytes())
+				}
+			},
+			"get": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
+				if kept := c.get(documentHash{byte(i)}); kept != nil && kept != texts[i] {
+					t.Fatalf("%q is kept as document %d", kept.Text, i)
+				}
+			},
+			"add a wrong one": func(t *rapid.T) {
+				c.add(documentHash{0xff}, wrong)
+				if c.get(documentHash{0xff}) != nil {
+					t.Fatal("a document with errors is kept")
+				}
+			},
+			"": func(t *rapid.T) {
+				sum := 0
+				for _, kept := range c.kept.Values() {
+					sum += kept.document.Bytes()
+				}
+				if c.kept.Len() > most || sum > bytes || sum != c.bytes {
+					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, sum, c.bytes, bytes)
+				}
+			},
+		})
+	})
+}
+
+// What is kept does not keep alive what the text was cut out of.
+func TestDocumentsHaveTheirOwnText(t *testing.T) {
+	d := NewStore(cachedSchema(), Options{})
+	url := cachedQuery + strings.Repeat("x", 100_000)
+	before := heapBytes()
+	for i := range 100 {
+		text := fmt.Sprint(url, i)[:len(cachedQuery)]
+		d.registered.add(documentHash{byte(i)}, d.Parse(text, false))
+	}
+	if grown := heapBytes() - before; grown > 1<<20 {
+		t.Errorf("100 small documents take %d bytes", grown)
+	}
+	if d.registered.kept.Len() != 100 {
+		t.Errorf("%d documents are kept", d.registered.kept.Len())
+	}
+}
+
+// No more texts are parsed at once than there are processors; documents that are kept do not wait
+// for them.
+func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewStore(cachedSchema(), Options{})
+		kept, err := d.Find("", "{ __typename }", nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range cap(d.parsing) {
+			d.parsing <- struct{}{}
+		}
+		var found *Document
+		go func() { found, _ = d.Find("", "{ a: __typename }", nil, false) }()
+		synctest.Wait()
+		if found != nil {
+			t.Error("one more is parsed")
+		}
+		if again, err := d.Find("", kept.Text, nil, false); again != kept || err != nil {
+			t.Error(again, err)
+		}
+		<-d.parsing
+		synctest.Wait()
+		if found == nil || len(found.errs) > 0 {
+			t.Errorf("what waited is %v", found)
+		}
+	})
+}
+
+// heapBytes is the number of bytes of the heap in use.
+func heapBytes() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// Where only trusted documents are executed, no other is kept.
+func TestTrustedOnlyKeepsNothing(t *testing.T) {
+	d := NewStore(cachedSchema(), Options{TrustedOnly: true})
+	sum := sha256.Sum256([]byte(cachedQuery))
+	hash := hex.EncodeToString(sum[:])
+	for _, extensions := range []map[string]any{nil, {"persistedQuery": map[string]any{"version": 1.0, "sha256Hash": hash}}} {
+		if found, err := d.Find("", cachedQuery, extensions, false); found != nil || err == nil {
+			t.Errorf("%v finds %v", extensions, found)
+		}
+	}
+	if n := d.registered.kept.Len() + d.recent.kept.Len(); n != 0 {
+		t.Errorf("%d documents were kept", n)
+	}
+}

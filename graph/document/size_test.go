@@ -1,0 +1,25 @@
+package document
+
+import (
+	"fmt"
+	"runtime/debug"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
+)
+
+// Fragments that spread one another in a long chain do not use up the stack; here it has a
+// hundredth of its usual size.
+func TestMeasuringBoundsItsStack(t *testing.T) {
+	const chain = 50_000
+	document := parsed(t, `{...F0} `+numberedFields(chain, "fragment F%d on Query{...G%d} ")+` fragment F on Query{a}`)
+	for i := range chain { // F0 spreads F1, and so on
+		document.Fragments[i].SelectionSet[0].(*ast.FragmentSpread).Name = fmt.Sprintf("F%d", i+1)
+	}
+	defer debug.SetMaxStack(debug.SetMaxStack(10 << 20))
+	if errs := DefaultLimits().measure(document).errs; len(errs) == 0 || errs[0].Extensions["code"] != errcode.TooDeep {
+		t.Errorf("%v, want %s", errs, errcode.TooDeep)
+	}
+}

@@ -1,0 +1,244 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
+)
+
+// A schema with every kind of input, more than the product's has.
+const inputSchema = `
+type Query { f(int: Int, float: Float, string: String, bool: Boolean, id: ID, color: Color, in: In, one: One, any: Any, ints: [Int], grid: [[Int!]!], must: Int! = 3): String }
+enum Color { RED GREEN }
+scalar Any
+input In { must: Int!, defaulted: Int! = 5, color: Color = RED, nested: In, list: [In!], any: Any, plain: String }
+input One @oneOf { a: Int, b: String }
+`
+
+func inputs(t *testing.T) *ast.Schema {
+	t.Helper()
+	schema, err := gqlparser.LoadSchema(&ast.Source{Input: inputSchema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// jsonValue reads JSON as the server does.
+func jsonValue(t testing.TB, text string) map[string]any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func operationOf(t *testing.T, schema *ast.Schema, query string) *ast.OperationDefinition {
+	t.Helper()
+	document := parsed(t, query)
+	if errs := validate(schema, document, true, false); len(errs) > 0 {
+		t.Fatalf("%s: %v", query, errs)
+	}
+	return document.Operations[0]
+}
+
+// Values are coerced as the specification's tables say.
+func TestVariables(t *testing.T) {
+	schema := inputs(t)
+	type object = map[string]any
+	type list = []any
+	for _, c := range []struct {
+		typ, argument string
+		given         string
+		want          any
+		refused       string
+	}{
+		{"Int", "int", `1`, int64(1), ""},
+		{"Int", "int", `-2147483648`, int64(-1 << 31), ""},
+		{"Int", "int", `1.0`, int64(1), ""},
+		{"Int", "int", `1e3`, int64(1000), ""},
+		{"Int", "int", `null`, nil, ""},
+		{"Int", "int", `"1"`, nil, `variable "v": is a string where an Int`},
+		{"Int", "int", `1.5`, nil, `variable "v": is a number where an Int`},
+		{"Int", "int", `2147483648`, nil, "32 bits"},
+		{"Int", "int", `-2147483649`, nil, "32 bits"},
+		{"Int", "int", `1e400`, nil, "a number where an Int"},
+		{"Int", "int", `true`, nil, "a Boolean where an Int"},
+		{"Int", "int", `[1]`, nil, "a list where an Int"},
+		{"Int", "int", `{}`, nil, "an object where an Int"},
+		{"Int!", "int", `null`, nil, `variable "v": cannot be null`},
+		{"Float", "float", `1`, 1.0, ""},
+		{"Float", "float", `-1.5e3`, -1500.0, ""},
+		{"Float", "float", `"1.5"`, nil, "a string where a Float"},
+		{"Float", "float", `1e400`, nil, "a number where a Float"},
+		{"Float", "float", `false`, nil, "a Boolean where a Float"},
+		{"String", "string", `"1"`, "1", ""},
+		{"String", "string", `1`, nil, "a number where a String"},
+		{"String", "string", `true`, nil, "a Boolean where a String"},
+		{"Boolean", "bool", `true`, true, ""},
+		{"Boolean", "bool", `"true"`, nil, "a string where a Boolean"},
+		{"Boolean", "bool", `0`, nil, "a number where a Boolean"},
+		{"ID", "id", `"x"`, "x", ""},
+		{"ID", "id", `12345678901234567890`, "12345678901234567890", ""},
+		{"ID", "id", `-1`, "-1", ""},
+		{"ID", "id", `1.5`, nil, "a number where an ID"},
+		{"ID", "id", `1.0`, nil, "a number where an ID"},
+		{"ID", "id", `1e3`, nil, "a number where an ID"},
+		{"ID", "id", strings.Repeat("1", 65), nil, "a number where an ID"},
+		{"ID", "id", `true`, nil, "a Boolean where an ID"},
+		{"Color", "color", `"RED"`, "RED", ""},
+		{"Color", "color", `"red"`, nil, `holds "red", which is no value of Color`},
+		{"Color", "color", `"` + strings.Repeat("é", 1000) + `"`, nil, strings.Repeat("é", 25) + "..."},
+		{"Color", "color", `0`, nil, "a number where a value of Color"},
+		{"[Int]", "ints", `[1,null,2]`, list{int64(1), nil, int64(2)}, ""},
+		{"[Int]", "ints", `1`, list{int64(1)}, ""},
+		{"[Int]", "ints", `[]`, list{}, ""},
+		{"[Int]", "ints", `null`, nil, ""},
+		{"[Int]", "ints", `[1,"2"]`, nil, `variable "v": 1 is a string`},
+		{"[Int!]", "ints", `[null]`, nil, `variable "v": 0 cannot be null`},
+		{"[[Int!]!]", "grid", `1`, list{list{int64(1)}}, ""},
+		{"[[Int!]!]", "grid", `[[1],2]`, list{list{int64(1)}, list{int64(2)}}, ""},
+		{"[[Int!]!]", "grid", `[null]`, nil, `variable "v": 0 cannot be null`},
+		{"In", "in", `{"must":1}`, object{"must": int64(1), "defaulted": int64(5), "color": "RED"}, ""},
+		{"In", "in", `{"must":1,"color":null,"plain":null,"defaulted":7}`, object{"must": int64(1), "defaulted": int64(7), "color": nil, "plain": nil}, ""},
+		{"In", "in", `{"must":1,"any":{"x":[1]}}`, object{"must": int64(1), "defaulted": int64(5), "color": "RED", "any": object{"x": list{json.Number("1")}}}, ""},
+		{"In", "in", `{"must":1,"list":{"must":2}}`, object{"must": int64(1), "defaulted": int64(5), "color": "RED", "list": list{object{"must": int64(2), "defaulted": int64(5), "color": "RED"}}}, ""},
+		{"In", "in", `{}`, nil, `variable "v": must must be defined`},
+		{"In", "in", `{"must":null}`, nil, `variable "v": must cannot be null`},
+		{"In", "in", `{"must":1,"defaulted":null}`, nil, `variable "v": defaulted cannot be null`},
+		{"In", "in", `{"must":"1"}`, nil, `variable "v": must is a string where an Int`},
+		{"In", "in", `{"must":1,"more":1}`, nil, `has a field "more", which In does not have`},
+		{"In", "in", `{"must":1,"__typename":"In"}`, nil, `has a field "__typename"`},
+		{"In", "in", `{"must":1,"nested":{"must":1,"list":[{"must":1},{"must":"x"}]}}`, nil, `variable "v": nested.list.1.must is a string`},
+		{"In", "in", `[]`, nil, "a list where an object of type In"},
+		{"In", "in", `"x"`, nil, "a string where an object of type In"},
+		{"One", "one", `{"a":1}`, object{"a": int64(1)}, ""},
+		{"One", "one", `{"b":"x"}`, object{"b": "x"}, ""},
+		{"One", "one", `{}`, nil, "has 0 fields where exactly one"},
+		{"One", "one", `{"a":1,"b":"x"}`, nil, "has 2 fields where exactly one"},
+		{"One", "one", `{"a":1,"b":null}`, nil, "has 2 fields where exactly one"},
+		{"One", "one", `{"a":null}`, nil, `variable "v": a cannot be null`},
+		{"One", "one", `{"c":1}`, nil, `has a field "c"`},
+		{"Any", "any", `{"x":[1,"2",null]}`, object{"x": list{json.Number("1"), "2", nil}}, ""},
+		{"Any", "any", strings.Repeat("[", 8) + strings.Repeat("]", 8), list{list{list{list{list{list{list{list{}}}}}}}}, ""},
+		{"Any", "any", strings.Repeat("[", 9) + strings.Repeat("]", 9), nil, "more than 8"},
+		{"Any", "any", strings.Repeat(`{"x":`, 9000) + "1" + strings.Repeat("}", 9000), nil, "more than 8"},
+		{"Int", "int", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), nil, "more than 8"},
+	} {
+		operation := operationOf(t, schema, fmt.Sprintf("query($v:%s){f(%s:$v)}", c.typ, c.argument))
+		got, errs := coerceVariables(schema, operation, jsonValue(t, `{"v":`+c.given+`}`), DefaultLimits(), false)
+		name := fmt.Sprintf("%s of %.60s", c.typ, c.given)
+		if c.refused != "" {
+			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) || len(errs[0].Locations) != 1 || len(errs[0].Message) > 300 {
+				t.Errorf("%s: %v %v, want %q", name, got, errs, c.refused)
+			}
+			want := errcode.BadUserInput
+			if strings.HasPrefix(c.refused, "more than") {
+				want = errcode.ListTooDeep
+			}
+			if len(errs) > 0 && errs[0].Extensions["code"] != want {
+				t.Errorf("%s: %v, want %s", name, errs[0].Extensions, want)
+			}
+			continue
+		}
+		if len(errs) > 0 || !reflect.DeepEqual(got["v"], c.want) {
+			t.Errorf("%s is %#v %v, want %#v", name, got["v"], errs, c.want)
+		}
+	}
+}
+
+// Values that were left out have their defaults, or stay left out; null is not left out, and what
+// is not defined is not looked at.
+func TestVariablesThatAreLeftOut(t *testing.T) {
+	schema := inputs(t)
+	for _, c := range []struct{ query, given, want, refused string }{
+		{`query($a:Int){f(int:$a)}`, `{}`, `{}`, ""},
+		{`query($a:Int){f(int:$a)}`, `{"b":[[[[[[[[[[1]]]]]]]]]],"A":2}`, `{}`, ""},
+		{`query($a:Int=4){f(int:$a)}`, `{}`, `{"a":4}`, ""},
+		{`query($a:Int=4){f(int:$a)}`, `{"a":null}`, `{"a":null}`, ""},
+		{`query($a:Int=4){f(must:$a)}`, `{"a":null}`, ``, `variable "a" is null where Int! is wanted`},
+		{`query($a:Int){f(must:$a)}`, `{}`, `{}`, ""},
+		{`query($a:Int!){f(int:$a)}`, `{}`, ``, `variable "a": must be defined`},
+		{`query($a:Int!=4){f(int:$a)}`, `{}`, `{"a":4}`, ""},
+		{`query($a:Int!=4){f(int:$a)}`, `{"a":null}`, ``, `variable "a": cannot be null`},
+		{`query($a:[Int]=4){f(ints:$a)}`, `{}`, `{"a":[4]}`, ""},
+		{`query($a:ID=4){f(id:$a)}`, `{}`, `{"a":"4"}`, ""},
+		{`query($a:Float=4){f(float:$a)}`, `{}`, `{"a":4}`, ""},
+		{`query($a:Color=GREEN){f(color:$a)}`, `{}`, `{"a":"GREEN"}`, ""},
+		{`query($a:In={must:1}){f(in:$a)}`, `{}`, `{"a":{"color":"RED","defaulted":5,"must":1}}`, ""},
+		{`query($a:Int=3000000000){f(int:$a)}`, `{}`, ``, "32 bits"},
+		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is wanted`},
+		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
+	} {
+		d := Document{Parsed: parsed(t, c.query)}
+		if errs := validate(schema, d.Parsed, true, false, d.strictUses()); len(errs) > 0 {
+			t.Fatalf("%s: %v", c.query, errs)
+		}
+		operation := d.Parsed.Operations[0]
+		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), DefaultLimits(), false, d.strict[operation]...)
+		if c.refused != "" {
+			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) {
+				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.refused)
+			}
+			continue
+		}
+		if text, err := json.Marshal(got); err != nil || string(text) != c.want || len(errs) > 0 {
+			t.Errorf("%s with %s: %s %v, want %s", c.query, c.given, text, errs, c.want)
+		}
+	}
+}
+
+// All that is wrong is told, up to a bound, in an order that does not change.
+func TestWrongVariablesAreToldTogether(t *testing.T) {
+	schema := inputs(t)
+	operation := operationOf(t, schema, `query($a:[Int],$b:In){f(ints:$a,in:$b)}`)
+	_, errs := coerceVariables(schema, operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), DefaultLimits(), false)
+	var told []string
+	for _, err := range errs {
+		message, _, _ := strings.Cut(err.Message, ",")
+		told = append(told, message)
+	}
+	want := []string{
+		`variable "a": 0 is a string where an Int`, `variable "a": 2 is a string where an Int`, `variable "b": has a field "y"`,
+		`variable "b": has a field "z"`, `variable "b": must must be defined`,
+	}
+	if !reflect.DeepEqual(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	many := `{"a":[` + strings.Repeat(`"x",`, 20_000) + `1]}`
+	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), DefaultLimits(), false); len(errs) != errcode.MaxErrors {
+		t.Errorf("%d errors, want %d", len(errs), errcode.MaxErrors)
+	}
+}
+
+// What holds for variables holds for literals, by the rules of validation.
+func TestLiteralsAreReadStrictly(t *testing.T) {
+	schema := inputs(t)
+	for query, says := range map[string]string{
+		`{f(int:"1")}`: "Int cannot represent", `{f(int:1.5)}`: "Int cannot represent", `{f(int:1.0)}`: "Int cannot represent",
+		`{f(bool:1)}`: "Boolean cannot", `{f(bool:"true")}`: "Boolean cannot", `{f(string:1)}`: "String cannot", `{f(id:1.5)}`: "ID cannot",
+		`{f(color:"RED")}`: "non-enum value", `{f(color:red)}`: "does not exist", `{f(in:{})}`: "was not provided", `{f(in:{must:null})}`: "Expected value",
+		`{f(in:{must:1,more:1})}`: "not defined", `{f(one:{})}`: "exactly one key", `{f(one:{a:1,b:"x"})}`: "exactly one key", `{f(one:{a:null})}`: "non-null",
+		`query($a:Int){f(one:{a:$a})}`: "must be non-nullable", `query($a:In){f(int:$a)}`: "used in position", `{f(int:99999999999999999999)}`: "32-bit",
+	} {
+		if errs := validate(schema, parsed(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, says) {
+			t.Errorf("%s: %v, want %q", query, errs, says)
+		}
+	}
+	for _, query := range []string{`{f(float:1)}`, `{f(id:1)}`, `{f(one:{a:1})}`, `{f(ints:1)}`, `{f(in:{must:1})}`, `query($a:Int!){f(one:{a:$a})}`} {
+		if errs := validate(schema, parsed(t, query), true, false); len(errs) > 0 {
+			t.Errorf("%s: %v", query, errs)
+		}
+	}
+}

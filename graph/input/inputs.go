@@ -1,0 +1,356 @@
+// Package input has the input objects of mutations and makes commands of them. Of the module it
+// imports commerce and graph/operation.
+package input
+
+import (
+	"strconv"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/operation"
+)
+
+// Checks collects what is wrong with an input, so that a caller can mend it in one go.
+type Checks struct {
+	// currency is that of amounts which name none.
+	currency commerce.Currency
+	refusals commerce.Refusals
+}
+
+func (c *Checks) refuse(r commerce.Refusal) {
+	if len(c.refusals) < operation.MaxUserErrors {
+		c.refusals = append(c.refusals, r)
+	}
+}
+
+// NewChecks returns checks of an input whose amounts without a currency are in this one.
+func NewChecks(currency commerce.Currency) *Checks { return &Checks{currency: currency} }
+
+// IdempotencyKey reads an idempotency key, which may be left out.
+func (c *Checks) IdempotencyKey(key *string) string {
+	return given(c, func(s string) (string, error) {
+		return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
+	}, key, "idempotencyKey")
+}
+
+// Err is what was collected, nil where nothing was.
+func (c *Checks) Err() error {
+	if len(c.refusals) == 0 {
+		return nil
+	}
+	return c.refusals
+}
+
+// check brings the value at path into its form, and notes where it has none.
+func check[V, T any](c *Checks, parse func(V) (T, error), v V, path ...string) T {
+	parsed, err := parse(v)
+	if err != nil {
+		c.refuse(commerce.Refuse(path, "%s", err))
+	}
+	return parsed
+}
+
+// given is check for a value that may be left out or null, and is then the zero value.
+func given[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) T {
+	if v == nil {
+		var none T
+		return none
+	}
+	return check(c, parse, *v, path...)
+}
+
+// changed is given for a value whose absence means that it stays as it is.
+func changed[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) *T {
+	if v == nil {
+		return nil
+	}
+	parsed := check(c, parse, *v, path...)
+	return &parsed
+}
+
+func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
+
+// listedName is a name that employees or products are listed by.
+func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
+
+func email(s string) (string, error) {
+	_, err := commerce.ParseEmail(s)
+	return s, err
+}
+
+func note(s string) (string, error) { return optional(s, commerce.MaxNote) }
+
+func optionalName(s string) (string, error) { return optional(s, commerce.MaxName) }
+
+// optional is a name that may be empty.
+func optional(s string, most int) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return commerce.ParseName(s, most)
+}
+
+func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
+
+func level(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
+
+func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
+
+func phones(c *Checks, numbers []string) []string {
+	if len(numbers) > commerce.MaxPhoneNumbers {
+		c.refuse(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
+		return nil
+	}
+	for i, number := range numbers {
+		check(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumber) }, number, "phoneNumbers", strconv.Itoa(i))
+	}
+	return numbers
+}
+
+// changedPhones are phone numbers whose absence means that they stay as they are.
+func changedPhones(c *Checks, numbers []string) *[]string {
+	if numbers == nil {
+		return nil
+	}
+	parsed := phones(c, numbers)
+	return &parsed
+}
+
+func address(c *Checks, in *AddressInput) commerce.Address {
+	const at = "shippingAddress"
+	return commerce.Address{
+		Recipient:   check(c, name, in.Recipient, at, "recipient"),
+		Line1:       check(c, name, in.Line1, at, "line1"),
+		Line2:       given(c, optionalName, in.Line2, at, "line2"),
+		City:        check(c, name, in.City, at, "city"),
+		Region:      given(c, optionalName, in.Region, at, "region"),
+		PostalCode:  given(c, optionalName, in.PostalCode, at, "postalCode"),
+		CountryCode: check(c, commerce.ParseCountry, in.CountryCode, at, "countryCode"),
+	}
+}
+
+// price reads a price; without a currency it is in the shop's.
+func price(c *Checks, in *MoneyInput) commerce.Money {
+	currency := c.currency
+	if in.CurrencyCode != nil {
+		currency = check(c, currencyCode, *in.CurrencyCode, "unitPrice", "currencyCode")
+	}
+	return check(c, func(amount string) (commerce.Money, error) { return commerce.ParsePrice(amount, currency) }, in.Amount, "unitPrice", "amount")
+}
+
+func currencyCode(s commerce.Currency) (commerce.Currency, error) {
+	return commerce.ParseCurrency(string(s))
+}
+
+// newPrice reads what a product is to cost; without a currency it stays in the product's, which is
+// not known here.
+func newPrice(c *Checks, in *MoneyInput) *commerce.Price {
+	if in == nil {
+		return nil
+	}
+	p := commerce.Price{Amount: in.Amount, Currency: given(c, currencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
+	if p.Currency != "" {
+		price(c, in)
+	}
+	return &p
+}
+
+// version is the version that a record must have.
+func version(v *int32) *int {
+	if v == nil {
+		return nil
+	}
+	n := int(*v)
+	return &n
+}
+
+// Command checks the input and makes a commerce.NewCustomer of it.
+func (in CreateCustomerInput) Command(c *Checks) commerce.NewCustomer {
+	return commerce.NewCustomer{
+		ID:           given(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
+		Name:         check(c, name, in.Name, "name"),
+		Email:        check(c, email, in.Email, "email"),
+		PhoneNumbers: phones(c, in.PhoneNumbers),
+		AccountRepID: given(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
+	}
+}
+
+// Command checks the input and makes a commerce.CustomerChange of it.
+func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
+	return commerce.CustomerChange{
+		ID:              check(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
+		Name:            changed(c, name, in.Name, "name"),
+		Email:           changed(c, email, in.Email, "email"),
+		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.AccountRepChange of it.
+func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
+	if !in.EmployeeID.IsSet() {
+		// A variable that somebody forgot must not take the rep away.
+		c.refuse(commerce.Refuse(commerce.Path("employeeId"), "is missing: give an id, or null for nobody"))
+	}
+	return commerce.AccountRepChange{
+		CustomerID:      check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		EmployeeID:      given(c, commerce.ParseID[commerce.EmployeeID], in.EmployeeID.Value(), "employeeId"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.NewOrder of it.
+func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
+	order := commerce.NewOrder{CustomerID: check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId")}
+	if len(in.Items) > maxLinesGiven {
+		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
+	} else {
+		for i, line := range in.Items {
+			at := strconv.Itoa(i)
+			order.Lines = append(order.Lines, commerce.OrderLine{SKU: check(c, commerce.ParseID[commerce.SKU], line.Sku, "items", at, "sku"), Quantity: check(c, quantity, line.Quantity, "items", at, "quantity")})
+		}
+	}
+	if in.ShippingAddress != nil {
+		a := address(c, in.ShippingAddress)
+		order.ShippingAddress = &a
+	}
+	return order
+}
+
+// maxLinesGiven is how many lines are looked at one by one: more cannot be an order, however many
+// are of one product.
+const maxLinesGiven = 10 * commerce.MaxLines
+
+func move(c *Checks, to commerce.Status, id string, remark *string, expected *int32) commerce.OrderMove {
+	return commerce.OrderMove{
+		OrderID:         check(c, commerce.ParseOrderID, id, "orderId"),
+		To:              to,
+		Note:            given(c, note, remark, "note"),
+		ExpectedVersion: version(expected),
+	}
+}
+
+// Command checks the input and makes a commerce.OrderMove of it.
+func (in ConfirmOrderInput) Command(c *Checks) commerce.OrderMove {
+	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+// Command checks the input and makes a commerce.OrderMove of it.
+func (in DeliverOrderInput) Command(c *Checks) commerce.OrderMove {
+	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+// Command checks the input and makes a commerce.OrderMove of it.
+func (in CancelOrderInput) Command(c *Checks) commerce.OrderMove {
+	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+// Command checks the input and makes a commerce.OrderMove of it.
+func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
+	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
+	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
+	return m
+}
+
+// Command checks the input and makes a commerce.OrderItemChange of it.
+func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
+	return commerce.OrderItemChange{
+		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Quantity:        check(c, quantity, in.Quantity, "quantity"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.OrderItemChange of it.
+func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
+	return commerce.OrderItemChange{
+		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.ShippingAddressChange of it.
+func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddressChange {
+	return commerce.ShippingAddressChange{
+		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		ShippingAddress: address(c, in.ShippingAddress),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.NewProduct of it.
+func (in CreateProductInput) Command(c *Checks) commerce.NewProduct {
+	return commerce.NewProduct{
+		SKU:       check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Name:      check(c, name, in.Name, "name"),
+		Category:  check(c, listedName, in.Category, "category"),
+		UnitPrice: price(c, in.UnitPrice),
+	}
+}
+
+// Command checks the input and makes a commerce.ProductChange of it.
+func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
+	return commerce.ProductChange{
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Name:            changed(c, name, in.Name, "name"),
+		Category:        changed(c, listedName, in.Category, "category"),
+		UnitPrice:       newPrice(c, in.UnitPrice),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.NewWarehouse of it.
+func (in CreateWarehouseInput) Command(c *Checks) commerce.NewWarehouse {
+	return commerce.NewWarehouse{
+		ID:   given(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
+		Name: check(c, name, in.Name, "name"),
+	}
+}
+
+// Command checks the input and makes a commerce.InventoryCount of it.
+func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
+	return commerce.InventoryCount{
+		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		WarehouseID:     check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		Quantity:        check(c, level, in.Quantity, "quantity"),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+}
+
+// Command checks the input and makes a commerce.InventoryAdjustment of it.
+func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
+	return commerce.InventoryAdjustment{
+		SKU:         check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		WarehouseID: check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		Delta:       check(c, delta, in.Delta, "delta"),
+	}
+}
+
+// Command checks the input and makes a commerce.NewEmployee of it.
+func (in HireEmployeeInput) Command(c *Checks) commerce.NewEmployee {
+	return commerce.NewEmployee{
+		ID:           given(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
+		Name:         check(c, listedName, in.Name, "name"),
+		JobTitle:     check(c, listedName, in.JobTitle, "jobTitle"),
+		HireDate:     in.HireDate,
+		WarehouseID:  given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		PhoneNumbers: phones(c, in.PhoneNumbers),
+	}
+}
+
+// Command checks the input and makes a commerce.EmployeeChange of it.
+func (in UpdateEmployeeInput) Command(c *Checks) commerce.EmployeeChange {
+	change := commerce.EmployeeChange{
+		ID:              check(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
+		Name:            changed(c, listedName, in.Name, "name"),
+		JobTitle:        changed(c, listedName, in.JobTitle, "jobTitle"),
+		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
+		ExpectedVersion: version(in.ExpectedVersion),
+	}
+	if in.WarehouseID.IsSet() {
+		to := given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID.Value(), "warehouseId")
+		change.WarehouseID = &to
+	}
+	return change
+}

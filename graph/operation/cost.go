@@ -1,0 +1,201 @@
+package operation
+
+import (
+	"math"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+)
+
+// An operation costs one point for each value that its response can hold at most: a field's value,
+// an element of a list, an object, or null. It costs more for what the order book has to do.
+const (
+	// ListCost is the cost of each page of a list, which can be a Query of DynamoDB.
+	ListCost = 10
+	// MutationCost is the cost of each mutation, which is a transaction.
+	MutationCost = 10
+	// plainList is the number of elements of a list that is not a connection: phone numbers,
+	// transitions, the path of a user error. None has more, except phone numbers that other
+	// software wrote. User errors have a limit of their own, MaxUserErrors.
+	plainList = commerce.MaxPhoneNumbers
+)
+
+// EntitiesField is the field of Query by which gateways ask for entities.
+const EntitiesField = "_entities"
+
+// MaxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
+// page has that they come from.
+const MaxRepresentations = 1000
+
+// MaxUserErrors is how many refusals one answer has: a caller who gets so many learns nothing from
+// more.
+const MaxUserErrors = 50
+
+// Costs limits what operations cost.
+type Costs struct {
+	limit int
+	// lists are the lengths of the schema's own lists, for introspection.
+	lists schemaSizes
+}
+
+// NewCosts returns the costs of the operations of a schema.
+func NewCosts(schema *ast.Schema, limits document.Limits) Costs {
+	return Costs{limits.Cost, sizesOf(schema)}
+}
+
+// Check returns the error for an operation that costs more than the limit; nil for others.
+// Loaders read each record once, so a query that goes in circles from customers to orders and back
+// takes few requests. But each time round its response, which is built in memory, grows by the size
+// of a page.
+func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
+	if cost <= c.limit {
+		return nil
+	}
+	return errcode.New(operation.Position, errcode.TooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
+}
+
+// amount is the cost of a selection: once, and again for each record of the page that the selection
+// is part of.
+type amount struct{ once, perRecord float64 }
+
+func (a amount) plus(b amount) amount { return amount{a.once + b.once, a.perRecord + b.perRecord} }
+
+// pricing tells how the cost of a field follows from the cost of what is selected below it.
+type pricing struct {
+	kind pricingKind
+	// base is the cost of the field itself, elements the number of list elements at most.
+	base, elements float64
+}
+
+type pricingKind int
+
+const (
+	// elementPricing: what is selected below costs as much for each element.
+	elementPricing pricingKind = iota
+	// pagePricing: the same for each record of the page.
+	pagePricing
+	// recordPricing: the field lists the records of the page around it.
+	recordPricing
+	// entityPricing: the same for each representation.
+	entityPricing
+)
+
+// pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
+func (c Costs) pricing(f *Field, in place) pricing {
+	p := pricing{kind: elementPricing, base: 1, elements: 1}
+	if f.ObjectDefinition.Name == "Mutation" {
+		p.base += MutationCost
+	}
+	switch {
+	case IsPage(f.Field):
+		p.kind, p.base = pagePricing, p.base+ListCost
+	case f.Definition.Type.Elem == nil:
+	case isRecords(f.Field):
+		p.kind = recordPricing
+	case f.Name == EntitiesField:
+		p.kind, p.elements = entityPricing, 0
+	default:
+		switch {
+		case in != anywhere:
+			p.elements = c.lists.of(f.Name, in)
+		case f.Name == "userErrors":
+			p.elements = MaxUserErrors
+		default:
+			p.elements = plainList
+		}
+		p.base += p.elements
+	}
+	return p
+}
+
+// isRecords reports whether a field lists the records of a page.
+func isRecords(f *ast.Field) bool {
+	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
+}
+
+// Cost returns the cost of an operation with these variables, which are coerced. It does not depend
+// on what the table holds, and is never lower than the number of values in the response.
+func (p *Prepared) Cost(variables map[string]any) int {
+	const most = 1 << 52                                            // page sizes can multiply beyond every integer
+	return int(math.Round(min(p.Root.price(variables).once, most))) // introspection counts with averages
+}
+
+func (s *SelectionSet) price(variables map[string]any) amount {
+	total := s.cost
+	for _, f := range s.sized {
+		total = total.plus(f.cost(variables))
+	}
+	return total
+}
+
+// cost returns the cost of a field and of what is selected below it.
+func (f *Field) cost(variables map[string]any) amount {
+	var below amount
+	if f.Set != nil {
+		below = f.Set.price(variables)
+	}
+	for _, member := range f.Members {
+		below.once = max(below.once, member.price(variables).once) // an object is of one type
+	}
+	switch f.pricing.kind {
+	case pagePricing:
+		return amount{once: f.pricing.base + below.once + float64(f.PageSize(variables))*below.perRecord}
+	case recordPricing:
+		return amount{once: f.pricing.base, perRecord: 1 + below.once}
+	case entityPricing:
+		return amount{once: f.pricing.base + f.representations(variables)*(1+below.once)}
+	default:
+		return amount{once: f.pricing.base + f.pricing.elements*below.once}
+	}
+}
+
+// sized reports whether the cost of a field depends on variables.
+func (f *Field) sized() bool {
+	for _, a := range f.Field.Arguments {
+		switch f.pricing.kind {
+		case pagePricing:
+			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
+				return true
+			}
+		case entityPricing:
+			if isVariable(a.Value) {
+				return true
+			}
+		}
+	}
+	return f.Set != nil && len(f.Set.sized) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.sized) > 0 })
+}
+
+// PageSize returns the most records that a page can have. A size in a variable that is not known
+// can be any.
+func (f *Field) PageSize(variables map[string]any) int {
+	size := 0
+	for _, name := range []string{"first", "last"} {
+		a := f.Field.Arguments.ForName(name)
+		switch {
+		case a == nil:
+		case a.Value.Kind == ast.Variable && variables == nil:
+			return MaxPage
+		default:
+			value, _ := a.Value.Value(variables)
+			if n, ok := value.(int64); ok {
+				size = max(size, int(n), 1) // the resolver refuses others
+			}
+		}
+	}
+	if size == 0 {
+		return DefaultPage
+	}
+	return min(size, MaxPage)
+}
+
+// representations returns the number of entities that a gateway asks for.
+func (f *Field) representations(variables map[string]any) float64 {
+	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(variables)["representations"]))))
+}

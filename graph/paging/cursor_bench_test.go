@@ -1,0 +1,24 @@
+package paging
+
+import "testing"
+
+// BenchmarkCursors is a cursor made and read again.
+func BenchmarkCursors(b *testing.B) {
+	list := NewCursors([]byte("a key for tests")).Scope("customer.orders", "cust_01")
+	const position = "2026-01-02T03:04:05Z#01KNVV2HR00000000000000101"
+	b.Run("seal", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			list.Seal(position)
+		}
+	})
+	cursor := list.Seal(position)
+	b.Run("open", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if got, err := list.Open(cursor); got != position {
+				b.Fatal(got, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package paging
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+func position() *rapid.Generator[string] { return rapid.StringN(1, 80, -1) }
+
+// A cursor opens in the list that it came from, under the key that it was made with, and nowhere
+// else.
+func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := []byte(rapid.StringN(16, 32, -1).Draw(t, "key"))
+		field, argument := rapid.StringN(1, 10, -1).Draw(t, "field"), rapid.StringN(0, 10, -1).Draw(t, "argument")
+		at := position().Draw(t, "position")
+		list := NewCursors(key).Scope(field, argument)
+		cursor := list.Seal(at)
+		if got, err := list.Open(cursor); err != nil || got != at {
+			t.Fatalf("open gives %q, %v, want %q", got, err, at)
+		}
+		for name, other := range map[string]Scope{
+			"another field":      NewCursors(key).Scope(field+"x", argument),
+			"another argument":   NewCursors(key).Scope(field, argument+"x"),
+			"one argument more":  NewCursors(key).Scope(field, argument, ""),
+			"one argument fewer": NewCursors(key).Scope(field),
+			"another key":        NewCursors(append([]byte("x"), key...)).Scope(field, argument),
+		} {
+			if got, err := other.Open(cursor); err == nil {
+				t.Fatalf("%s opens the cursor: %q", name, got)
+			}
+		}
+		// Every change of a byte shows.
+		changed := []byte(cursor)
+		i := rapid.IntRange(0, len(changed)-1).Draw(t, "changed")
+		changed[i] = rapid.SampledFrom([]byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")).Draw(t, "to")
+		if got, err := list.Open(string(changed)); string(changed) != cursor && err == nil {
+			t.Fatalf("a changed cursor opens: %q", got)
+		}
+	})
+}
+
+// A list may have any number of arguments.
+func TestCursorsOfListsWithManyArguments(t *testing.T) {
+	c := NewCursors([]byte("a key for tests"))
+	list := c.Scope("Query.list", "a", "b", "c", "d")
+	if got, err := list.Open(list.Seal("x")); err != nil || got != "x" {
+		t.Errorf("open gives %q, %v", got, err)
+	}
+	for _, other := range []Scope{c.Scope("Query.list", "a", "b", "c"), c.Scope("Query.list", "a", "b", "c", "e"), c.Scope("Query.list", "a", "b", "x", "d")} {
+		if _, err := other.Open(list.Seal("x")); err == nil {
+			t.Errorf("a cursor opens in another list, %+v", other)
+		}
+	}
+}
+
+func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
+	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
+	for name, cursor := range map[string]string{
+		"empty": "", "text": "hello world", "standard base64": "AQ/+", "too short": "AQAA", "padded": list.Seal("x") + "=",
+		"too long": strings.Repeat("A", 10_000), "another version": "Ag" + list.Seal("x")[2:],
+	} {
+		_, err := list.Open(cursor)
+		var invalid *commerce.InvalidError
+		if !errors.As(err, &invalid) {
+			t.Errorf("%s: error is %v, want an InvalidError", name, err)
+		}
+	}
+}
+
+// FuzzCursorOpen checks that no text makes a cursor panic or open unless it is one, and that a
+// cursor opens to a position that can stand in a key.
+func FuzzCursorOpen(f *testing.F) {
+	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
+	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPosition), strings.Repeat("a", maxPosition+1)} {
+		f.Add(list.Seal(position))
+	}
+	f.Add("")
+	f.Add("AQ")
+	f.Add("AQ0PD55g_Ii_nyDhbDIwMjUtMDEtMDFUMDk6MDA6MDAuMDAwWiNjdXN0XzAwMQ")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		position, err := list.Open(cursor)
+		if err != nil {
+			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) {
+				t.Errorf("%q: error is %v, want an InvalidError", cursor, err)
+			}
+			return
+		}
+		if list.Seal(position) != cursor {
+			t.Errorf("%q opens to %q, whose cursor is %q", cursor, position, list.Seal(position))
+		}
+		if position == "" || len(position) > maxPosition || !utf8.ValidString(position) {
+			t.Errorf("%q opens to %q", cursor, position)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package rate
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// manualClock is a clock that is put forward by hand; whoever sleeps puts it forward as well.
+type manualClock struct {
+	mu  sync.Mutex
+	now time.Time
+	// slept is how often somebody slept.
+	slept int
+}
+
+func (c *manualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *manualClock) forward(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func (c *manualClock) sleep(_ context.Context, d time.Duration) {
+	c.forward(d)
+	c.slept++
+}
+
+func (c *manualClock) rates(burst, restore int) Options {
+	c.now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	return Options{Burst: burst, Restore: restore, Now: c.Now, Sleep: c.sleep}
+}
+
+// modelBucket is a bucket in fractions.
+type modelBucket struct {
+	left *big.Rat
+	at   time.Duration
+}
+
+// Whatever is taken and given back, and however time goes on, each principal's bucket is what
+// fractions say it is: never below zero, never above what it holds, full again after just as long
+// as it takes; and whoever waits as long as they are told, and no shorter, is let in.
+func TestBucketsAreWhatFractionsSay(t *testing.T) {
+	refusals := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		burst, restore := rapid.IntRange(1, 1<<31-1).Draw(rt, "burst"), rapid.IntRange(1, 1<<31-1).Draw(rt, "restore")
+		if rapid.Bool().Draw(rt, "small") {
+			burst, restore = burst%100+1, restore%1000+1
+		}
+		var clock manualClock
+		r := NewLimiter(clock.rates(burst, restore))
+		model, now := map[string]*modelBucket{}, time.Duration(0)
+		full := new(big.Rat).SetInt64(int64(burst))
+		of := func(principal string) *modelBucket {
+			b := model[principal]
+			if b == nil {
+				b = &modelBucket{full, now}
+				model[principal] = b
+			}
+			back := new(big.Rat).Mul(big.NewRat(int64(restore), 1), big.NewRat(int64(now-b.at), int64(time.Second)))
+			b.left = new(big.Rat).Add(b.left, back)
+			if b.at = now; b.left.Cmp(full) > 0 {
+				b.left = full
+			}
+			return b
+		}
+		forward := func(d time.Duration) { clock.forward(d); now += d }
+		take := func(principal string, points int) (time.Duration, bool) {
+			wait, ok := r.Take(principal, points, 0)
+			b, want := of(principal), new(big.Rat).SetInt64(int64(points))
+			if fits := want.Cmp(b.left) <= 0; fits != ok || fits != (wait == 0) {
+				rt.Fatalf("%d points of %s: let in %v, wait %v", points, b.left.FloatString(9), ok, wait)
+			}
+			if ok {
+				b.left = new(big.Rat).Sub(b.left, want)
+			}
+			return wait, ok
+		}
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			principal := fmt.Sprint("p", rapid.IntRange(0, 2).Draw(rt, "principal"))
+			points := rapid.IntRange(0, burst).Draw(rt, "points")
+			switch rapid.IntRange(0, 3).Draw(rt, "step") {
+			case 0:
+				forward(time.Duration(rapid.Int64Range(0, int64(time.Duration(burst)*time.Second)/int64(restore)+1).Draw(rt, "time")))
+			case 1:
+				r.give(principal, points)
+				b := of(principal)
+				if b.left = new(big.Rat).Add(b.left, new(big.Rat).SetInt64(int64(points))); b.left.Cmp(full) > 0 {
+					b.left = full
+				}
+			default:
+				if wait, ok := take(principal, points); !ok {
+					refusals++
+					forward(wait - 1)
+					if _, ok := take(principal, points); ok {
+						rt.Fatal("let in too early")
+					}
+					forward(1)
+					if _, ok := take(principal, points); !ok {
+						rt.Fatal("not let in after the wait")
+					}
+				}
+			}
+			left := of(principal).left
+			if got, want := r.Available(principal), int(new(big.Int).Quo(left.Num(), left.Denom()).Int64()); got != want || got < 0 || got > burst {
+				rt.Fatalf("%d points are available, want %d of %d", got, want, burst)
+			}
+		}
+	})
+	if refusals < 4 { // of some 15, where tests are short
+		t.Errorf("%d were refused", refusals)
+	}
+}
+
+// However many take at once, no more is taken than there is, and all that is given back is there
+// again.
+func TestBucketsTakenAtOnce(t *testing.T) {
+	var clock manualClock
+	r := NewLimiter(clock.rates(1000, 1))
+	var taken atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			principal := fmt.Sprint("p", i%2)
+			for range 300 {
+				if _, ok := r.Take(principal, 7, 0); ok {
+					r.give(principal, 2)
+					taken.Add(5)
+				}
+				if left := r.Available(principal); left < 0 || left > 1000 {
+					t.Errorf("%d points are left", left)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left := r.Available("p0") + r.Available("p1"); left != 2000-int(taken.Load()) || left >= 2*7 {
+		t.Errorf("%d points are left, %d were taken", left, taken.Load())
+	}
+}
+
+// A clock that is put back takes nothing away, and gives nothing twice.
+func TestClockPutBack(t *testing.T) {
+	var clock manualClock
+	r := NewLimiter(clock.rates(100, 10))
+	r.Take("p", 100, 0)
+	clock.forward(5 * time.Second)
+	if left := r.Available("p"); left != 50 {
+		t.Errorf("%d points are left, want 50", left)
+	}
+	clock.forward(-5 * time.Second)
+	if left := r.Available("p"); left != 50 {
+		t.Errorf("%d points are left before, want 50", left)
+	}
+	clock.forward(5 * time.Second)
+	if left := r.Available("p"); left != 50 {
+		t.Errorf("%d points are left afterwards, want 50", left)
+	}
+}
+
+// As many principals as are known take a bounded amount of memory; who is forgotten begins anew.
+func TestBucketsAreBounded(t *testing.T) {
+	var clock manualClock
+	r := NewLimiter(clock.rates(10, 1))
+	r.Take("first", 10, 0)
+	for i := range maxBuckets {
+		r.Take(fmt.Sprint(i), 10, 0)
+	}
+	if n := r.buckets.Len(); n != maxBuckets {
+		t.Errorf("%d buckets", n)
+	}
+	if left := r.Available("first"); left != 10 {
+		t.Errorf("who was forgotten has %d points", left)
+	}
+	if left := r.Available(fmt.Sprint(maxBuckets - 1)); left != 0 {
+		t.Errorf("who was not forgotten has %d points", left)
+	}
+}
+
+// An event waits until there is enough for it, and is not paid for when its subscriber goes away.
+func TestEventsWaitForPoints(t *testing.T) {
+	var clock manualClock
+	r := NewLimiter(clock.rates(100, 10))
+	for i, slept := range []int{0, 0, 1, 2} {
+		p, err := r.Wait(t.Context(), "p", 40)
+		if err != nil || p == nil || clock.slept != slept {
+			t.Fatalf("event %d: %v, slept %d times, want %d", i, err, clock.slept, slept)
+		}
+	}
+	if got := clock.now.Sub(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != 6*time.Second { // 160 points, 100 of which were there
+		t.Errorf("four events took %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	clock.forward(time.Minute)
+	if _, err := r.Wait(ctx, "p", 40); err == nil || r.Available("p") != 100 {
+		t.Errorf("of somebody who is gone: %v, %d points are left", err, r.Available("p"))
+	}
+	// The real clock's sleep ends with the context.
+	sleep(ctx, time.Hour)
+}
