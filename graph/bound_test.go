@@ -274,7 +274,7 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 					rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
 				}
 			})
-			if largest < 2 {
+			if largest < 2 && longtest.Enabled() {
 				t.Errorf("no query took more than %d requests", largest)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -131,7 +132,7 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 		}
 	})
 	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
-		if !seen[what] && !testing.Short() {
+		if !seen[what] && longtest.Enabled() { // in 20 mutations chance may leave one out
 			t.Errorf("no mutation met %q", what)
 		}
 	}
