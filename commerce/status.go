@@ -80,7 +80,7 @@ func (s Status) leadsTo(other Status) bool {
 	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.leadsTo(other) })
 }
 
-// Reserves tells whether an order in this status holds stock back that has not left a warehouse
+// Reserves reports whether an order in this status holds stock back that has not left a warehouse
 // yet.
 func (s Status) Reserves() bool { return s == Pending || s == Confirmed }
 

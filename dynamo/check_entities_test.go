@@ -96,9 +96,9 @@ func another(v types.AttributeValue) types.AttributeValue {
 	}
 }
 
-// A check finds every record that is lost, belongs to nobody, or has another value in one attribute.
-// A new entity or attribute that checks do not judge fails this test, or is in its list with the
-// reason.
+// A check finds every record that is lost, belongs to nobody, or has another value in one
+// attribute. A new entity or attribute that checks do not judge fails this test, or is in its list
+// with the reason.
 func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 	r := everyEntity(t, storetest.Engines()[0].Client(t))
 	sound := r.all()

@@ -23,9 +23,9 @@
 //     repairs it as a whole.
 //   - A drift is a record that disagrees with another or with the model. It is of a class, which says what repairs it.
 //
-// Package dynamo/model holds every key template, access pattern and write pattern, dynamo/table makes
-// the requests, dynamo/bulk, dynamo/check and dynamo/repair work on whole tables. This package reads,
-// makes changes and follows them, and puts all of that together in Store.
+// Package dynamo/model holds every key template, access pattern and write pattern, dynamo/table
+// makes the requests, dynamo/bulk, dynamo/check and dynamo/repair work on whole tables. This
+// package reads, makes changes and follows them, and puts all of that together in Store.
 //
 // Caveats:
 //

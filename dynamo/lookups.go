@@ -16,8 +16,8 @@ type Result[V any] struct {
 	Err error
 }
 
-// ReadRecords reads the records of IDs, in one BatchGetItem for a hundred of them, or a GetItem for one,
-// and returns a result for each ID in their order.
+// ReadRecords reads the records of IDs, in one BatchGetItem for a hundred of them, or a GetItem for
+// one, and returns a result for each ID in their order.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]Result[V], error) {

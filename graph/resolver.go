@@ -1,17 +1,17 @@
 // Package graph is the GraphQL API of the order book. It executes operations: executor, plan,
-// execution, resolvers, entities of a federated graph, subscriptions, errors and the explain output.
-// It may import the packages below it, commerce, dynamo and loaders, and knows neither HTTP nor an
-// AWS SDK.
+// execution, resolvers, entities of a federated graph, subscriptions, errors and the explain
+// output. It may import the packages below it, commerce, dynamo and loaders, and knows neither HTTP
+// nor an AWS SDK.
 //
-// A request takes this path. Executor (executor.go) has package document find or parse the document,
-// keep it within limits and validate it. Package operation prepares the operation: one tree of the
-// selected fields, which all later steps read. Permissions, cost (package operation) and rate limits
-// (package rate) are checked before anything is read. A plan (plan.go) reads what the operation
-// needs, side by side where the keys are known at the same time. An execution (execute.go) visits the
-// fields, calls resolvers, each one expression, which pick up what was planned, and writes the
-// response. errors.go decides what a client sees of an error. A subscription takes this path once,
-// and is then executed for each event (subscription.go). Package bound computes the maximum DynamoDB
-// requests of an operation without executing it.
+// A request takes this path. Executor (executor.go) has package document find or parse the
+// document, keep it within limits and validate it. Package operation prepares the operation: one
+// tree of the selected fields, which all later steps read. Permissions, cost (package operation)
+// and rate limits (package rate) are checked before anything is read. A plan (plan.go) reads what
+// the operation needs, side by side where the keys are known at the same time. An execution
+// (execute.go) visits the fields, calls resolvers, each one expression, which pick up what was
+// planned, and writes the response. errors.go decides what a client sees of an error. A
+// subscription takes this path once, and is then executed for each event (subscription.go). Package
+// bound computes the maximum DynamoDB requests of an operation without executing it.
 package graph
 
 import (

@@ -185,6 +185,9 @@ func (d *Document) sizeOf(at uint32) int {
 	return total
 }
 
+// MaxDepth is how deep lists and maps may be nested in DynamoDB.
+const MaxDepth = 32
+
 // The texts of JSON's booleans.
 const (
 	JSONTrue  = "true"

@@ -22,9 +22,6 @@ import (
 // jsonItem is the name under which a line has its record.
 const jsonItem = "Item"
 
-// MaxDepth is how deep lists and maps may be nested in DynamoDB.
-const MaxDepth = 32
-
 // maxNameBytes is how long the name of an attribute can be in DynamoDB.
 const maxNameBytes = 1<<16 - 1
 

@@ -26,8 +26,8 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 	return a.Records, a.more, nil
 }
 
-// QueryUpTo reads up to limit records of a partition, and reports whether there are more. It goes on
-// where a Query ends at a megabyte.
+// QueryUpTo reads up to limit records of a partition, and reports whether there are more. It goes
+// on where a Query ends at a megabyte.
 //
 // Errors: those of failed.
 func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {

@@ -25,8 +25,8 @@ type clockWatch struct {
 	ahead atomic.Int64
 }
 
-// watchClock returns a client that sends the requests of db through the clockWatch. It calls changed
-// when the clocks begin to differ, and with 0 when they agree again.
+// watchClock returns a client that sends the requests of db through the clockWatch. It calls
+// changed when the clocks begin to differ, and with 0 when they agree again.
 func watchClock(db *dynamodb.Client, clock func() time.Time, changed func(ahead time.Duration)) (*dynamodb.Client, *clockWatch) {
 	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, changed: changed}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
@@ -67,6 +67,6 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 	}
 }
 
-// difference is how far the clock was ahead of DynamoDB's when they were last compared; 0 where they
-// agreed.
+// difference is how far the clock was ahead of DynamoDB's when they were last compared; 0 where
+// they agreed.
 func (w *clockWatch) difference() time.Duration { return time.Duration(w.ahead.Load()) }

@@ -71,7 +71,8 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 	return routes
 }
 
-// PatternsMarkdown is the table of the access patterns for the docs, with the fields that each serves.
+// PatternsMarkdown is the table of the access patterns for the docs, with the fields that each
+// serves.
 func PatternsMarkdown(schema *ast.Schema) string {
 	patterns := model.AccessPatterns()
 	fields := map[string][]string{}
@@ -204,8 +205,8 @@ func (b *bounding) statuses(p model.AccessPattern, f *operation.Field) []commerc
 	return named
 }
 
-// hasArgument reports whether an argument may have a value and whether it must have one. An object may
-// turn out to be empty.
+// hasArgument reports whether an argument may have a value and whether it must have one. An object
+// may turn out to be empty.
 func hasArgument(f *operation.Field, name string) (may, must bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {

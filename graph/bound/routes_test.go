@@ -66,8 +66,8 @@ func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
 	}
 }
 
-// Every access pattern serves a field. What @reads says of a field exists, and its description names
-// no other pattern.
+// Every access pattern serves a field. What @reads says of a field exists, and its description
+// names no other pattern.
 func TestFieldsNameAccessPatterns(t *testing.T) {
 	schema := ownSchema(t)
 	patterns := model.AccessPatterns()

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Limits bound what one request can ask for. A zero value stands for its default; Settings says what
-// each one means.
+// Limits bound what one request can ask for. A zero value stands for its default; Settings says
+// what each one means.
 type Limits struct {
 	Tokens, Depth, Aliases, RootFields, Directives, ListDepth, IntrospectionDepth int
 	Cost, ConcurrentCost, Requests, Answer                                        int

@@ -6,8 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// FieldVisitor visits the fields of selection sets and of the fragments inside them, but not what is
-// selected below the fields. It visits each fragment once.
+// FieldVisitor visits the fields of selection sets and of the fragments inside them, but not what
+// is selected below the fields. It visits each fragment once.
 type FieldVisitor struct {
 	// Field is called for each field. optional reports that a condition decides about it.
 	Field func(f *ast.Field, optional bool)

@@ -1,5 +1,5 @@
-// Package errcode has the error codes of the API and makes errors that carry them. It imports nothing
-// of the module.
+// Package errcode has the error codes of the API and makes errors that carry them. It imports
+// nothing of the module.
 package errcode
 
 import (

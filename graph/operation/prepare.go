@@ -1,6 +1,6 @@
-// Package operation prepares operations for execution: one tree of selected fields, which permissions,
-// cost and execution read. Of the module it imports commerce, graph/document and graph/errcode; the
-// generated code is passed in.
+// Package operation prepares operations for execution: one tree of selected fields, which
+// permissions, cost and execution read. Of the module it imports commerce, graph/document and
+// graph/errcode; the generated code is passed in.
 package operation
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments are the arguments that choose a page, and whether the query asks if there are more beyond
-// it.
+// Arguments are the arguments that choose a page, and whether the query asks if there are more
+// beyond it.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -64,8 +64,8 @@ type Request struct {
 	Err error
 }
 
-// Request begins a request for the list of a field. of is the ID of the record that the list belongs
-// to.
+// Request begins a request for the list of a field. of is the ID of the record that the list
+// belongs to.
 func (c Cursors) Request(field string, of ...string) Request {
 	q := Request{Scope: c.Scope(field)}
 	for _, id := range of {

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Options are how much somebody may cost: a bucket of points for each principal, which what they ask
-// for empties and time fills.
+// Options are how much somebody may cost: a bucket of points for each principal, which what they
+// ask for empties and time fills.
 type Options struct {
 	// Burst is how many points a bucket holds, a full one from the start; 0 for no limit. It is at
 	// least Limits.Cost, or operations that cost more than it are refused with TOO_EXPENSIVE.

@@ -1,4 +1,5 @@
-// Package scalar reads and writes the scalars of the schema. Of the module it imports commerce only.
+// Package scalar reads and writes the scalars of the schema. Of the module it imports commerce
+// only.
 package scalar
 
 import (

@@ -205,7 +205,8 @@ func member(of types.Type, t types.Type, by string) (string, error) {
 	return found[0], nil
 }
 
-// ownKey is the lookup by whose keys the records of a type are known: the first one that reads them.
+// ownKey is the lookup by whose keys the records of a type are known: the first one that reads
+// them.
 func (g *generator) ownKey(o *codegen.Object) (reading, bool) {
 	for _, p := range g.patterns {
 		if r := g.readings[p.id()]; r.key != nil && o.Type != nil && named(r.value) != nil && same(named(r.value), named(o.Reference())) {

@@ -47,8 +47,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Limits bound what the server takes on. A zero value stands for its default; Settings says what each
-// one means.
+// Limits bound what the server takes on. A zero value stands for its default; Settings says what
+// each one means.
 type Limits struct {
 	Body, Concurrent, Connections, Waiting, Subscriptions, SocketSubscriptions int
 	RequestTime, HeaderTime, BodyTime, AnswerTime, InitTime, KeepAlive         time.Duration
