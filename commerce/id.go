@@ -30,6 +30,9 @@ type (
 // MaxIDLength is how long an id that clients may choose can be, in bytes.
 const MaxIDLength = 64
 
+// ULIDLength is how long a ULID is, in bytes.
+const ULIDLength = ulid.EncodedSize
+
 // ParseID returns s as an id of the type that the caller asks for.
 //
 // Errors: InvalidError where s is empty, longer than MaxIDLength or holds other characters than
@@ -55,8 +58,8 @@ func ParseID[ID ~string](s string) (ID, error) {
 //
 // Errors: InvalidError where s is no ULID (https://github.com/ulid/spec).
 func ParseOrderID(s string) (OrderID, error) {
-	if len(s) != ulid.EncodedSize {
-		return "", Invalid("has %d characters: an order id is a ULID of %d, such as 01HVMK3P2Q0000000000000001", len(s), ulid.EncodedSize)
+	if len(s) != ULIDLength {
+		return "", Invalid("has %d characters: an order id is a ULID of %d, such as 01HVMK3P2Q0000000000000001", len(s), ULIDLength)
 	}
 	id, err := ulid.ParseStrict(s)
 	if err != nil {
@@ -118,10 +121,10 @@ func ParseText(s string, limit int) (string, error) {
 // ParseEmail returns the form of an e-mail address by which customers are found: lower case, and
 // composed (Unicode's NFC).
 //
-// Errors: InvalidError where s is no address of the form local@domain, is longer than 254 bytes
-// (RFC 5321), or holds spaces or '#'.
+// Errors: InvalidError where s is no address of the form local@domain, is longer than MaxEmail
+// bytes, or holds spaces or '#'.
 func ParseEmail(s string) (string, error) {
-	text, err := ParseText(s, 254)
+	text, err := ParseText(s, MaxEmail)
 	if err != nil {
 		return "", err
 	}

@@ -1,5 +1,7 @@
 package commerce
 
+import "github.com/govalues/decimal"
+
 // Limits of what callers can write.
 const (
 	// MaxLines is how many lines an order can have: with two records a line and a few more, it is
@@ -22,9 +24,13 @@ const (
 	MaxPhoneNumber = 40
 	// MaxIdempotencyKey is how many bytes an idempotency key can have.
 	MaxIdempotencyKey = 128
-	// maxDigits is how many digits an amount can have, those behind the point included. It is what
-	// a float64 keeps exactly, which is the only number that many clients have.
-	maxDigits = 15
+	// MaxEmail is how many bytes an e-mail address can have (RFC 5321).
+	MaxEmail = 254
+	// MaxPriceDigits is how many digits a price can have, those behind the point included. It is
+	// what a float64 keeps exactly, which is the only number that many clients have.
+	MaxPriceDigits = 15
+	// MaxTotalDigits is how many digits any amount can have.
+	MaxTotalDigits = decimal.MaxPrec
 )
 
 // ParseQuantity returns n as the quantity of a line.
@@ -73,14 +79,14 @@ func ParsePrice(amount string, c Currency) (Money, error) {
 		return Money{}, Invalid("is %q: amounts in %s have at most %d digits behind the point", shown(amount), c, c.Digits())
 	}
 	if !m.writable() {
-		return Money{}, Invalid("is %q: an amount has at most %d digits, those behind the point included", shown(amount), maxDigits)
+		return Money{}, Invalid("is %q: an amount has at most %d digits, those behind the point included", shown(amount), MaxPriceDigits)
 	}
 	return m, nil
 }
 
 // writable tells whether an amount has no more digits than callers can write.
 func (m Money) writable() bool {
-	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= maxDigits
+	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= MaxPriceDigits
 }
 
 // CheckLines tells whether an order can have that many lines.

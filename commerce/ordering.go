@@ -82,7 +82,7 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 			total, err = total.Plus(subtotal)
 		}
 		if err != nil || !total.writable() {
-			return Order{}, Refuse(path, "makes a total of more than %d digits: split the order", maxDigits)
+			return Order{}, Refuse(path, "makes a total of more than %d digits: split the order", MaxPriceDigits)
 		}
 	}
 	n := len(items)

@@ -1,10 +1,8 @@
 package dynamo
 
 import (
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -27,7 +25,7 @@ type Bounds struct {
 }
 
 // NewBounds returns the bounds of a table of so many shards.
-func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes: largestSizes()} }
+func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes: model.LargestSizes()} }
 
 // ReadBound is the most that something can take: requests, round trips one after another, and read
 // units.
@@ -220,65 +218,4 @@ func merged(partitions int, page Page) merge {
 		rows:     rows,
 		longest:  want,
 	}
-}
-
-// largestSizes are how many bytes the largest records have that this program writes, by the
-// entities' names.
-func largestSizes() map[string]int {
-	text := func(bytes int) string { return strings.Repeat("x", bytes) }
-	id := text(commerce.MaxIDLength)
-	// Behind the 15 digits of a price come those of a quantity and of the number of lines.
-	price, total := largestMoney(15), largestMoney(19)
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	ulid, name := text(26), text(commerce.MaxName)
-	var phones []string
-	for range commerce.MaxPhoneNumbers {
-		phones = append(phones, text(commerce.MaxPhoneNumber))
-	}
-	count, lines := math.MaxInt, commerce.MaxEmbeddedItems
-	customer := commerce.Customer{ID: commerce.CustomerID(id), Name: name, Email: "x@" + text(252), PhoneNumbers: phones,
-		AccountRepID: commerce.EmployeeID(id), OrderCount: &count, CreatedAt: at, UpdatedAt: at, Version: count}
-	line := commerce.LineItem{OrderID: commerce.OrderID(ulid), CustomerID: customer.ID, SKU: commerce.SKU(id), Name: name, Quantity: count, UnitPrice: price}
-	order := commerce.Order{ID: line.OrderID, CustomerID: customer.ID, Status: commerce.Cancelled, Total: total, ItemCount: &lines,
-		EmbedsItems: true, AccountRepID: customer.AccountRepID, PlacedAt: at, UpdatedAt: at, Version: count,
-		ShippingAddress: &commerce.Address{Recipient: name, Line1: name, Line2: name, City: name, Region: name, PostalCode: name, CountryCode: "US"}}
-	for range lines {
-		order.Items = append(order.Items, line)
-	}
-	event := commerce.Event{ID: commerce.EventID(ulid), OrderID: order.ID, Type: commerce.EventShippingAddressChanged, From: commerce.Cancelled,
-		To: commerce.Cancelled, At: at, Actor: name, Note: text(commerce.MaxNote)}
-
-	b := &model.KeyBuilder{Shards: model.MaxShards}
-	own, theirs := model.OrderHeaders(b, order)
-	records := []model.Record{own, theirs, model.LineRecord(b, order, line), model.EventRecord(b, event), model.LastEventRecord(b, customer.ID, event),
-		model.ProductRecord(b, commerce.Product{SKU: line.SKU, Name: name, Category: name, UnitPrice: price, TotalInventory: count, Available: -count, Version: count}),
-		model.InventoryLevelRecord(b, commerce.InventoryLevel{SKU: line.SKU, WarehouseID: commerce.WarehouseID(id), Quantity: count, Version: count}),
-		model.WarehouseRecord(b, commerce.Warehouse{ID: commerce.WarehouseID(id), Name: name, Version: count}),
-	}
-	records = append(records, model.CustomerRecords(b, customer)...)
-	records = append(records, model.EmployeeRecords(b, commerce.Employee{ID: customer.AccountRepID, Name: name, PhoneNumbers: phones, JobTitle: name,
-		HireDate: "2026-01-01", WarehouseID: commerce.WarehouseID(id), Version: count})...)
-	sizes := map[string]int{}
-	for _, r := range records {
-		at := model.Reader{Record: r}
-		sizes[at.Text("entity")] = model.SizeOf(r) + shardDigits
-	}
-	// Composing an address (ParseEmail) can make three bytes of one.
-	sizes[model.EntityEmailClaim.Name] += 2 * len(customer.Email)
-	// What is remembered of a request is its answer, of which an order's is the largest, beside its
-	// key, the caller and a hash.
-	sizes[model.EntityIdempotency.Name] = sizes[model.EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
-	return sizes
-}
-
-// shardDigits is how much longer a key with the last shard can be than one with another.
-const shardDigits = 1
-
-// largestMoney is an amount of so many digits.
-func largestMoney(digits int) commerce.Money {
-	m, err := commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
-	if err != nil {
-		panic(err) // digits is a constant
-	}
-	return m
 }

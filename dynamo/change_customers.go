@@ -10,13 +10,7 @@ import (
 
 func customerForm(t *table.Table) form[*commerce.Customer] {
 	return form[*commerce.Customer]{
-		encode: func(c *commerce.Customer) model.Record {
-			r := model.CustomerAttributes(model.EntityCustomer, *c)
-			if c.OrderCount != nil {
-				r[model.AttrOrderCount] = model.Num(*c.OrderCount)
-			}
-			return r
-		},
+		encode: func(c *commerce.Customer) model.Record { return model.CustomerAttributes(model.EntityCustomer, *c) },
 		decode: t.DecodeCustomer,
 	}
 }
@@ -106,7 +100,7 @@ func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Cu
 // repEdge is the edge to the account rep of a changed customer. stands is the customer's record as
 // it stands in the table.
 func (c *change) repEdge(stands model.Record, before, after *commerce.Customer) model.Record {
-	return model.CustomerRepRecord(&c.KeyBuilder, *after).With(c.unchanged(stands, model.CustomerAttributes(model.EntityCustomer, *before), model.CustomerAttributes(model.EntityCustomer, *after)))
+	return model.CustomerRepRecord(&c.KeyBuilder, *after).With(c.unchanged(stands, model.CustomerAttributes(model.EntityCustomerRep, *before), model.CustomerAttributes(model.EntityCustomerRep, *after)))
 }
 
 // UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).

@@ -16,7 +16,7 @@ func TestDocsShowTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(text)
-	for marker, table := range map[string]string{"keys": model.KeysMarkdown(), "patterns": bound.PatternsMarkdown(Schema())} {
+	for marker, table := range map[string]string{"keys": model.KeysMarkdown(), "attributes": model.AttributesMarkdown(), "patterns": bound.PatternsMarkdown(Schema())} {
 		begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
 		from := strings.Index(doc, begin)
 		to := strings.Index(doc, end)

@@ -2,450 +2,380 @@ package model
 
 import (
 	"fmt"
-	"maps"
-	"strconv"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/govalues/decimal"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Attributes that conditions and updates name.
+// attributes visits the attributes of a record one after another. A record's attributes are
+// declared once, by a function that calls one method or function of this type for each of them;
+// purpose says what happens to each.
+//
+// The Reader is the record that is read.
+type attributes struct {
+	Reader
+	purpose purpose
+	// currency is that of the record's amounts. Before it was read, it is the currency of records
+	// that name none.
+	currency commerce.Currency
+	// written is the record that is written.
+	written Record
+	// declared are the attributes that were described.
+	declared []Attribute
+}
+
+type purpose uint8
+
 const (
-	// AttrVersion goes up with every change of a record, but not with its counters.
-	AttrVersion = "version"
-	// Counters.
-	AttrOrderCount     = "orderCount"
-	AttrTotalInventory = "totalInventory"
-	AttrAvailable      = "available"
-	AttrQuantity       = "quantity"
-	// AttrStockRevision of a product goes up by one with every change of its stock, and never down.
-	// Absent means 0.
-	AttrStockRevision = "stockRevision"
-	// AttrCustomerID is whose a record is.
-	AttrCustomerID = "customerId"
+	// reading sets the value from the record.
+	reading purpose = iota
+	// writing puts the value into the record.
+	writing
+	// enlarging sets the value to the largest that there can be.
+	enlarging
+	// describing lists the attributes.
+	describing
 )
 
-// Record is a record's attributes by name, as the SDK gives them.
-type Record map[string]types.AttributeValue
-
-// With returns r with more's attributes added to it.
-func (r Record) With(more Record) Record {
-	maps.Copy(r, more)
-	return r
+// Attribute describes an attribute of a record.
+type Attribute struct {
+	Name string
+	// Type is DynamoDB's type: S, N, L or M.
+	Type string
+	// Most is how many bytes a string has at most, or how many elements a list; 0 where the type of
+	// the value decides.
+	Most int
+	// Optional reports whether records without a value lack the attribute.
+	Optional bool
 }
 
-// Str returns a string attribute.
-func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// Num returns a number attribute.
-func Num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
-
-// Amount returns an amount of money as a number attribute.
-func Amount(m commerce.Money) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: m.Decimal()}
+func (a *attributes) describe(name, of string, most int, optional bool) {
+	a.declared = append(a.declared, Attribute{name, of, most, optional})
 }
 
-// ListValue returns a list attribute.
-func ListValue(values ...types.AttributeValue) types.AttributeValue {
-	return &types.AttributeValueMemberL{Value: values}
+// written returns the attributes of a value.
+func written[V any](declare func(*attributes, *V), v V) Record {
+	a := attributes{purpose: writing, written: make(Record, 8)}
+	declare(&a, &v)
+	return a.written
 }
 
-// Texts returns a list of strings.
-func Texts(values []string) types.AttributeValue {
-	l := make([]types.AttributeValue, len(values))
-	for i, v := range values {
-		l[i] = Str(v)
+// largest returns a value whose record is as large as one can be.
+func largest[V any](declare func(*attributes, *V)) (v V) {
+	declare(&attributes{purpose: enlarging}, &v)
+	return v
+}
+
+// described returns the attributes of a kind of record.
+func described[V any](declare func(*attributes, *V)) []Attribute {
+	var v V
+	a := attributes{purpose: describing}
+	declare(&a, &v)
+	return a.declared
+}
+
+// text is a string that every record has.
+func text[S ~string](a *attributes, name string, v *S, most int) {
+	if a.purpose == reading {
+		*v = S(a.MustText(name))
+		return
 	}
-	return ListValue(l...)
+	putText(a, name, v, most, false)
 }
 
-// timestampLayout is the form of times in the table: ISO 8601 in UTC with milliseconds, so that
-// they sort as text.
-const timestampLayout = "2006-01-02T15:04:05.000Z"
-
-// Timestamp returns a time as the table holds it.
-func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
-
-// Reader takes a record apart, as the SDK gives it or as it stands in an answer. Its methods give
-// zero values for attributes that are absent or of another type, and the ones with "must" remember
-// the first such attribute, for err.
-//
-// What it gives of an answer shares the answer's bytes, all of them, which is right for the time of
-// a request. What is kept for longer is made of attributes.
-type Reader struct {
-	Record  Record
-	Item    Item
-	Problem string
-	// misread, where it is set, is called with each attribute that is there and cannot be read, and
-	// what is wrong with it. It is for records that are given as attributes.
-	misread func(attribute, what string)
-}
-
-// Absent tells whether there is no record.
-func (r *Reader) Absent() bool { return r.Record == nil && r.Item.Doc == nil }
-
-// Attributes are the record as the SDK gives it, with nothing else in memory because of it; nil
-// where there is none.
-func (r *Reader) Attributes() Record {
-	if r.Item.Doc == nil {
-		return r.Record
+// lenientText is a string that this program always writes, and other software may not.
+func lenientText[S ~string](a *attributes, name string, v *S, most int) {
+	if a.purpose == reading {
+		*v = S(a.Text(name))
+		return
 	}
-	return r.Item.attributes()
+	putText(a, name, v, most, false)
 }
 
-// Size is the record's size in bytes.
-func (r *Reader) Size() int {
-	if r.Item.Doc == nil {
-		return SizeOf(r.Record)
+// optionalText is a string that records without a value lack.
+func optionalText[S ~string](a *attributes, name string, v *S, most int) {
+	if a.purpose == reading {
+		*v = S(a.Text(name))
+		return
 	}
-	return r.Item.size()
+	putText(a, name, v, most, true)
 }
 
-// Fail notes that an attribute is missing or cannot be read.
-func (r *Reader) Fail(name, what string) {
-	if r.Problem == "" {
-		r.Problem = fmt.Sprintf("attribute %q %s", name, what)
+// listedText is a string by which a list of e finds the record: see Reader.textOrKey.
+func listedText[S ~string](a *attributes, name string, v *S, most int, e *Entity, optional bool) {
+	if a.purpose == reading {
+		*v = S(a.textOrKey(name, e))
+		return
 	}
-	if r.misread != nil && r.Has(name) {
-		r.misread(name, what)
-	}
+	putText(a, name, v, most, optional)
 }
 
-// doubt notes that an attribute that the record may lack is there and cannot be read. It reads as
-// an absent one.
-func (r *Reader) doubt(name, what string) {
-	if r.misread != nil {
-		r.misread(name, what)
-	}
-}
-
-// Err tells what is wrong with the record, by its key; nil where nothing is.
-//
-// Errors: ErrCorrupt.
-func (r *Reader) Err() error {
-	if r.Problem == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: record %s: %s", ErrCorrupt, r.KeyText(), r.Problem)
-}
-
-// KeyOf is the primary key of a record.
-func KeyOf(r Record) Keys {
-	at := Reader{Record: r}
-	return Keys{PK: at.Text(AttrPK), SK: at.Text(AttrSK)}
-}
-
-// KeyText is the record's key for messages.
-func (r Record) KeyText() string {
-	at := Reader{Record: r}
-	return at.KeyText()
-}
-
-// KeyText is the record's key for messages.
-func (r *Reader) KeyText() string { return r.Text(AttrPK) + " " + r.Text(AttrSK) }
-
-// of gives the text of an attribute that is a string or a number, and which of them it is; kindNone
-// for one of another type, or none. present tells whether there is one at all.
-func (r *Reader) of(name string) (text string, is Kind, present bool) {
-	if r.Item.Doc != nil {
-		at, ok := r.Item.Find(name)
-		if !ok {
-			return "", kindNone, false
+func putText[S ~string](a *attributes, name string, v *S, most int, optional bool) {
+	switch a.purpose {
+	case writing:
+		if *v != "" || !optional {
+			a.written[name] = Str(string(*v))
 		}
-		if n := &r.Item.Doc.Nodes[at]; n.Kind == KindS || n.Kind == KindN {
-			return r.Item.Doc.Span(n.Text, n.TextEnd), n.Kind, true
+	case enlarging:
+		*v = S(strings.Repeat("x", most))
+	case describing:
+		a.describe(name, "S", most, optional)
+	}
+}
+
+// texts is a list of strings: at most so many, of so many bytes each.
+func (a *attributes) texts(name string, v *[]string, most, bytes int) {
+	switch a.purpose {
+	case reading:
+		*v = a.Texts(name)
+	case writing:
+		a.written[name] = Texts(*v)
+	case enlarging:
+		for range most {
+			*v = append(*v, strings.Repeat("x", bytes))
 		}
-		return "", kindNone, true
+	case describing:
+		a.describe(name, "L", most, false)
 	}
-	v, present := r.Record[name]
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value, KindS, true
-	case *types.AttributeValueMemberN:
-		return v.Value, KindN, true
-	}
-	return "", kindNone, present
 }
 
-// Text returns a string, empty where there is none.
-func (r *Reader) Text(name string) string {
-	s, is, present := r.of(name)
-	if is == KindS {
-		return s
+// number is a whole number. Without it, it reads as 0.
+func (a *attributes) number(name string, v *int) {
+	if a.purpose == reading {
+		*v = a.Number(name)
+		return
 	}
-	if present {
-		r.doubt(name, "is not a string")
+	a.putNumber(name, v)
+}
+
+// mustNumber is a whole number that every record has.
+func (a *attributes) mustNumber(name string, v *int) {
+	if a.purpose == reading {
+		*v = a.MustNumber(name)
+		return
 	}
-	return ""
+	a.putNumber(name, v)
 }
 
-// MustText returns a string that the record must have.
-func (r *Reader) MustText(name string) string {
-	s, is, _ := r.of(name)
-	if is == KindS {
-		return s
+func (a *attributes) putNumber(name string, v *int) {
+	switch a.purpose {
+	case writing:
+		a.written[name] = Num(*v)
+	case enlarging:
+		*v = math.MaxInt
+	case describing:
+		a.describe(name, "N", 0, false)
 	}
-	r.Fail(name, "is missing or no string")
-	return ""
 }
 
-// textOrKey returns an attribute of a record. If the attribute is absent or empty, it returns the
-// value in the record's index key: see indexValue. An attribute of another type is unreadable, and
-// the key does not replace it.
-func (r *Reader) textOrKey(name string, e *Entity) string {
-	text, is, present := r.of(name)
-	switch {
-	case present && is != KindS:
-		return r.Text(name)
-	case text != "":
-		return text
-	}
-	return r.indexValue(e)
-}
-
-// indexValue returns the value in the record's partition key of the index, made from the entity's
-// template: the account rep, the warehouse or the category by which a list finds the record. Other
-// software may keep it in the key alone. It returns an empty string for any other key.
-//
-// In a record of this model, which has the attribute entity, an account rep or a warehouse stands
-// in an attribute, and the key follows from it. Every product of this model has a category, so one
-// without the attribute has lost it.
-func (r *Reader) indexValue(e *Entity) string {
-	if e.Name != EntityProduct.Name && r.Has("entity") {
-		return ""
-	}
-	return KeyValue(e.IndexPK, r.Text(AttrIndexPK))
-}
-
-// IndexValueOf returns the value in the index key of a record: see Reader.IndexValue.
-func IndexValueOf(e *Entity, rec Record) string {
-	at := Reader{Record: rec}
-	return at.indexValue(e)
-}
-
-// Has reports whether there is an attribute of that name.
-func (r *Reader) Has(name string) bool {
-	_, _, present := r.of(name)
-	return present
-}
-
-// Number returns a whole number, 0 where there is none.
-func (r *Reader) Number(name string) int {
-	n, _ := r.counted(name)
-	return n
-}
-
-// MustNumber returns a whole number that the record must have.
-func (r *Reader) MustNumber(name string) int {
-	n, present := r.counted(name)
-	if !present {
-		r.Fail(name, "is missing or no whole number")
-	}
-	return n
-}
-
-// counted is a number, and whether there is an attribute of that name, which must be one.
-func (r *Reader) counted(name string) (int, bool) {
-	n, is, present := r.of(name)
-	if !present {
-		return 0, false
-	}
-	if is == KindN {
-		if i, err := strconv.Atoi(n); err == nil {
-			return i, true
-		}
-		// Other software writes 5.0 and 1E+1.
-		if d, err := decimal.Parse(n); err == nil {
-			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
-				return int(whole), true
+// count is a counter that is nil where nobody has counted. Reading keeps the number at place, or at
+// a place of its own where that is nil.
+func (a *attributes) count(name string, v **int, place *int) {
+	switch a.purpose {
+	case reading:
+		if n, present := a.counted(name); present {
+			if place == nil {
+				place = new(int)
 			}
+			*place = n
+			*v = place
 		}
-	}
-	r.Fail(name, "is missing or no whole number")
-	return 0, true
-}
-
-// count is number for an attribute whose absence means that nobody has counted.
-func (r *Reader) count(name string) *int {
-	if n, present := r.counted(name); present {
-		return &n
-	}
-	return nil
-}
-
-func (r *Reader) mustMoney(name string, c commerce.Currency) commerce.Money {
-	n, is, _ := r.of(name)
-	if is != KindN {
-		r.Fail(name, "is missing or no number")
-		return commerce.Money{Currency: c}
-	}
-	m, err := commerce.ParseMoney(n, c)
-	if err != nil {
-		r.Fail(name, err.Error())
-	}
-	return m
-}
-
-// Currency is the record's, or the shop's where it names none.
-func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
-	if c := r.Text("currency"); c != "" {
-		return commerce.Currency(c)
-	}
-	return otherwise
-}
-
-// MustTime returns a time that the record must have.
-func (r *Reader) MustTime(name string) time.Time { return r.time(name, r.MustText(name)) }
-
-// time reads an attribute's text as a time.
-func (r *Reader) time(name, text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		r.Fail(name, "is no time of the form 2026-02-01T09:30:00.000Z")
-	}
-	return t.UTC()
-}
-
-// UpdatedOr returns the time of the last update, which other software may not write; without it,
-// otherwise.
-func (r *Reader) UpdatedOr(otherwise time.Time) time.Time {
-	const name = "updatedAt"
-	text, is, present := r.of(name)
-	switch {
-	case !present:
-		return otherwise
-	case is != KindS:
-		return r.MustTime(name)
-	}
-	return r.time(name, text)
-}
-
-// Texts returns a list or a set of strings.
-func (r *Reader) Texts(name string) []string {
-	const what = "is not a list of strings"
-	if r.Item.Doc != nil {
-		at, ok := r.Item.Find(name)
-		if k := r.Item.kind(at); !ok || k != KindSS && k != KindL {
-			return nil
+	case writing:
+		if *v != nil {
+			a.written[name] = Num(**v)
 		}
-		inside := r.Item.inside(at)
-		out := make([]string, 0, inside.len())
-		inside.each(func(_ uint32, e *Node) bool {
-			if e.Kind == KindS {
-				out = append(out, r.Item.Doc.Span(e.Text, e.TextEnd))
-			}
-			return true
-		})
-		return out
+	case enlarging:
+		*v = new(int)
+		**v = math.MaxInt
+	case describing:
+		a.describe(name, "N", 0, true)
 	}
-	switch v := r.Record[name].(type) {
-	case nil:
-	case *types.AttributeValueMemberSS:
-		return v.Value
-	case *types.AttributeValueMemberL:
-		out := make([]string, 0, len(v.Value))
-		for _, e := range v.Value {
-			if s, ok := e.(*types.AttributeValueMemberS); ok {
-				out = append(out, s.Value)
-			} else {
-				r.doubt(name, what)
-			}
-		}
-		return out
-	default:
-		r.doubt(name, what)
-	}
-	return nil
 }
 
-// within is a map in the record; false where there is none of that name.
-func (r *Reader) within(name string) (Reader, bool) {
-	if r.Item.Doc != nil {
-		at, ok := r.Item.Find(name)
-		if !ok || r.Item.kind(at) != KindM {
-			return Reader{}, false
-		}
-		return Reader{Item: r.Item.inside(at)}, true
+// version is the attribute that goes up with every change. Records of other software lack it.
+func (a *attributes) version(v *int) { a.number(AttrVersion, v) }
+
+// createdAt is the time when the record was made.
+func (a *attributes) createdAt(v *time.Time) {
+	if a.purpose == reading {
+		*v = a.MustTime("createdAt")
+		return
 	}
-	m, ok := r.Record[name].(*types.AttributeValueMemberM)
-	if !ok {
-		if r.Has(name) {
-			r.doubt(name, "is not a map")
-		}
-		return Reader{}, false
-	}
-	inside := Reader{Record: m.Value}
-	if misread := r.misread; misread != nil {
-		inside.misread = func(member, what string) { misread(name, fmt.Sprintf("has a member %q that %s", member, what)) }
-	}
-	return inside, true
+	a.putTime("createdAt", v)
 }
 
-// maps are a list in the record, which is to hold maps; present is false where there is no list of
-// that name.
-func (r *Reader) maps(name string) (all mapList, present bool) {
-	if r.Item.Doc != nil {
-		at, ok := r.Item.Find(name)
-		if !ok || r.Item.kind(at) != KindL {
-			return mapList{}, false
-		}
-		inside := r.Item.inside(at)
-		return mapList{item: inside, length: inside.len()}, true
+// updatedAt is the time of the last change. Records of other software may lack it: they were made
+// at created.
+func (a *attributes) updatedAt(v *time.Time, created time.Time) {
+	if a.purpose == reading {
+		*v = a.UpdatedOr(created)
+		return
 	}
-	l, ok := r.Record[name].(*types.AttributeValueMemberL)
-	if !ok {
-		if r.Has(name) {
-			r.doubt(name, "is not a list")
-		}
-		return mapList{}, false
-	}
-	return mapList{values: l.Value, length: len(l.Value)}, true
+	a.putTime("updatedAt", v)
 }
 
-// mapList is a list that is to hold maps.
-type mapList struct {
-	values []types.AttributeValue
-	item   Item
-	// length is how many elements the list has.
-	length int
+func (a *attributes) putTime(name string, v *time.Time) {
+	switch a.purpose {
+	case writing:
+		a.written[name] = Str(Timestamp(*v))
+	case describing:
+		a.describe(name, "S", len(timestampLayout), false)
+	}
 }
 
-// next gives the first element and takes it off the list; false where it is no map, or there is
+// amount is an amount of money of at most so many digits, in the currency of the record.
+func (a *attributes) amount(name string, v *commerce.Money, digits int) {
+	switch a.purpose {
+	case reading:
+		*v = a.mustMoney(name, a.currency)
+	case writing:
+		a.written[name] = Amount(*v)
+	case enlarging:
+		*v, _ = commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
+	case describing:
+		a.describe(name, "N", 0, false)
+	}
+}
+
+// currencyOf is the currency of the record's amounts, of which v is one.
+func (a *attributes) currencyOf(v *commerce.Money) {
+	switch a.purpose {
+	case reading:
+		a.currency = a.Currency(a.currency)
+	case writing:
+		a.written["currency"] = Str(string(v.Currency))
+	case describing:
+		a.describe("currency", "S", len("USD"), false)
+	}
+}
+
+// parsed is a string of a form of its own, of which longest is one of the longest values.
+func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, error), longest S) {
+	switch a.purpose {
+	case reading:
+		value, err := parse(a.MustText(name))
+		if err != nil {
+			a.Fail(name, err.Error())
+		}
+		*v = value
+	case writing:
+		a.written[name] = Str(string(*v))
+	case enlarging:
+		*v = longest
+	case describing:
+		a.describe(name, "S", len(longest), false)
+	}
+}
+
+// status is a status of an order.
+func (a *attributes) status(name string, v *commerce.Status, optional bool) {
+	switch a.purpose {
+	case reading:
+		if optional && !a.Has(name) {
+			return
+		}
+		s, err := commerce.ParseStatus(a.MustText(name))
+		if err != nil {
+			a.Fail(name, err.Error())
+		}
+		*v = s
+	case writing:
+		if *v != 0 || !optional {
+			a.written[name] = Str(v.String())
+		}
+	case enlarging:
+		*v = commerce.Cancelled
+	case describing:
+		a.describe(name, "S", len(commerce.Cancelled.String()), optional)
+	}
+}
+
+// address is a map that records without an address lack. Reading keeps the address at place.
+func (a *attributes) address(name string, v **commerce.Address, place *commerce.Address) {
+	switch a.purpose {
+	case reading:
+		if inside, ok := a.within(name); ok {
+			addressAttributes(&attributes{Reader: inside}, place)
+			*v = place
+		}
+	case writing:
+		if *v != nil {
+			a.written[name] = &types.AttributeValueMemberM{Value: written(addressAttributes, **v)}
+		}
+	case enlarging:
+		*v = new(largest(addressAttributes))
+	case describing:
+		a.describe(name, "M", 0, true)
+	}
+}
+
+func addressAttributes(a *attributes, v *commerce.Address) {
+	lenientText(a, "recipient", &v.Recipient, commerce.MaxName)
+	lenientText(a, "line1", &v.Line1, commerce.MaxName)
+	lenientText(a, "line2", &v.Line2, commerce.MaxName)
+	lenientText(a, "city", &v.City, commerce.MaxName)
+	lenientText(a, "region", &v.Region, commerce.MaxName)
+	lenientText(a, "postalCode", &v.PostalCode, commerce.MaxName)
+	lenientText(a, "countryCode", &v.CountryCode, 2)
+}
+
+// lines is the list of items that an order carries, by SKU. An order lacks it where it carries
 // none.
-func (l *mapList) next() (Reader, bool) {
-	if l.length == 0 {
-		return Reader{}, false
+func (a *attributes) lines(o *commerce.Order) {
+	const name = "items"
+	switch a.purpose {
+	case reading:
+		a.readLines(o)
+	case writing:
+		if o.EmbedsItems {
+			lines := make([]types.AttributeValue, len(o.Items))
+			for i, item := range BySKU(o.Items) {
+				lines[i] = &types.AttributeValueMemberM{Value: written(lineAttributes, item)}
+			}
+			a.written[name] = ListValue(lines...)
+		}
+	case enlarging:
+		o.EmbedsItems = true
+		for range commerce.MaxEmbeddedItems {
+			o.Items = append(o.Items, largest(lineAttributes))
+		}
+		*o.ItemCount = len(o.Items)
+	case describing:
+		a.describe(name, "L", commerce.MaxEmbeddedItems, true)
 	}
-	l.length--
-	if l.item.Doc != nil {
-		at := l.item.First
-		l.item.First = l.item.Doc.Nodes[at].End
-		return Reader{Item: l.item.inside(at)}, l.item.kind(at) == KindM
-	}
-	m, ok := l.values[0].(*types.AttributeValueMemberM)
-	l.values = l.values[1:]
+}
+
+func (a *attributes) readLines(o *commerce.Order) {
+	const name = "items"
+	list, ok := a.maps(name)
 	if !ok {
-		return Reader{}, false
+		return
 	}
-	return Reader{Record: m.Value}, true
+	o.EmbedsItems = true
+	o.Items = make([]commerce.LineItem, 0, list.length)
+	for list.length > 0 {
+		line, ok := list.next()
+		if !ok {
+			a.Fail(name, "holds something else than maps")
+			break
+		}
+		o.Items = append(o.Items, commerce.LineItem{OrderID: o.ID, CustomerID: o.CustomerID})
+		one := attributes{Reader: line, currency: a.currency}
+		lineAttributes(&one, &o.Items[len(o.Items)-1])
+		if err := one.Err(); err != nil {
+			o.Items = o.Items[:len(o.Items)-1]
+			a.Fail(name, fmt.Sprintf("holds a line that cannot be read: %v", err))
+			break
+		}
+	}
+	o.Items = BySKU(o.Items)
+	for i := 1; i < len(o.Items) && a.misread != nil; i++ {
+		if sku := o.Items[i].SKU; sku == o.Items[i-1].SKU {
+			a.doubt(name, fmt.Sprintf("has product %s twice", sku))
+		}
+	}
 }
-
-// TextOf returns a string attribute of a record, empty where there is none.
-func TextOf(rec Record, name string) string {
-	at := Reader{Record: rec}
-	return at.Text(name)
-}
-
-// IsText reports whether a value is a string with this text.
-func IsText(v types.AttributeValue, text string) bool {
-	s, ok := v.(*types.AttributeValueMemberS)
-	return ok && s.Value == text
-}
-
-// AttrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's
-// time-to-live attribute. DynamoDB takes days to do so, so whoever reads such a record has to look
-// at it.
-const AttrExpiresAt = "expiresAt"

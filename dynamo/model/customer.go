@@ -31,11 +31,7 @@ func CustomerRecord(b *KeyBuilder, c commerce.Customer) Record {
 	k := CustomerKeys(b, c.ID)
 	k.IndexPK = b.sharded(EntityCustomer.IndexPK, string(c.ID))
 	k.IndexSK = b.Key(EntityCustomer.IndexSK, Timestamp(c.CreatedAt), string(c.ID))
-	r := k.Attributes().With(CustomerAttributes(EntityCustomer, c))
-	if c.OrderCount != nil {
-		r["orderCount"] = Num(*c.OrderCount)
-	}
-	return r
+	return k.Attributes().With(CustomerAttributes(EntityCustomer, c))
 }
 
 // EmailClaimRecord says whose an address is, in the form of commerce.ParseEmail.
@@ -59,33 +55,31 @@ func CustomerRepKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
 
 // CustomerAttributes returns the attributes of a customer, for the record or for the edge.
 func CustomerAttributes(e Entity, c commerce.Customer) Record {
-	r := Record{
-		"entity": Str(e.Name), "customerId": Str(string(c.ID)), "name": Str(c.Name), "email": Str(c.Email),
-		"phoneNumbers": Texts(c.PhoneNumbers), "createdAt": Str(Timestamp(c.CreatedAt)),
-		"updatedAt": Str(Timestamp(c.UpdatedAt)), AttrVersion: Num(c.Version),
+	if e.Name == EntityCustomerRep.Name {
+		c.OrderCount = nil
 	}
-	if c.AccountRepID != "" {
-		r["accountRepId"] = Str(string(c.AccountRepID))
-	}
-	return r
+	return written(customerAttributes, c).With(Record{"entity": Str(e.Name)})
+}
+
+func customerAttributes(a *attributes, c *commerce.Customer) {
+	text(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
+	text(a, "name", &c.Name, commerce.MaxName)
+	text(a, "email", &c.Email, commerce.MaxEmail)
+	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
+	listedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, true)
+	a.count(AttrOrderCount, &c.OrderCount, nil)
+	a.createdAt(&c.CreatedAt)
+	a.updatedAt(&c.UpdatedAt, c.CreatedAt)
+	a.version(&c.Version)
 }
 
 // DecodeCustomer reads a customer's record or REP edge.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
-	c := &commerce.Customer{
-		ID:           commerce.CustomerID(r.MustText("customerId")),
-		Name:         r.MustText("name"),
-		Email:        r.MustText("email"),
-		PhoneNumbers: r.Texts("phoneNumbers"),
-		AccountRepID: commerce.EmployeeID(r.textOrKey("accountRepId", &EntityCustomerRep)),
-		OrderCount:   r.count("orderCount"),
-		CreatedAt:    r.MustTime("createdAt"),
-		Version:      r.Number(AttrVersion),
-	}
-	c.UpdatedAt = r.UpdatedOr(c.CreatedAt)
-	return c, r.Err()
+	a, c := attributes{Reader: r}, &commerce.Customer{}
+	customerAttributes(&a, c)
+	return c, a.Err()
 }
 
 // decodeEmailClaim reads whose an e-mail address is.

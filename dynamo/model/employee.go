@@ -33,33 +33,23 @@ func EmployeeRecords(b *KeyBuilder, e commerce.Employee) []Record {
 }
 
 // EmployeeAttributes returns the attributes of an employee and of the employee's edges.
-func EmployeeAttributes(e commerce.Employee) Record {
-	r := Record{
-		"employeeId": Str(string(e.ID)), "name": Str(e.Name), "phoneNumbers": Texts(e.PhoneNumbers), "jobTitle": Str(e.JobTitle),
-		"hireDate": Str(string(e.HireDate)), AttrVersion: Num(e.Version),
-	}
-	if e.WarehouseID != "" {
-		r["warehouseId"] = Str(string(e.WarehouseID))
-	}
-	return r
+func EmployeeAttributes(e commerce.Employee) Record { return written(employeeAttributes, e) }
+
+func employeeAttributes(a *attributes, e *commerce.Employee) {
+	text(a, "employeeId", &e.ID, commerce.MaxIDLength)
+	text(a, "name", &e.Name, commerce.MaxName)
+	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
+	text(a, "jobTitle", &e.JobTitle, commerce.MaxName)
+	parsed(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
+	listedText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, true)
+	a.version(&e.Version)
 }
 
 // DecodeEmployee reads an employee's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func DecodeEmployee(r Reader) (*commerce.Employee, error) {
-	e := &commerce.Employee{
-		ID:           commerce.EmployeeID(r.MustText("employeeId")),
-		Name:         r.MustText("name"),
-		PhoneNumbers: r.Texts("phoneNumbers"),
-		JobTitle:     r.MustText("jobTitle"),
-		WarehouseID:  commerce.WarehouseID(r.textOrKey("warehouseId", &EntityEmployeeWarehouse)),
-		Version:      r.Number(AttrVersion),
-	}
-	date, err := commerce.ParseDate(r.MustText("hireDate"))
-	if err != nil {
-		r.Fail("hireDate", err.Error())
-	}
-	e.HireDate = date
-	return e, r.Err()
+	a, e := attributes{Reader: r}, &commerce.Employee{}
+	employeeAttributes(&a, e)
+	return e, a.Err()
 }

@@ -21,6 +21,40 @@ func KeysMarkdown() string {
 	return MarkdownTable(rows)
 }
 
+// AttributesMarkdown is the table of the records' attributes for the docs. The key attributes and
+// the attribute entity are not in it.
+func AttributesMarkdown() string {
+	rows := [][]string{{"record", "attributes"}}
+	for _, kind := range []struct {
+		records    string
+		attributes []Attribute
+	}{
+		{"customer, and its edge", described(customerAttributes)},
+		{"order, and the customer's copy", described(orderAttributes)},
+		{"item in `items` of an order", described(lineAttributes)},
+		{"order item", described(orderItemAttributes)},
+		{"address in `shippingAddress` of an order", described(addressAttributes)},
+		{"order event, and last event", described(eventAttributes)},
+		{"product", described(productAttributes)},
+		{"inventory level", described(inventoryLevelAttributes)},
+		{"warehouse", described(warehouseAttributes)},
+		{"employee, and its edges", described(employeeAttributes)},
+	} {
+		cells := make([]string, len(kind.attributes))
+		for i, a := range kind.attributes {
+			cells[i] = MarkdownCell(a.Name) + " " + a.Type
+			if a.Most > 0 {
+				cells[i] += fmt.Sprintf(" ≤ %d", a.Most)
+			}
+			if a.Optional {
+				cells[i] += " (some)"
+			}
+		}
+		rows = append(rows, []string{kind.records, strings.Join(cells, ", ")})
+	}
+	return MarkdownTable(rows)
+}
+
 // PatternsMarkdown is the table of the access patterns for the docs. fields are the fields of the
 // API that each serves, by the pattern's ID.
 func PatternsMarkdown(fields map[string][]string) string {

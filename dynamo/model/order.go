@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -75,42 +73,44 @@ func OrderHeaders(b *KeyBuilder, o commerce.Order) (own, theirs Record) {
 
 // LineRecord is an item's own record.
 func LineRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
+	item.OrderID, item.CustomerID = o.ID, o.CustomerID
 	k := OrderItemKeys(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
 	k.IndexPK = b.Key(EntityOrderItem.IndexPK, string(item.SKU))
 	k.IndexSK = b.Key(EntityOrderItem.IndexSK, string(o.ID))
-	return k.Attributes().With(lineAttributes(item)).With(Record{
-		"entity": Str(EntityOrderItem.Name), "orderId": Str(string(o.ID)), "customerId": Str(string(o.CustomerID)),
-		"currency": Str(string(item.UnitPrice.Currency)),
-	})
+	return k.Attributes().With(written(orderItemAttributes, item)).With(Record{"entity": Str(EntityOrderItem.Name)})
 }
 
 // OrderAttributes are what both records of an order carry.
 func OrderAttributes(o commerce.Order) Record {
-	r := Record{
-		"orderId": Str(string(o.ID)), "customerId": Str(string(o.CustomerID)), "status": Str(o.Status.String()),
-		"total": Amount(o.Total), "currency": Str(string(o.Total.Currency)),
-		"createdAt": Str(Timestamp(o.PlacedAt)), "updatedAt": Str(Timestamp(o.UpdatedAt)), AttrVersion: Num(o.Version),
+	return written(orderAttributes, orderParts{order: o})
+}
+
+// orderParts is an order with its count and its address, which are made together with it.
+type orderParts struct {
+	order   commerce.Order
+	count   int
+	address commerce.Address
+}
+
+func orderAttributes(a *attributes, parts *orderParts) {
+	o := &parts.order
+	text(a, "orderId", &o.ID, commerce.ULIDLength)
+	text(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
+	a.currencyOf(&o.Total)
+	a.amount("total", &o.Total, commerce.MaxTotalDigits)
+	a.count("itemCount", &o.ItemCount, &parts.count)
+	listedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, true)
+	a.version(&o.Version)
+	a.status("status", &o.Status, false)
+	// The ID of most orders holds the time.
+	if placed, ok := o.ID.Time(); ok && a.purpose == reading {
+		o.PlacedAt = placed
+	} else {
+		a.createdAt(&o.PlacedAt)
 	}
-	if o.ItemCount != nil {
-		r["itemCount"] = Num(*o.ItemCount)
-	}
-	if o.EmbedsItems {
-		lines := make([]types.AttributeValue, len(o.Items))
-		for i, item := range BySKU(o.Items) {
-			lines[i] = &types.AttributeValueMemberM{Value: lineAttributes(item)}
-		}
-		r["items"] = ListValue(lines...)
-	}
-	if o.AccountRepID != "" {
-		r["accountRepId"] = Str(string(o.AccountRepID))
-	}
-	if a := o.ShippingAddress; a != nil {
-		r["shippingAddress"] = &types.AttributeValueMemberM{Value: Record{
-			"recipient": Str(a.Recipient), "line1": Str(a.Line1), "line2": Str(a.Line2), "city": Str(a.City),
-			"region": Str(a.Region), "postalCode": Str(a.PostalCode), "countryCode": Str(a.CountryCode),
-		}}
-	}
-	return r
+	a.updatedAt(&o.UpdatedAt, o.PlacedAt)
+	a.lines(o)
+	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 }
 
 // BySKU returns the items in the order that their records have in the table.
@@ -122,116 +122,65 @@ func BySKU(items []commerce.LineItem) []commerce.LineItem {
 	return slices.SortedFunc(slices.Values(items), ordered)
 }
 
-func lineAttributes(i commerce.LineItem) Record {
-	return Record{"productId": Str(string(i.SKU)), "name": Str(i.Name), "qty": Num(i.Quantity), "price": Amount(i.UnitPrice)}
+// lineAttributes are those of an item in the list that its order carries.
+func lineAttributes(a *attributes, i *commerce.LineItem) {
+	text(a, "productId", &i.SKU, commerce.MaxIDLength)
+	text(a, "name", &i.Name, commerce.MaxName)
+	a.mustNumber("qty", &i.Quantity)
+	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
+}
+
+// orderItemAttributes are those of an item's own record.
+func orderItemAttributes(a *attributes, i *commerce.LineItem) {
+	a.currencyOf(&i.UnitPrice)
+	lineAttributes(a, i)
+	lenientText(a, AttrCustomerID, &i.CustomerID, commerce.MaxIDLength)
+	lenientText(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
 
 // DecodeOrder reads either record of an order.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
-	currency := r.Currency(codec.Currency)
-	// An order, its count and its address come together, so they are made together.
-	made := &struct {
-		order   commerce.Order
-		count   int
-		address commerce.Address
-	}{}
-	o := &made.order
-	o.ID = commerce.OrderID(r.MustText("orderId"))
-	o.CustomerID = commerce.CustomerID(r.MustText("customerId"))
-	o.Total = r.mustMoney("total", currency)
-	if n, present := r.counted("itemCount"); present {
-		made.count = n
-		o.ItemCount = &made.count
+	a, parts := attributes{Reader: r, currency: codec.Currency}, &orderParts{}
+	orderAttributes(&a, parts)
+	o := &parts.order
+	if o.EmbedsItems && o.ItemCount == nil {
+		parts.count = len(o.Items)
+		o.ItemCount = &parts.count
 	}
-	o.AccountRepID = commerce.EmployeeID(r.textOrKey("accountRepId", &EntityCustomerOrder))
-	o.Version = r.Number(AttrVersion)
-	status, err := commerce.ParseStatus(r.MustText("status"))
-	if err != nil {
-		r.Fail("status", err.Error())
-	}
-	o.Status = status
-	placed, ok := o.ID.Time()
-	if !ok {
-		placed = r.MustTime("createdAt")
-	}
-	o.PlacedAt = placed
-	o.UpdatedAt = r.UpdatedOr(placed)
-	if lines, ok := r.maps("items"); ok {
-		o.EmbedsItems = true
-		o.Items = make([]commerce.LineItem, 0, lines.length)
-		for lines.length > 0 {
-			line, ok := lines.next()
-			if !ok {
-				r.Fail("items", "holds something else than maps")
-				break
-			}
-			o.Items = append(o.Items, commerce.LineItem{OrderID: o.ID, CustomerID: o.CustomerID})
-			if err := decodeLineInto(&o.Items[len(o.Items)-1], line, currency); err != nil {
-				o.Items = o.Items[:len(o.Items)-1]
-				r.Fail("items", fmt.Sprintf("holds a line that cannot be read: %v", err))
-				break
-			}
-		}
-		o.Items = BySKU(o.Items)
-		for i := 1; i < len(o.Items) && r.misread != nil; i++ {
-			if sku := o.Items[i].SKU; sku == o.Items[i-1].SKU {
-				r.doubt("items", fmt.Sprintf("has product %s twice", sku))
-			}
-		}
-		if o.ItemCount == nil {
-			made.count = len(o.Items)
-			o.ItemCount = &made.count
-		}
-	}
-	if a, ok := r.within("shippingAddress"); ok {
-		o.ShippingAddress = &made.address
-		made.address = commerce.Address{
-			Recipient: a.Text("recipient"), Line1: a.Text("line1"), Line2: a.Text("line2"), City: a.Text("city"),
-			Region: a.Text("region"), PostalCode: a.Text("postalCode"), CountryCode: a.Text("countryCode"),
-		}
-	}
-	return o, r.Err()
+	return o, a.Err()
 }
 
 // DecodeLine reads an item of an order's list. c is the currency of its price.
 func DecodeLine(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
-	err = decodeLineInto(&item, r, c)
-	return item, err
-}
-
-// decodeLineInto reads an item, but whose it is.
-func decodeLineInto(item *commerce.LineItem, r Reader, c commerce.Currency) error {
-	item.SKU = commerce.SKU(r.MustText("productId"))
-	item.Name = r.MustText("name")
-	item.Quantity = r.MustNumber("qty")
-	item.UnitPrice = r.mustMoney("price", c)
-	return r.Err()
+	a := attributes{Reader: r, currency: c}
+	lineAttributes(&a, &item)
+	return item, a.Err()
 }
 
 // DecodeOrderItem reads an item's own record.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
-	item, err := DecodeLine(r, r.Currency(codec.Currency))
-	if err != nil {
-		return nil, err
-	}
-	item.CustomerID = commerce.CustomerID(r.Text("customerId"))
-	if item.OrderID = commerce.OrderID(r.Text("orderId")); item.OrderID == "" {
-		// The first tables kept the order's id in the key alone.
+	a, item := attributes{Reader: r, currency: codec.Currency}, &commerce.LineItem{}
+	orderItemAttributes(&a, item)
+	if item.OrderID == "" {
+		// The first tables kept the order's ID in the key alone.
 		if values, ok := EntityOrderItem.PK.Values(r.Text(AttrPK)); ok {
 			item.OrderID = commerce.OrderID(values[0])
 		}
 	}
-	return &item, nil
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	return item, nil
 }
 
 // EventRecord returns the record of an order event.
 func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	k := Keys{PK: b.Key(EntityOrderEvent.PK, string(e.OrderID)), SK: b.Key(EntityOrderEvent.SK, string(e.ID))}
-	return k.Attributes().With(eventAttributes(e)).With(Record{"entity": Str(EntityOrderEvent.Name)})
+	return k.Attributes().With(written(eventAttributes, e)).With(Record{"entity": Str(EntityOrderEvent.Name)})
 }
 
 // LastEventKeys names the record of a customer's last order event.
@@ -241,59 +190,30 @@ func LastEventKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
 
 // LastEventRecord tells a customer's last order event: the event itself, and whose it is.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
-	return LastEventKeys(b, id).Attributes().With(eventAttributes(e)).With(Record{
+	return LastEventKeys(b, id).Attributes().With(written(eventAttributes, e)).With(Record{
 		"entity": Str(EntityLastEvent.Name), "customerId": Str(string(id)),
 	})
 }
 
 // eventAttributes are what both records of an event carry.
-func eventAttributes(e commerce.Event) Record {
-	r := Record{
-		"eventId": Str(string(e.ID)), "orderId": Str(string(e.OrderID)),
-		"type": Str(string(e.Type)), "createdAt": Str(Timestamp(e.At)), "actor": Str(e.Actor),
-	}
-	if e.From != 0 {
-		r["from"] = Str(e.From.String())
-	}
-	if e.To != 0 {
-		r["to"] = Str(e.To.String())
-	}
-	if e.Note != "" {
-		r["note"] = Str(e.Note)
-	}
-	return r
+func eventAttributes(a *attributes, e *commerce.Event) {
+	text(a, "eventId", &e.ID, commerce.ULIDLength)
+	text(a, "orderId", &e.OrderID, commerce.ULIDLength)
+	parsed(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
+	a.createdAt(&e.At)
+	lenientText(a, "actor", &e.Actor, commerce.MaxName)
+	a.status("from", &e.From, true)
+	a.status("to", &e.To, true)
+	optionalText(a, "note", &e.Note, commerce.MaxNote)
 }
 
 // DecodeEvent reads either record of an order event.
 //
 // Errors: ErrCorrupt.
 func DecodeEvent(r Reader) (*commerce.Event, error) {
-	e := &commerce.Event{
-		ID:      commerce.EventID(r.MustText("eventId")),
-		OrderID: commerce.OrderID(r.MustText("orderId")),
-		At:      r.MustTime("createdAt"),
-		Actor:   r.Text("actor"),
-		Note:    r.Text("note"),
-	}
-	kind, err := commerce.ParseEventType(r.MustText("type"))
-	if err != nil {
-		r.Fail("type", err.Error())
-	}
-	e.Type = kind
-	e.From, e.To = r.statusIn("from"), r.statusIn("to")
-	return e, r.Err()
-}
-
-// statusIn is a status that not every record has.
-func (r *Reader) statusIn(name string) commerce.Status {
-	if !r.Has(name) {
-		return 0
-	}
-	status, err := commerce.ParseStatus(r.Text(name))
-	if err != nil {
-		r.Fail(name, err.Error())
-	}
-	return status
+	a, e := attributes{Reader: r}, &commerce.Event{}
+	eventAttributes(&a, e)
+	return e, a.Err()
 }
 
 // LastEventID is the ID in the record of a last event.

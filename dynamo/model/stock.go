@@ -16,28 +16,26 @@ func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
 }
 
 // ProductAttributes returns the attributes of a product.
-func ProductAttributes(p commerce.Product) Record {
-	return Record{
-		"sku": Str(string(p.SKU)), "name": Str(p.Name), "category": Str(p.Category),
-		"unitPrice": Amount(p.UnitPrice), "currency": Str(string(p.UnitPrice.Currency)),
-		AttrTotalInventory: Num(p.TotalInventory), AttrAvailable: Num(p.Available), AttrVersion: Num(p.Version),
-	}
+func ProductAttributes(p commerce.Product) Record { return written(productAttributes, p) }
+
+func productAttributes(a *attributes, p *commerce.Product) {
+	text(a, "sku", &p.SKU, commerce.MaxIDLength)
+	text(a, "name", &p.Name, commerce.MaxName)
+	listedText(a, "category", &p.Category, commerce.MaxName, &EntityProduct, false)
+	a.currencyOf(&p.UnitPrice)
+	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
+	a.number(AttrTotalInventory, &p.TotalInventory)
+	a.number(AttrAvailable, &p.Available)
+	a.version(&p.Version)
 }
 
 // DecodeProduct reads a product.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
-	p := &commerce.Product{
-		SKU:            commerce.SKU(r.MustText("sku")),
-		Name:           r.MustText("name"),
-		Category:       r.textOrKey("category", &EntityProduct),
-		UnitPrice:      r.mustMoney("unitPrice", r.Currency(codec.Currency)),
-		TotalInventory: r.Number(AttrTotalInventory),
-		Available:      r.Number(AttrAvailable),
-		Version:        r.Number(AttrVersion),
-	}
-	return p, r.Err()
+	a, p := attributes{Reader: r, currency: codec.Currency}, &commerce.Product{}
+	productAttributes(&a, p)
+	return p, a.Err()
 }
 
 // InventoryLevelKey names the stock of a product in a warehouse.
@@ -61,22 +59,23 @@ func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
 
 // InventoryLevelAttributes returns the attributes of an inventory level.
 func InventoryLevelAttributes(l commerce.InventoryLevel) Record {
-	return Record{
-		"sku": Str(string(l.SKU)), "warehouseId": Str(string(l.WarehouseID)), AttrQuantity: Num(l.Quantity), AttrVersion: Num(l.Version),
-	}
+	return written(inventoryLevelAttributes, l)
+}
+
+func inventoryLevelAttributes(a *attributes, l *commerce.InventoryLevel) {
+	text(a, "sku", &l.SKU, commerce.MaxIDLength)
+	text(a, "warehouseId", &l.WarehouseID, commerce.MaxIDLength)
+	a.mustNumber(AttrQuantity, &l.Quantity)
+	a.version(&l.Version)
 }
 
 // DecodeInventoryLevel reads an inventory level.
 //
 // Errors: ErrCorrupt.
 func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
-	l := &commerce.InventoryLevel{
-		SKU:         commerce.SKU(r.MustText("sku")),
-		WarehouseID: commerce.WarehouseID(r.MustText("warehouseId")),
-		Quantity:    r.MustNumber(AttrQuantity),
-		Version:     r.Number(AttrVersion),
-	}
-	return l, r.Err()
+	a, l := attributes{Reader: r}, &commerce.InventoryLevel{}
+	inventoryLevelAttributes(&a, l)
+	return l, a.Err()
 }
 
 // WarehouseKeys returns the keys of a warehouse.
@@ -93,18 +92,19 @@ func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
 }
 
 // WarehouseAttributes returns the attributes of a warehouse.
-func WarehouseAttributes(w commerce.Warehouse) Record {
-	return Record{"warehouseId": Str(string(w.ID)), "name": Str(w.Name), AttrVersion: Num(w.Version)}
+func WarehouseAttributes(w commerce.Warehouse) Record { return written(warehouseAttributes, w) }
+
+func warehouseAttributes(a *attributes, w *commerce.Warehouse) {
+	text(a, "warehouseId", &w.ID, commerce.MaxIDLength)
+	text(a, "name", &w.Name, commerce.MaxName)
+	a.version(&w.Version)
 }
 
 // DecodeWarehouse reads a warehouse.
 //
 // Errors: ErrCorrupt.
 func DecodeWarehouse(r Reader) (*commerce.Warehouse, error) {
-	w := &commerce.Warehouse{
-		ID:      commerce.WarehouseID(r.MustText("warehouseId")),
-		Name:    r.MustText("name"),
-		Version: r.Number(AttrVersion),
-	}
-	return w, r.Err()
+	a, w := attributes{Reader: r}, &commerce.Warehouse{}
+	warehouseAttributes(&a, w)
+	return w, a.Err()
 }

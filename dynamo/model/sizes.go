@@ -1,0 +1,30 @@
+package model
+
+import "github.com/ordergraph/ordergraph/commerce"
+
+// LargestSizes returns the size in bytes of the largest record that this program writes of each
+// entity, by the entity's name.
+func LargestSizes() map[string]int {
+	b := &KeyBuilder{Shards: MaxShards}
+	c, e, o := largest(customerAttributes), largest(employeeAttributes), largest(orderAttributes).order
+	line, event := largest(orderItemAttributes), largest(eventAttributes)
+	product := largest(productAttributes)
+	product.Available = -product.Available // the sign takes a byte
+	own, theirs := OrderHeaders(b, o)
+	records := append(EmployeeRecords(b, e), own, theirs, LineRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event),
+		CustomerRecord(b, c), EmailClaimRecord(b, c.Email, c.ID), CustomerRepRecord(b, c), ProductRecord(b, product),
+		InventoryLevelRecord(b, largest(inventoryLevelAttributes)), WarehouseRecord(b, largest(warehouseAttributes)))
+	sizes := map[string]int{}
+	for _, r := range records {
+		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits
+	}
+	// Composing an address (commerce.ParseEmail) can make three bytes of one.
+	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
+	// An idempotency record holds the first answer, of which an order's is the largest, beside the
+	// key, the caller and a hash.
+	sizes[EntityIdempotency.Name] = sizes[EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
+	return sizes
+}
+
+// shardDigits is how much longer a key with the last shard can be than one with another.
+const shardDigits = 1
