@@ -1,17 +1,9 @@
 package commerce
 
-// Commands are what callers ask to be changed, with every value in its right form. Their JSON form
-// tells two requests apart: the same command of the same caller is the same request.
-
-// NewCustomer adds a customer.
-type NewCustomer struct {
-	// ID is made where it is empty.
-	ID           CustomerID `json:",omitempty"`
-	Name         string
-	Email        string
-	PhoneNumbers []string   `json:",omitempty"`
-	AccountRepID EmployeeID `json:",omitempty"`
-}
+// A command says what a caller wants to be changed, with every value in its right form. Its JSON
+// form identifies the request: the same command of the same caller is the same request. The command
+// that adds a customer, a product, a warehouse or an employee is the record itself; fields that the
+// server sets are not in its JSON form.
 
 // CustomerChange changes a customer; what is nil stays.
 type CustomerChange struct {
@@ -73,19 +65,11 @@ type ShippingAddressChange struct {
 	ExpectedVersion *int
 }
 
-// NewProduct adds a product. A price without a currency is in the shop's.
-type NewProduct struct {
-	SKU       SKU
-	Name      string
-	Category  string
-	UnitPrice Money
-}
-
 // ProductChange changes a product; what is nil stays.
 type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
-	UnitPrice      *Price
+	UnitPrice      *Price `apply:"-"`
 	// ExpectedVersion is the version that the record must have; nil for any.
 	ExpectedVersion *int
 }
@@ -95,13 +79,6 @@ type ProductChange struct {
 type Price struct {
 	Amount   string
 	Currency Currency
-}
-
-// NewWarehouse adds a warehouse.
-type NewWarehouse struct {
-	// ID is made where it is empty.
-	ID   WarehouseID `json:",omitempty"`
-	Name string
 }
 
 // InventoryCount says how many pieces of a product lie in a warehouse.
@@ -119,17 +96,6 @@ type InventoryAdjustment struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Delta       int
-}
-
-// NewEmployee adds an employee.
-type NewEmployee struct {
-	// ID is made where it is empty.
-	ID           EmployeeID `json:",omitempty"`
-	Name         string
-	JobTitle     string
-	HireDate     Date
-	WarehouseID  WarehouseID `json:",omitempty"`
-	PhoneNumbers []string    `json:",omitempty"`
 }
 
 // EmployeeChange changes an employee; what is nil stays.

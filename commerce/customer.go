@@ -4,17 +4,18 @@ import "time"
 
 // Customer is someone who buys.
 type Customer struct {
-	ID           CustomerID
+	// ID is made where a new customer has none.
+	ID           CustomerID `json:",omitempty"`
 	Name         string
 	Email        string
-	PhoneNumbers []string
+	PhoneNumbers []string `json:",omitempty"`
 	// AccountRepID is the employee who looks after the customer.
-	AccountRepID EmployeeID
+	AccountRepID EmployeeID `json:",omitempty"`
 	// OrderCount is how many orders the customer has placed; nil where the record that was read
 	// keeps no count.
-	OrderCount *int
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	OrderCount *int      `json:"-"`
+	CreatedAt  time.Time `json:"-"`
+	UpdatedAt  time.Time `json:"-"`
 	// Version goes up with every change; 0 where other software wrote the record.
-	Version int
+	Version int `json:"-"`
 }

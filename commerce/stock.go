@@ -7,11 +7,11 @@ type Product struct {
 	Category  string
 	UnitPrice Money
 	// TotalInventory is the sum of the product's inventory levels, in pieces.
-	TotalInventory int
+	TotalInventory int `json:"-"`
 	// Available is TotalInventory less what pending and confirmed orders reserve.
-	Available int
+	Available int `json:"-"`
 	// Version goes up with every change; 0 where other software wrote the record.
-	Version int
+	Version int `json:"-"`
 }
 
 // InventoryLevel is how many pieces of a product lie in a warehouse.
@@ -25,21 +25,23 @@ type InventoryLevel struct {
 
 // Warehouse is a place where goods lie and people work.
 type Warehouse struct {
-	ID   WarehouseID
+	// ID is made where a new warehouse has none.
+	ID   WarehouseID `json:",omitempty"`
 	Name string
 	// Version goes up with every change; 0 where other software wrote the record.
-	Version int
+	Version int `json:"-"`
 }
 
 // Employee is someone who works for the shop.
 type Employee struct {
-	ID           EmployeeID
-	Name         string
-	PhoneNumbers []string
-	JobTitle     string
-	HireDate     Date
+	// ID is made where a new employee has none.
+	ID       EmployeeID `json:",omitempty"`
+	Name     string
+	JobTitle string
+	HireDate Date
 	// WarehouseID is where the employee works.
-	WarehouseID WarehouseID
+	WarehouseID  WarehouseID `json:",omitempty"`
+	PhoneNumbers []string    `json:",omitempty"`
 	// Version goes up with every change; 0 where other software wrote the record.
-	Version int
+	Version int `json:"-"`
 }

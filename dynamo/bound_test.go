@@ -40,11 +40,11 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 		}
 	}
 	rep, house, customer := commerce.EmployeeID(id(0)), commerce.WarehouseID(id(0)), commerce.CustomerID(id(0))
-	_, err := store.CreateWarehouse(ctx, caller(), commerce.NewWarehouse{ID: house, Name: name})
+	_, err := store.CreateWarehouse(ctx, caller(), commerce.Warehouse{ID: house, Name: name})
 	must(err)
-	_, err = store.HireEmployee(ctx, caller(), commerce.NewEmployee{ID: rep, Name: name, JobTitle: name, HireDate: "2026-01-01", WarehouseID: house, PhoneNumbers: phones})
+	_, err = store.HireEmployee(ctx, caller(), commerce.Employee{ID: rep, Name: name, JobTitle: name, HireDate: "2026-01-01", WarehouseID: house, PhoneNumbers: phones})
 	must(err)
-	_, err = store.CreateCustomer(ctx, caller(), commerce.NewCustomer{ID: customer, Name: name, Email: email, PhoneNumbers: phones, AccountRepID: rep})
+	_, err = store.CreateCustomer(ctx, caller(), commerce.Customer{ID: customer, Name: name, Email: email, PhoneNumbers: phones, AccountRepID: rep})
 	must(err)
 	price, err := commerce.ParsePrice("12345.67", "USD")
 	must(err)
@@ -52,7 +52,7 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 	order := commerce.NewOrder{CustomerID: customer, ShippingAddress: &address}
 	for n := range commerce.MaxEmbeddedItems {
 		sku := commerce.SKU(id(n))
-		_, err = store.CreateProduct(ctx, caller(), commerce.NewProduct{SKU: sku, Name: name, Category: name, UnitPrice: price})
+		_, err = store.CreateProduct(ctx, caller(), commerce.Product{SKU: sku, Name: name, Category: name, UnitPrice: price})
 		must(err)
 		_, err = store.AdjustInventory(ctx, caller(), commerce.InventoryAdjustment{SKU: sku, WarehouseID: house, Delta: 999_999_999})
 		must(err)

@@ -27,15 +27,15 @@ func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 // CreateCustomer adds a customer (WP1).
 //
 // Errors: commerce.Refusals of AlreadyExists, EmailTaken, NotFound; and those of mutate.
-func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.NewCustomer) (*commerce.Customer, error) {
+func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.Customer) (*commerce.Customer, error) {
 	id, err := idOr(m.table, cmd.ID, "cust_")
 	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WriteCreateCustomer, caller, cmd, customerForm(m.table), func(_ context.Context, c *change) (*commerce.Customer, error) {
-		at := m.table.Now()
-		customer := commerce.Customer{ID: id, Name: cmd.Name, Email: cmd.Email, PhoneNumbers: cmd.PhoneNumbers, AccountRepID: cmd.AccountRepID,
-			OrderCount: new(int), CreatedAt: at, UpdatedAt: at, Version: 1}
+		customer := cmd
+		customer.ID, customer.OrderCount, customer.CreatedAt, customer.Version = id, new(int), m.table.Now(), 1
+		customer.UpdatedAt = customer.CreatedAt
 		var refusals commerce.Refusals
 		for i, r := range model.CustomerRecords(&c.KeyBuilder, customer) {
 			_, stands := c.stands(model.KeyOf(r))
@@ -114,9 +114,7 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 			return before, err
 		}
 		after := *before
-		set(&after.Name, cmd.Name)
-		set(&after.Email, cmd.Email)
-		set(&after.PhoneNumbers, cmd.PhoneNumbers)
+		cmd.Apply(&after)
 		if !c.rewriteCustomer(stands, before, &after) {
 			return before, nil
 		}
@@ -128,13 +126,6 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 		}
 		return &after, err
 	})
-}
-
-// set puts a new value where there is one.
-func set[T any](place *T, value *T) {
-	if value != nil {
-		*place = *value
-	}
 }
 
 // claim moves the claim of a customer's e-mail address where that changes.

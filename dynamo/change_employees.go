@@ -17,14 +17,14 @@ func employeeForm() form[*commerce.Employee] {
 // HireEmployee adds an employee (WP17).
 //
 // Errors: commerce.Refusals of AlreadyExists and NotFound; and those of mutate.
-func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.NewEmployee) (*commerce.Employee, error) {
+func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Employee) (*commerce.Employee, error) {
 	id, err := idOr(m.table, cmd.ID, "emp_")
 	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WriteHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
-		employee := commerce.Employee{ID: id, Name: cmd.Name, PhoneNumbers: cmd.PhoneNumbers, JobTitle: cmd.JobTitle, HireDate: cmd.HireDate,
-			WarehouseID: cmd.WarehouseID, Version: 1}
+		employee := cmd
+		employee.ID, employee.Version = id, 1
 		var refusals commerce.Refusals
 		if _, stands := c.stands(model.EmployeeKeys(&c.KeyBuilder, id)); stands {
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
@@ -81,10 +81,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 			return before, err
 		}
 		after := *before
-		set(&after.Name, cmd.Name)
-		set(&after.JobTitle, cmd.JobTitle)
-		set(&after.WarehouseID, cmd.WarehouseID)
-		set(&after.PhoneNumbers, cmd.PhoneNumbers)
+		cmd.Apply(&after)
 		if model.SameRecord(model.EmployeeAttributes(*before), model.EmployeeAttributes(after)) {
 			return before, nil
 		}

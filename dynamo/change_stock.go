@@ -19,9 +19,10 @@ func productForm(t *table.Table) form[*commerce.Product] {
 // CreateProduct adds a product without stock (WP12).
 //
 // Errors: commerce.AlreadyExists; and those of mutate.
-func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.NewProduct) (*commerce.Product, error) {
+func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, productForm(m.table), func(_ context.Context, c *change) (*commerce.Product, error) {
-		product := commerce.Product{SKU: cmd.SKU, Name: cmd.Name, Category: cmd.Category, UnitPrice: cmd.UnitPrice, Version: 1}
+		product := cmd
+		product.TotalInventory, product.Available, product.Version = 0, 0, 1
 		r := model.ProductRecord(&c.KeyBuilder, product)
 		if _, stands := c.stands(model.KeyOf(r)); stands {
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
@@ -51,8 +52,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 			return before, err
 		}
 		after := *before
-		set(&after.Name, cmd.Name)
-		set(&after.Category, cmd.Category)
+		cmd.Apply(&after)
 		if cmd.UnitPrice != nil {
 			price, err := commerce.ParsePrice(cmd.UnitPrice.Amount, cmp.Or(cmd.UnitPrice.Currency, before.UnitPrice.Currency))
 			if err != nil {
@@ -76,7 +76,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 // CreateWarehouse adds a warehouse (WP14).
 //
 // Errors: commerce.AlreadyExists; and those of mutate.
-func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.NewWarehouse) (*commerce.Warehouse, error) {
+func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.Warehouse) (*commerce.Warehouse, error) {
 	id, err := idOr(m.table, cmd.ID, "wh_")
 	if err != nil {
 		return nil, err
@@ -86,7 +86,8 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 		decode: model.DecodeWarehouse,
 	}
 	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
-		warehouse := commerce.Warehouse{ID: id, Name: cmd.Name, Version: 1}
+		warehouse := cmd
+		warehouse.ID, warehouse.Version = id, 1
 		r := model.WarehouseRecord(&c.KeyBuilder, warehouse)
 		if _, stands := c.stands(model.KeyOf(r)); stands {
 			return nil, commerce.Exists("warehouse", id, "id")

@@ -231,7 +231,7 @@ func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
 		before := r.get("PRODUCT#p02", "#METADATA")
 		r.drop("PRODUCT#p02", "#METADATA")
-		created, err := r.store.CreateProduct(t.Context(), dynamo.Caller{Name: "c"}, commerce.NewProduct{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: money("2.50")})
+		created, err := r.store.CreateProduct(t.Context(), dynamo.Caller{Name: "c"}, commerce.Product{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: money("2.50")})
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}

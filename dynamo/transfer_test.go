@@ -644,7 +644,7 @@ func TestAClientThatNeverTriesAgain(t *testing.T) {
 			return store.Export(ctx, make([]bulk.Segment, 1), func(bulk.ExportPage) error { return nil })
 		},
 		"mutation": func() error {
-			_, err := store.CreateWarehouse(ctx, dynamo.Caller{Name: "c"}, commerce.NewWarehouse{ID: "w9", Name: "New"})
+			_, err := store.CreateWarehouse(ctx, dynamo.Caller{Name: "c"}, commerce.Warehouse{ID: "w9", Name: "New"})
 			return err
 		},
 	} {

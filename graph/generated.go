@@ -3259,145 +3259,145 @@ type TooManyLines implements UserError @shareable {
 
 "The answer of ` + "`" + `createCustomer` + "`" + `."
 type CreateCustomerPayload {
-  "The customer as the mutation left it, or null where it was refused."
+  "The customer after the mutation. Null if the mutation was refused."
   customer: Customer
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `updateCustomer` + "`" + `."
 type UpdateCustomerPayload {
-  "The customer as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the customer as it is, null where there is none; else null where it was refused."
+  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the customer as it is now, if there is one. Null after any other refusal."
   customer: Customer
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `assignAccountRep` + "`" + `."
 type AssignAccountRepPayload {
-  "The customer as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the customer as it is, null where there is none; else null where it was refused."
+  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the customer as it is now, if there is one. Null after any other refusal."
   customer: Customer
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `placeOrder` + "`" + `."
 type PlaceOrderPayload {
-  "The order as the mutation left it, or null where it was refused."
+  "The order after the mutation. Null if the mutation was refused."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `confirmOrder` + "`" + `."
 type ConfirmOrderPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `shipOrder` + "`" + `."
 type ShipOrderPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `deliverOrder` + "`" + `."
 type DeliverOrderPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `cancelOrder` + "`" + `."
 type CancelOrderPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `setOrderItem` + "`" + `."
 type SetOrderItemPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `removeOrderItem` + "`" + `."
 type RemoveOrderItemPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `updateShippingAddress` + "`" + `."
 type UpdateShippingAddressPayload {
-  "The order as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the order as it is, null where there is none; else null where it was refused."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `createProduct` + "`" + `."
 type CreateProductPayload {
-  "The product as the mutation left it, or null where it was refused."
+  "The product after the mutation. Null if the mutation was refused."
   product: Product
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `updateProduct` + "`" + `."
 type UpdateProductPayload {
-  "The product as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the product as it is, null where there is none; else null where it was refused."
+  "The product after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the product as it is now, if there is one. Null after any other refusal."
   product: Product
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `createWarehouse` + "`" + `."
 type CreateWarehousePayload {
-  "The warehouse as the mutation left it, or null where it was refused."
+  "The warehouse after the mutation. Null if the mutation was refused."
   warehouse: Warehouse
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `setInventoryLevel` + "`" + `."
 type SetInventoryLevelPayload {
-  "The inventory level as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the inventory level as it is, null where there is none; else null where it was refused."
+  "The inventory level after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the inventory level as it is now, if there is one. Null after any other refusal."
   inventoryLevel: InventoryLevel
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `adjustInventory` + "`" + `."
 type AdjustInventoryPayload {
-  "The inventory level as the mutation left it, or null where it was refused."
+  "The inventory level after the mutation. Null if the mutation was refused."
   inventoryLevel: InventoryLevel
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `hireEmployee` + "`" + `."
 type HireEmployeePayload {
-  "The employee as the mutation left it, or null where it was refused."
+  "The employee after the mutation. Null if the mutation was refused."
   employee: Employee
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 
 "The answer of ` + "`" + `updateEmployee` + "`" + `."
 type UpdateEmployeePayload {
-  "The employee as the mutation left it; with a ` + "`" + `VersionConflict` + "`" + ` the employee as it is, null where there is none; else null where it was refused."
+  "The employee after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the employee as it is now, if there is one. Null after any other refusal."
   employee: Employee
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},

@@ -68,14 +68,14 @@ func deeds(t *testing.T, o prepared) []deed {
 		return as(name, (*dynamo.Store).AdjustInventory, commerce.InventoryAdjustment{SKU: sku, WarehouseID: at, Delta: by})
 	}
 	hire := func(name string, at commerce.WarehouseID) deed {
-		return as(name, (*dynamo.Store).HireEmployee, commerce.NewEmployee{ID: "e9", Name: name, JobTitle: "Clerk", HireDate: "2025-01-02", WarehouseID: at})
+		return as(name, (*dynamo.Store).HireEmployee, commerce.Employee{ID: "e9", Name: name, JobTitle: "Clerk", HireDate: "2025-01-02", WarehouseID: at})
 	}
 	product := (*dynamo.Store).UpdateProduct
 	nowhere := commerce.WarehouseID("")
 	there := commerce.WarehouseID("w1")
 	return []deed{
-		as("createCustomer c9", (*dynamo.Store).CreateCustomer, commerce.NewCustomer{ID: "c9", Name: "Nine", Email: "wanted@example.com", AccountRepID: "e0"}),
-		as("createCustomer", (*dynamo.Store).CreateCustomer, commerce.NewCustomer{Name: "New", Email: "Wanted@example.com"}),
+		as("createCustomer c9", (*dynamo.Store).CreateCustomer, commerce.Customer{ID: "c9", Name: "Nine", Email: "wanted@example.com", AccountRepID: "e0"}),
+		as("createCustomer", (*dynamo.Store).CreateCustomer, commerce.Customer{Name: "New", Email: "Wanted@example.com"}),
 		as("updateCustomer c1 name", customer, commerce.CustomerChange{ID: "c1", Name: new("One")}),
 		as("updateCustomer c1 email", customer, commerce.CustomerChange{ID: "c1", Email: new("wanted@example.com")}),
 		as("updateCustomer c1 other email", customer, commerce.CustomerChange{ID: "c1", Email: new("other@example.com")}),
@@ -96,11 +96,11 @@ func deeds(t *testing.T, o prepared) []deed {
 		item("setOrderItem p0 3", "p0", 3), item("setOrderItem p0 1", "p0", 1), item("setOrderItem p1 17", "p1", 17), item("setOrderItem p2 1", "p2", 1),
 		item("removeOrderItem p0", "p0", 0), item("removeOrderItem p1", "p1", 0),
 		address("updateShippingAddress pending", o.pending), address("updateShippingAddress confirmed", o.confirmed),
-		as("createProduct", (*dynamo.Store).CreateProduct, commerce.NewProduct{SKU: "p9", Name: "Nine", Category: "Things", UnitPrice: price}),
+		as("createProduct", (*dynamo.Store).CreateProduct, commerce.Product{SKU: "p9", Name: "Nine", Category: "Things", UnitPrice: price}),
 		as("updateProduct p0 price", product, commerce.ProductChange{SKU: "p0", UnitPrice: &commerce.Price{Amount: price.Decimal()}}),
 		as("updateProduct p0 name", product, commerce.ProductChange{SKU: "p0", Name: new("Other")}),
 		as("updateProduct p2 price", product, commerce.ProductChange{SKU: "p2", UnitPrice: &commerce.Price{Amount: price.Decimal()}}),
-		as("createWarehouse", (*dynamo.Store).CreateWarehouse, commerce.NewWarehouse{ID: "w9", Name: "Nine"}),
+		as("createWarehouse", (*dynamo.Store).CreateWarehouse, commerce.Warehouse{ID: "w9", Name: "Nine"}),
 		set("setInventoryLevel p0 12", "p0", "w0", 12), set("setInventoryLevel p0 4", "p0", "w0", 4), set("setInventoryLevel p3", "p3", "w1", 3),
 		adjust("adjustInventory p0 -3", "p0", "w0", -3), adjust("adjustInventory p0 -8", "p0", "w0", -8), adjust("adjustInventory p0 +5", "p0", "w0", 5), adjust("adjustInventory p3", "p3", "w1", 2),
 		hire("hireEmployee w0", "w0"), hire("hireEmployee", ""),

@@ -5,6 +5,8 @@ package input
 import (
 	"strconv"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
@@ -67,10 +69,46 @@ func changed[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string
 	return &parsed
 }
 
+// changedList is changed for a list.
+func changedList[V, T any](c *Checks, parse func(*Checks, []V) []T, v []V) *[]T {
+	if v == nil {
+		return nil
+	}
+	parsed := parse(c, v)
+	return &parsed
+}
+
+// omittable is changed for a value that null takes away: then it is the zero value.
+func omittable[V, T any](c *Checks, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
+	if !v.IsSet() {
+		return nil
+	}
+	parsed := given(c, parse, v.Value(), path...)
+	return &parsed
+}
+
+// valueOf returns the value at v; the zero value where v is nil.
+func valueOf[V any](v *V) (value V) {
+	if v != nil {
+		value = *v
+	}
+	return value
+}
+
 func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
+
+// A rule checks the values of fields. A generated Command uses the most specific one: that of the
+// command and the field (productChangeUnitPrice), of the record and the field (employeeName), or of
+// the field (email). A string without a rule is a name.
 
 // listedName is a name that employees or products are listed by.
 func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
+
+func employeeName(s string) (string, error) { return listedName(s) }
+
+func jobTitle(s string) (string, error) { return listedName(s) }
+
+func category(s string) (string, error) { return listedName(s) }
 
 func email(s string) (string, error) {
 	_, err := commerce.ParseEmail(s)
@@ -91,11 +129,11 @@ func optional(s string, most int) (string, error) {
 
 func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
 
-func level(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
+func inventoryLevelQuantity(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
 
 func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
 
-func phones(c *Checks, numbers []string) []string {
+func phoneNumbers(c *Checks, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
 		c.refuse(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
@@ -106,16 +144,7 @@ func phones(c *Checks, numbers []string) []string {
 	return numbers
 }
 
-// changedPhones are phone numbers whose absence means that they stay as they are.
-func changedPhones(c *Checks, numbers []string) *[]string {
-	if numbers == nil {
-		return nil
-	}
-	parsed := phones(c, numbers)
-	return &parsed
-}
-
-func address(c *Checks, in *AddressInput) commerce.Address {
+func shippingAddress(c *Checks, in *AddressInput) commerce.Address {
 	const at = "shippingAddress"
 	return commerce.Address{
 		Recipient:   check(c, name, in.Recipient, at, "recipient"),
@@ -128,8 +157,8 @@ func address(c *Checks, in *AddressInput) commerce.Address {
 	}
 }
 
-// price reads a price; without a currency it is in the shop's.
-func price(c *Checks, in *MoneyInput) commerce.Money {
+// unitPrice reads a price; without a currency it is in the shop's.
+func unitPrice(c *Checks, in *MoneyInput) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
 		currency = check(c, currencyCode, *in.CurrencyCode, "unitPrice", "currencyCode")
@@ -141,48 +170,26 @@ func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// newPrice reads what a product is to cost; without a currency it stays in the product's, which is
-// not known here.
-func newPrice(c *Checks, in *MoneyInput) *commerce.Price {
+// productChangeUnitPrice reads what a product is to cost; without a currency it stays in the
+// product's, which is not known here.
+func productChangeUnitPrice(c *Checks, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
 	}
 	p := commerce.Price{Amount: in.Amount, Currency: given(c, currencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
 	if p.Currency != "" {
-		price(c, in)
+		unitPrice(c, in)
 	}
 	return &p
 }
 
-// version is the version that a record must have.
-func version(v *int32) *int {
+// expectedVersion is the version that a record must have.
+func expectedVersion(_ *Checks, v *int32) *int {
 	if v == nil {
 		return nil
 	}
 	n := int(*v)
 	return &n
-}
-
-// Command checks the input and makes a commerce.NewCustomer of it.
-func (in CreateCustomerInput) Command(c *Checks) commerce.NewCustomer {
-	return commerce.NewCustomer{
-		ID:           given(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
-		Name:         check(c, name, in.Name, "name"),
-		Email:        check(c, email, in.Email, "email"),
-		PhoneNumbers: phones(c, in.PhoneNumbers),
-		AccountRepID: given(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
-	}
-}
-
-// Command checks the input and makes a commerce.CustomerChange of it.
-func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
-	return commerce.CustomerChange{
-		ID:              check(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
-		Name:            changed(c, name, in.Name, "name"),
-		Email:           changed(c, email, in.Email, "email"),
-		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
-		ExpectedVersion: version(in.ExpectedVersion),
-	}
 }
 
 // Command checks the input and makes a commerce.AccountRepChange of it.
@@ -194,7 +201,7 @@ func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 	return commerce.AccountRepChange{
 		CustomerID:      check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
 		EmployeeID:      given(c, commerce.ParseID[commerce.EmployeeID], in.EmployeeID.Value(), "employeeId"),
-		ExpectedVersion: version(in.ExpectedVersion),
+		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -205,15 +212,21 @@ func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
 	} else {
 		for i, line := range in.Items {
-			at := strconv.Itoa(i)
-			order.Lines = append(order.Lines, commerce.OrderLine{SKU: check(c, commerce.ParseID[commerce.SKU], line.Sku, "items", at, "sku"), Quantity: check(c, quantity, line.Quantity, "items", at, "quantity")})
+			order.Lines = append(order.Lines, orderLine(c, line, strconv.Itoa(i)))
 		}
 	}
 	if in.ShippingAddress != nil {
-		a := address(c, in.ShippingAddress)
+		a := shippingAddress(c, in.ShippingAddress)
 		order.ShippingAddress = &a
 	}
 	return order
+}
+
+func orderLine(c *Checks, in *OrderLineInput, at string) commerce.OrderLine {
+	return commerce.OrderLine{
+		SKU:      check(c, commerce.ParseID[commerce.SKU], in.Sku, "items", at, "sku"),
+		Quantity: check(c, quantity, in.Quantity, "items", at, "quantity"),
+	}
 }
 
 // maxLinesGiven is how many lines are looked at one by one: more cannot be an order, however many
@@ -225,7 +238,7 @@ func move(c *Checks, to commerce.Status, id string, remark *string, expected *in
 		OrderID:         check(c, commerce.ParseOrderID, id, "orderId"),
 		To:              to,
 		Note:            given(c, note, remark, "note"),
-		ExpectedVersion: version(expected),
+		ExpectedVersion: expectedVersion(c, expected),
 	}
 }
 
@@ -252,105 +265,10 @@ func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 }
 
 // Command checks the input and makes a commerce.OrderItemChange of it.
-func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
-	return commerce.OrderItemChange{
-		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Quantity:        check(c, quantity, in.Quantity, "quantity"),
-		ExpectedVersion: version(in.ExpectedVersion),
-	}
-}
-
-// Command checks the input and makes a commerce.OrderItemChange of it.
 func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		ExpectedVersion: version(in.ExpectedVersion),
+		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
-}
-
-// Command checks the input and makes a commerce.ShippingAddressChange of it.
-func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddressChange {
-	return commerce.ShippingAddressChange{
-		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		ShippingAddress: address(c, in.ShippingAddress),
-		ExpectedVersion: version(in.ExpectedVersion),
-	}
-}
-
-// Command checks the input and makes a commerce.NewProduct of it.
-func (in CreateProductInput) Command(c *Checks) commerce.NewProduct {
-	return commerce.NewProduct{
-		SKU:       check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:      check(c, name, in.Name, "name"),
-		Category:  check(c, listedName, in.Category, "category"),
-		UnitPrice: price(c, in.UnitPrice),
-	}
-}
-
-// Command checks the input and makes a commerce.ProductChange of it.
-func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
-	return commerce.ProductChange{
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:            changed(c, name, in.Name, "name"),
-		Category:        changed(c, listedName, in.Category, "category"),
-		UnitPrice:       newPrice(c, in.UnitPrice),
-		ExpectedVersion: version(in.ExpectedVersion),
-	}
-}
-
-// Command checks the input and makes a commerce.NewWarehouse of it.
-func (in CreateWarehouseInput) Command(c *Checks) commerce.NewWarehouse {
-	return commerce.NewWarehouse{
-		ID:   given(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
-		Name: check(c, name, in.Name, "name"),
-	}
-}
-
-// Command checks the input and makes a commerce.InventoryCount of it.
-func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
-	return commerce.InventoryCount{
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		WarehouseID:     check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Quantity:        check(c, level, in.Quantity, "quantity"),
-		ExpectedVersion: version(in.ExpectedVersion),
-	}
-}
-
-// Command checks the input and makes a commerce.InventoryAdjustment of it.
-func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
-	return commerce.InventoryAdjustment{
-		SKU:         check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		WarehouseID: check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Delta:       check(c, delta, in.Delta, "delta"),
-	}
-}
-
-// Command checks the input and makes a commerce.NewEmployee of it.
-func (in HireEmployeeInput) Command(c *Checks) commerce.NewEmployee {
-	return commerce.NewEmployee{
-		ID:           given(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
-		Name:         check(c, listedName, in.Name, "name"),
-		JobTitle:     check(c, listedName, in.JobTitle, "jobTitle"),
-		HireDate:     in.HireDate,
-		WarehouseID:  given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		PhoneNumbers: phones(c, in.PhoneNumbers),
-	}
-}
-
-// Command checks the input and makes a commerce.EmployeeChange of it.
-func (in UpdateEmployeeInput) Command(c *Checks) commerce.EmployeeChange {
-	change := commerce.EmployeeChange{
-		ID:              check(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
-		Name:            changed(c, listedName, in.Name, "name"),
-		JobTitle:        changed(c, listedName, in.JobTitle, "jobTitle"),
-		PhoneNumbers:    changedPhones(c, in.PhoneNumbers),
-		ExpectedVersion: version(in.ExpectedVersion),
-	}
-	if in.WarehouseID.IsSet() {
-		to := given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID.Value(), "warehouseId")
-		change.WarehouseID = &to
-	}
-	return change
 }

@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"maps"
 	"os"
@@ -40,6 +37,7 @@ const (
 type mutation struct {
 	// method is the Store's, result the Go type of the record that it returns, in commerce.
 	method, result string
+	command        *types.Named
 	// repeatable reports that the input has an idempotency key.
 	repeatable bool
 }
@@ -75,7 +73,7 @@ func handWritten() (*gql.SchemaDocument, error) {
 }
 
 // derive finds what follows from the schema, and writes the part of the schema that does.
-func derive(cfg *config.Config, store *types.Package) (*derived, error) {
+func derive(cfg *config.Config, store, commerce *types.Package) (*derived, error) {
 	schema, err := handWritten()
 	if err != nil {
 		return nil, err
@@ -105,7 +103,7 @@ func derive(cfg *config.Config, store *types.Package) (*derived, error) {
 	if err := os.WriteFile(connectionsFile, connections.Bytes(), 0o644); err != nil {
 		return nil, err
 	}
-	return d, d.payloads(schema, store)
+	return d, d.payloads(schema, store, commerce, cfg.Models)
 }
 
 // connectionSDL is the SDL of a connection. Its arguments are the records in words, the name of the
@@ -135,34 +133,36 @@ type %[2]sEdge {
 const payloadSDL = `
 "The answer of ` + "`%[1]s`" + `."
 type %[2]s {
-  "The %[3]s as the mutation left it%[4]s null where it was refused."
+  "The %[3]s after the mutation.%[4]s"
   %[5]s: %[6]s
-  "Why it was not done; empty where it was."
+  "Why the mutation was refused. Empty if it was made."
   userErrors: [UserError!]!
 }
 `
 
-// payloads finds the mutations' changes, and writes their payloads.
+// payloads finds the mutations' changes, and writes their payloads and the commands of their inputs.
 //
-// Errors: a mutation whose input has no method command, or whose command no method of the Store
-// takes, or more than one.
-func (d *derived) payloads(schema *gql.SchemaDocument, store *types.Package) error {
-	commands, err := commandsOfInputs()
+// Errors: those of changes.of and commandWriter.write.
+func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) error {
+	inputs, err := readInputs()
 	if err != nil {
 		return err
 	}
 	changes := changesOf(store)
+	commands := &commandWriter{schema: schema, rules: inputs, commerce: commerce, models: models}
 	var out bytes.Buffer
 	out.WriteString(derivedHeader)
+	generated := map[string]bool{}
 	for _, f := range schema.Definitions.ForName("Mutation").Fields {
 		input := f.Arguments.ForName("input").Type.Name()
-		command := commands[input]
-		if command == "" {
-			return fmt.Errorf("mutation %s: %s has no method command that returns a type of commerce", f.Name, input)
+		m, byHand, err := changes.of(f.Name, input, inputs)
+		if err != nil {
+			return err
 		}
-		m := changes[command]
-		if m.method == "" {
-			return fmt.Errorf("mutation %s: no method of dynamo.Store takes the command commerce.%s, or more than one does", f.Name, command)
+		if generated[input] = !byHand; !byHand {
+			if err := commands.write(schema.Definitions.ForName(input), m); err != nil {
+				return err
+			}
 		}
 		fields := schema.Definitions.ForName(input).Fields
 		m.repeatable = fields.ForName("idempotencyKey") != nil
@@ -171,15 +171,25 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store *types.Package) err
 		if err != nil {
 			return fmt.Errorf("mutation %s: %w", f.Name, err)
 		}
-		conflict := ", or"
+		conflict := " Null if the mutation was refused."
 		if fields.ForName("expectedVersion") != nil {
-			conflict = fmt.Sprintf("; with a `VersionConflict` the %s as it is, null where there is none; else", words(record))
+			conflict = fmt.Sprintf(" With a `VersionConflict`, the %s as it is now, if there is one. Null after any other refusal.", words(record))
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
 			return fmt.Errorf("mutation %s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record)
+	}
+	for _, t := range schema.Definitions {
+		if t.Kind == gql.InputObject && strings.HasSuffix(t.Name, "Input") && !generated[t.Name] {
+			if err := inputs.checkRead(t); err != nil {
+				return err
+			}
+		}
+	}
+	if err := commands.save(); err != nil {
+		return err
 	}
 	return os.WriteFile(payloadsFile, out.Bytes(), 0o644)
 }
@@ -192,57 +202,6 @@ func (d *derived) typeOf(model string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("gqlgen.yml binds no type to commerce.%s", model)
-}
-
-// commandsOfInputs returns the types of commerce that the inputs' methods "Command" return, by the
-// input's name. It reads the source, as the package does not compile while it is generated.
-func commandsOfInputs() (map[string]string, error) {
-	names, err := filepath.Glob("graph/input/*.go")
-	if err != nil {
-		return nil, err
-	}
-	commands := map[string]string{}
-	for _, name := range names {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Name.Name != "Command" || f.Recv == nil || f.Type.Results == nil {
-				continue
-			}
-			input, ok := f.Recv.List[0].Type.(*ast.Ident)
-			result, ok2 := f.Type.Results.List[0].Type.(*ast.SelectorExpr)
-			if ok && ok2 {
-				commands[input.Name] = result.Sel.Name
-			}
-		}
-	}
-	return commands, nil
-}
-
-// changesOf returns the methods of the Store that make changes, by the type of their command.
-func changesOf(store *types.Package) map[string]mutation {
-	methods := types.NewMethodSet(types.NewPointer(store.Scope().Lookup("Store").Type()))
-	changes := map[string]mutation{}
-	for m := range methods.Methods() {
-		signature := m.Obj().Type().(*types.Signature)
-		if !m.Obj().Exported() || signature.Params().Len() != 3 || signature.Results().Len() != 2 {
-			continue
-		}
-		caller, command, result := named(signature.Params().At(1).Type()), named(signature.Params().At(2).Type()), named(signature.Results().At(0).Type())
-		if caller == nil || command == nil || result == nil || caller.Obj().Name() != "Caller" {
-			continue
-		}
-		name := command.Obj().Name()
-		if _, twice := changes[name]; twice {
-			changes[name] = mutation{}
-			continue
-		}
-		changes[name] = mutation{method: m.Obj().Name(), result: result.Obj().Name()}
-	}
-	return changes
 }
 
 // bind adds the Go types of connections, edges and payloads to gqlgen's configuration, and writes

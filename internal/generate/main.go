@@ -37,6 +37,13 @@ func run() error {
 	if err := writePatterns(patterns); err != nil {
 		return err
 	}
+	commerce, err := load(commerceImport)
+	if err != nil {
+		return err
+	}
+	if err := writeApply(commerce); err != nil {
+		return err
+	}
 	store, err := load(storePackage)
 	if err != nil {
 		return err
@@ -49,7 +56,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
-	derived, err := derive(cfg, store)
+	derived, err := derive(cfg, store, commerce)
 	if err != nil {
 		return err
 	}
