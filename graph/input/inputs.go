@@ -87,14 +87,6 @@ func omittable[V, T any](c *Checks, parse func(V) (T, error), v graphql.Omittabl
 	return &parsed
 }
 
-// valueOf returns the value at v; the zero value where v is nil.
-func valueOf[V any](v *V) (value V) {
-	if v != nil {
-		value = *v
-	}
-	return value
-}
-
 func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
 // A rule checks the values of fields. A generated Command uses the most specific one: that of the

@@ -237,7 +237,7 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 	case pointer || f.Type.NonNull:
 		return in, nil
 	default:
-		return fmt.Sprintf("valueOf(%s)", in), nil
+		return "", fmt.Errorf("can be null, and the command's %s cannot: give the field a default (%s! = ...), or make the other a pointer", to.Name(), f.Type.Name())
 	}
 	how := "given"
 	switch {
