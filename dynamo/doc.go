@@ -18,14 +18,14 @@
 //     events of a customer are committed in the order of their ids.
 //   - A shard is one of several partition keys that a busy list is spread over: STATUS#pending#3. The table's stream has shards too, which
 //     are DynamoDB's.
-//   - A feed tells followers what changes, whoever changes it: by the stream, and from the timelines what was missed.
+//   - A feed delivers changes of orders to subscribers: new ones from the stream, missed ones from the timelines.
 //   - A unit is a record with all that follows from it, such as an order with its copies, items and events. A check verifies and
 //     repairs it as a whole.
 //   - A drift is a record that disagrees with another or with the model. It is of a class, which says what repairs it.
 //
 // Package dynamo/model holds every key template, access pattern and write pattern, dynamo/table
-// makes the requests, dynamo/bulk, dynamo/check and dynamo/repair work on whole tables. This
-// package reads, makes changes and follows them, and puts all of that together in Store.
+// makes the requests, dynamo/bulk, dynamo/check and dynamo/repair work on whole tables, dynamo/feed
+// delivers changes. This package reads and changes records, and Store puts all of it together.
 //
 // Caveats:
 //

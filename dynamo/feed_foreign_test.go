@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -36,7 +37,7 @@ func timelineEntry(order commerce.OrderID, id string) item {
 }
 
 // positions reads as many changes as there are positions, and checks theirs.
-func (f *followed) positions(w *dynamo.Following, want ...commerce.EventID) {
+func (f *followed) positions(w *feed.Subscription, want ...commerce.EventID) {
 	f.t.Helper()
 	var got []commerce.EventID
 	for range want {
@@ -64,7 +65,7 @@ func (f *followed) refuses(order commerce.OrderID, after commerce.EventID) {
 func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 	f.t.Helper()
 	for i, after := range events {
-		for _, w := range []*dynamo.Following{f.order(order, after), f.customer("c1", after)} {
+		for _, w := range []*feed.Subscription{f.order(order, after), f.customer("c1", after)} {
 			f.positions(w, events[i+1:]...)
 			f.nothing(w)
 			w.Close()
@@ -95,7 +96,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 			"far ahead":         {id: ulidAt(now.AddDate(10, 0, 0), 1), own: true},
 		} {
 			t.Run(name, func(t *testing.T) {
-				f := newFollowed(t, db, dynamo.FeedOptions{})
+				f := newFollowed(t, db, feed.Options{})
 				id := f.place("c1")
 				events := f.timeline(id)
 				ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
@@ -109,7 +110,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 						t.Errorf("told %+v", change)
 					}
 				}
-				late := []*dynamo.Following{f.order(id, ""), f.customer("c1", ""), f.order(id, events[0]), f.customer("c1", events[0])}
+				late := []*feed.Subscription{f.order(id, ""), f.customer("c1", ""), f.order(id, events[0]), f.customer("c1", events[0])}
 				f.set(id, 2)
 				for _, w := range append(late, ofOrder, ofCustomer) {
 					change := f.next(w)
@@ -141,13 +142,13 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 // An event dated up to a day ahead has a position. The next change is placed after it.
 func TestAfterAnEventOfAClockAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
-		before := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+		before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
 		if _, err := f.at(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
 			t.Fatal(err)
 		}
-		between := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+		between := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
 		f.move(id, commerce.Cancelled)
 		events := f.timeline(id)
 		for i, w := range append(before, between...) {
@@ -165,10 +166,10 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
-			f := newFollowed(t, db, dynamo.FeedOptions{})
+			f := newFollowed(t, db, feed.Options{})
 			id := f.place("c1")
 			first := f.timeline(id)[0]
-			before := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+			before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
 			if _, err := f.at(ahead).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +178,7 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 					t.Errorf("told %+v", change)
 				}
 			}
-			between := []*dynamo.Following{f.order(id, ""), f.customer("c1", ""), f.order(id, first), f.customer("c1", first)}
+			between := []*feed.Subscription{f.order(id, ""), f.customer("c1", ""), f.order(id, first), f.customer("c1", first)}
 			f.refuses(id, f.timeline(id)[1])
 			f.move(id, commerce.Cancelled)
 			timeline := f.timeline(id)
@@ -203,7 +204,7 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
-			f := newFollowed(t, db, dynamo.FeedOptions{})
+			f := newFollowed(t, db, feed.Options{})
 			id := f.place("c1")
 			events := f.timeline(id)
 			slow, err := dynamo.New(storetest.Dated(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
@@ -225,7 +226,7 @@ func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 // anything.
 func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		f.set(id, 2)
 		old := f.raw().get("CUSTOMER#c1", "LAST_EVENT")
@@ -233,11 +234,11 @@ func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
 		f.set(id, 4)
 		events := f.timeline(id)
 		f.raw().put(old)
-		var ws []*dynamo.Following
+		var ws []*feed.Subscription
 		for _, i := range []int{0, 2, 3} {
 			ws = append(ws, f.customer("c1", events[i]), f.order(id, events[i]))
 		}
-		live := []*dynamo.Following{f.customer("c1", ""), f.order(id, "")}
+		live := []*feed.Subscription{f.customer("c1", ""), f.order(id, "")}
 		f.set(id, 5)
 		events = f.timeline(id)
 		for n, i := range []int{0, 2, 3} {

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -32,12 +33,12 @@ type followed struct {
 	db    *dynamodb.Client
 	table string
 	store *dynamo.Store
-	feed  *dynamo.Feed
+	feed  *feed.Feed
 	ctx   context.Context
 }
 
 // newFollowed has customers c1 and c2 and product p1, a million pieces of it.
-func newFollowed(t testing.TB, db *dynamodb.Client, opts dynamo.FeedOptions) *followed {
+func newFollowed(t testing.TB, db *dynamodb.Client, opts feed.Options) *followed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
 	t.Cleanup(cancel)
@@ -95,22 +96,22 @@ func (f *followed) timeline(id commerce.OrderID) []commerce.EventID {
 	return ids
 }
 
-func (f *followed) order(id commerce.OrderID, after commerce.EventID) *dynamo.Following {
+func (f *followed) order(id commerce.OrderID, after commerce.EventID) *feed.Subscription {
 	f.t.Helper()
 	return f.following(f.feed.Order(f.ctx, id, after))
 }
 
-func (f *followed) customer(id commerce.CustomerID, after commerce.EventID) *dynamo.Following {
+func (f *followed) customer(id commerce.CustomerID, after commerce.EventID) *feed.Subscription {
 	f.t.Helper()
 	return f.following(f.feed.CustomerOrders(f.ctx, id, after))
 }
 
-func (f *followed) status(status commerce.Status) *dynamo.Following {
+func (f *followed) status(status commerce.Status) *feed.Subscription {
 	f.t.Helper()
 	return f.following(f.feed.OrderStatus(f.ctx, status))
 }
 
-func (f *followed) following(w *dynamo.Following, err error) *dynamo.Following {
+func (f *followed) following(w *feed.Subscription, err error) *feed.Subscription {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
@@ -119,7 +120,7 @@ func (f *followed) following(w *dynamo.Following, err error) *dynamo.Following {
 	return w
 }
 
-func (f *followed) next(w *dynamo.Following) dynamo.OrderChange {
+func (f *followed) next(w *feed.Subscription) feed.OrderChange {
 	f.t.Helper()
 	change, err := w.Next(f.ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (f *followed) next(w *dynamo.Following) dynamo.OrderChange {
 }
 
 // told says what a change was.
-func told(c dynamo.OrderChange) string {
+func told(c feed.OrderChange) string {
 	if c.Event == nil {
 		if c.Order == nil {
 			return "gone"
@@ -140,7 +141,7 @@ func told(c dynamo.OrderChange) string {
 }
 
 // wants reads as many changes as want has words.
-func (f *followed) wants(w *dynamo.Following, want string) {
+func (f *followed) wants(w *feed.Subscription, want string) {
 	f.t.Helper()
 	var got []string
 	for range strings.Split(want, ", ") {
@@ -152,7 +153,7 @@ func (f *followed) wants(w *dynamo.Following, want string) {
 }
 
 // nothing tells that nothing waits for followers: what is done next is what they are told next.
-func (f *followed) nothing(ws ...*dynamo.Following) {
+func (f *followed) nothing(ws ...*feed.Subscription) {
 	f.t.Helper()
 	for _, w := range ws {
 		ctx, cancel := context.WithCancel(f.ctx)
@@ -166,7 +167,7 @@ func (f *followed) nothing(ws ...*dynamo.Following) {
 
 func TestAnOrderIsFollowed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		before := f.place("c1")
 		f.set(before, 2)
 		w, other := f.order(before, ""), f.order(f.place("c1"), "")
@@ -185,14 +186,14 @@ func TestAnOrderIsFollowed(t *testing.T) {
 // What is told carries the order as that very change left it.
 func TestTheOrderComesAlong(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
 		for quantity := 2; quantity < 10; quantity++ {
 			f.set(id, quantity)
 		}
 		came := 0
-		for _, w := range []*dynamo.Following{ofOrder, ofCustomer} {
+		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
 			for quantity := 2; quantity < 10; quantity++ {
 				c := f.next(w)
 				if c.OrderID != id || c.Event == nil {
@@ -214,7 +215,7 @@ func TestTheOrderComesAlong(t *testing.T) {
 
 func TestACustomersOrdersAreFollowed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		old := f.place("c1")
 		w, other := f.customer("c1", ""), f.customer("c2", "")
 		fresh := f.place("c1")
@@ -229,7 +230,7 @@ func TestACustomersOrdersAreFollowed(t *testing.T) {
 
 func TestStatusesAreFollowed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		all, pending, cancelled := f.status(0), f.status(commerce.Pending), f.status(commerce.Cancelled)
 		id := f.place("c1")
 		f.set(id, 2)
@@ -245,7 +246,7 @@ func TestStatusesAreFollowed(t *testing.T) {
 // Other software writes no events, and knows no versions.
 func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		ofOrder, ofCustomer, pending, shipped := f.order(id, ""), f.customer("c1", ""), f.status(commerce.Pending), f.status(commerce.Shipped)
 		k := key("ORDER#"+string(id), "#METADATA")
@@ -281,7 +282,7 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		var log lines
-		f := newFollowed(t, db, dynamo.FeedOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
 		w, _ := f.order(id, ""), f.order(id, "")
@@ -291,7 +292,7 @@ func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 		}
 		f.set(id, 2)
 		f.wants(w, "item_set")
-		if n := log.count("cannot be told"); n != 1 {
+		if n := log.count("cannot be delivered"); n != 1 {
 			t.Errorf("it was reported %d times:\n%s", n, log.text())
 		}
 		f.wants(f.order(id, first), "item_set")
@@ -320,7 +321,7 @@ func (l *lines) count(of string) int { return strings.Count(l.text(), of) }
 
 func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		a := f.place("c1")
 		b := f.place("c1")
 		for quantity := 2; quantity < 130; quantity++ { // more than a page
@@ -348,7 +349,7 @@ func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 // A Next that is interrupted while it reads what was missed loses nothing of it.
 func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 3})
+		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
 		f.set(id, 2)
@@ -357,7 +358,7 @@ func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 			f.set(id, quantity)
 			f.next(seen)
 		}
-		for _, w := range []*dynamo.Following{ofOrder, ofCustomer} {
+		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
 			f.wants(w, "item_set")
 			f.nothing(w, w, w)
 			f.wants(w, "item_set"+strings.Repeat(", item_set", 6))
@@ -369,7 +370,7 @@ func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 // in order.
 func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		orders := []commerce.OrderID{f.place("c1"), f.place("c1")}
 		first := f.timeline(orders[0])[0]
 		f.set(orders[0], 2)
@@ -404,7 +405,7 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.feed = store.OpenFeed(storetest.Source(t, db), dynamo.FeedOptions{})
+		f.feed = store.OpenFeed(storetest.Source(t, db), feed.Options{})
 		t.Cleanup(f.feed.Close)
 		w := f.customer("c1", first)
 		f.set(orders[0], 4)
@@ -428,7 +429,7 @@ func (do doer) Do(r *http.Request) (*http.Response, error) { return do(r) }
 // A last event is known since the program writes it. Before, there were timelines.
 func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		a, b := f.place("c1"), f.place("c1")
 		f.move(a, commerce.Confirmed)
 		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: key("CUSTOMER#c1", "LAST_EVENT")}); err != nil {
@@ -443,28 +444,28 @@ func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
 
 func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		a := f.place("c1")
 		b := f.place("c2")
 		f.set(a, 2)
-		for name, follow := range map[string]func() (*dynamo.Following, error){
-			"an event of another order":    func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
-			"no event":                     func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "no") },
-			"an event that is not yet":     func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
-			"an order that is not":         func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
-			"an event of another customer": func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
-			"no event of a customer":       func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
-			"an event of before the customer": func() (*dynamo.Following, error) {
+		for name, follow := range map[string]func() (*feed.Subscription, error){
+			"an event of another order":    func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
+			"no event":                     func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "no") },
+			"an event that is not yet":     func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
+			"an order that is not":         func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
+			"an event of another customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
+			"no event of a customer":       func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
+			"an event of before the customer": func() (*feed.Subscription, error) {
 				return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000")
 			},
-			"a customer who is not": func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
+			"a customer who is not": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
 		} {
 			_, err := follow()
 			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		if n := f.feed.Followers(); n != 0 {
+		if n := f.feed.Subscriptions(); n != 0 {
 			t.Errorf("%d follow still", n)
 		}
 	})
@@ -474,7 +475,7 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 // once, with its id.
 func TestARepairedTimelineIsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		repaired, other := f.place("c1"), f.place("c1")
 		r := rawTable{t: t, db: db, name: f.table, store: f.store}
 		for _, k := range [][2]string{{"ORDER#" + string(repaired), "#METADATA"}, {"CUSTOMER#c1", "ORDER#" + string(repaired)}} {
@@ -497,7 +498,7 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 // same.
 func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		ahead, err := dynamo.New(storetest.Undated(db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
 		if err != nil {
@@ -509,12 +510,12 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before := []*dynamo.Following{f.order(id, ""), f.customer("c1", "")}
+		before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
 		change(2)
 		for _, w := range before {
 			f.wants(w, "item_set")
 		}
-		all := slices.Concat(before, []*dynamo.Following{f.order(id, ""), f.customer("c1", "")})
+		all := slices.Concat(before, []*feed.Subscription{f.order(id, ""), f.customer("c1", "")})
 		f.set(id, 3)
 		f.set(id, 4)
 		for _, w := range all {
@@ -526,7 +527,7 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 // Who does not take what is told is cut, gets what was told before, and can go on behind it.
 func TestASlowFollowerIsCut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 3})
+		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
 		ofOrder, ofCustomer, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.order(id, "")
 		for quantity := 2; quantity < 7; quantity++ {
@@ -536,12 +537,12 @@ func TestASlowFollowerIsCut(t *testing.T) {
 		for range 5 {
 			f.place("c2")
 		}
-		for _, w := range []*dynamo.Following{ofOrder, ofCustomer, ofAll} {
+		for _, w := range []*feed.Subscription{ofOrder, ofCustomer, ofAll} {
 			var last commerce.EventID
 			for range 3 {
 				last = f.next(w).Event.ID
 			}
-			if _, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrTooSlow) {
+			if _, err := w.Next(f.ctx); !errors.Is(err, feed.ErrTooSlow) {
 				t.Errorf("got %v", err)
 			}
 			if w == ofOrder {
@@ -555,7 +556,7 @@ func TestASlowFollowerIsCut(t *testing.T) {
 // Who is reading what was missed is not slow, however much happens meanwhile.
 func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 3})
+		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
 		f.set(id, 2)
@@ -564,12 +565,12 @@ func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
 			f.set(id, quantity)
 			f.next(seen) // the stream has told it
 		}
-		for _, w := range []*dynamo.Following{ofOrder, ofCustomer} {
+		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
 			f.wants(w, "item_set"+strings.Repeat(", item_set", 10))
 		}
 		f.set(id, 1)
 		f.set(id, 2)
-		for _, w := range []*dynamo.Following{ofOrder, ofCustomer, seen} {
+		for _, w := range []*feed.Subscription{ofOrder, ofCustomer, seen} {
 			f.wants(w, "item_set, item_set")
 			f.nothing(w)
 		}
@@ -578,9 +579,9 @@ func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
 
 func TestFollowersLeave(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
-		var ws []*dynamo.Following
+		var ws []*feed.Subscription
 		for range 10 {
 			ws = append(ws, f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(commerce.Shipped))
 		}
@@ -588,10 +589,10 @@ func TestFollowersLeave(t *testing.T) {
 			w := ws[(i*7)%len(ws)]
 			w.Close()
 			w.Close()
-			if n := f.feed.Followers(); n != len(ws)-1-i {
+			if n := f.feed.Subscriptions(); n != len(ws)-1-i {
 				t.Errorf("%d follow, want %d", n, len(ws)-1-i)
 			}
-			if _, err := w.Next(f.ctx); !errors.Is(err, dynamo.ErrNotFollowing) {
+			if _, err := w.Next(f.ctx); !errors.Is(err, feed.ErrClosed) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -606,7 +607,7 @@ func TestFollowersLeave(t *testing.T) {
 			waiting <- err
 		}()
 		w.Close()
-		if err := <-waiting; !errors.Is(err, dynamo.ErrNotFollowing) {
+		if err := <-waiting; !errors.Is(err, feed.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 		w = f.order(id, "")

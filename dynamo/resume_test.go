@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -19,7 +19,7 @@ import (
 // outdated.
 func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
 		f.set(id, 3)
@@ -29,7 +29,7 @@ func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.raw().put(outdated)
-		feed := behind.OpenFeed(storetest.Source(t, db), dynamo.FeedOptions{})
+		feed := behind.OpenFeed(storetest.Source(t, db), feed.Options{})
 		t.Cleanup(feed.Close)
 		ofOrder, err := feed.Order(f.ctx, id, first)
 		if err != nil {
@@ -48,7 +48,7 @@ func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 // events, and a subscriber who resumes misses none.
 func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		a, b := f.place("c1"), f.place("c1")
 		older := strings.Join(exported(t, f.store, 1), "")
 		for i, id := range []commerce.OrderID{a, b, a} {

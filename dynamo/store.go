@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -44,13 +45,12 @@ type Store struct {
 	*table.Table
 	Mutations
 	check.Checks
-	Feeds
 	bulk.Transfers
 }
 
 // over returns the order book in a table.
 func over(t *table.Table) *Store {
-	return &Store{t, newMutations(t), check.NewChecks(t), newFeeds(t), bulk.NewTransfers(t)}
+	return &Store{t, newMutations(t), check.NewChecks(t), bulk.NewTransfers(t)}
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.
@@ -87,6 +87,11 @@ func (s *Store) Currency() commerce.Currency { return s.Table.Currency }
 // LongWay names the setting of the client that keeps reads and transactions off the fast path, so
 // that the AWS SDK makes them all. It is empty where they are on the fast path.
 func (s *Store) LongWay() string { return s.Fallback }
+
+// OpenFeed returns a feed of the table's changes. It reads nothing before the first subscription.
+func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
+	return feed.Open(s.Table, source, opts)
+}
 
 // Ping makes the cheapest read there is, and compares the clocks.
 //

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/faults"
@@ -27,19 +27,19 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var quickly = dynamo.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
+var quickly = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
 
 // reshape lets a shop on DynamoDB Local be followed through streams of another shape.
 func reshape(t *testing.T, log *lines) (*followed, *reshaped) {
 	t.Helper()
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, dynamo.FeedOptions{})
+	f := newFollowed(t, db, feed.Options{})
 	shape := &reshaped{t: t, asked: map[string]int{}, reading: map[string]int{}}
 	streams := storetest.Streams(db, func(o *dynamodbstreams.Options) {
 		shape.next = o.HTTPClient
 		o.HTTPClient = shape
 	})
-	f.feed = f.store.OpenFeed(dynamo.Streamed(streams, quickly), dynamo.FeedOptions{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
 	t.Cleanup(f.feed.Close)
 	return f, shape
 }
@@ -53,7 +53,7 @@ type collecting struct {
 	done chan struct{}
 }
 
-func (f *followed) collect(what string, w *dynamo.Following, until func(dynamo.OrderChange) bool) *collecting {
+func (f *followed) collect(what string, w *feed.Subscription, until func(feed.OrderChange) bool) *collecting {
 	c := &collecting{what: what, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
@@ -74,7 +74,7 @@ func (f *followed) collect(what string, w *dynamo.Following, until func(dynamo.O
 	return c
 }
 
-func isLast(c dynamo.OrderChange) bool {
+func isLast(c feed.OrderChange) bool {
 	return c.Event != nil && c.Event.Type == commerce.EventCancelled
 }
 
@@ -124,7 +124,7 @@ func TestShardsThatSplit(t *testing.T) {
 	f, shape := reshape(t, &log)
 	// Changes of statuses and of orders come from different partitions, so from different shards.
 	statuses, told := 0, make(chan struct{})
-	everything := f.collect("all statuses", f.status(0), func(dynamo.OrderChange) bool {
+	everything := f.collect("all statuses", f.status(0), func(feed.OrderChange) bool {
 		if statuses++; statuses == 6 {
 			close(told)
 		}
@@ -214,7 +214,7 @@ func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
 // Throttles, faults of the service and of the network pass; what was read is read once.
 func TestFaultsOfTheStream(t *testing.T) {
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, dynamo.FeedOptions{})
+	f := newFollowed(t, db, feed.Options{})
 	rates := faults.Rates{faults.Throughput: 0.04, faults.Limit: 0.04, faults.Internal: 0.04, faults.Throttling: 0.04, faults.Refused: 0.04,
 		faults.Reset: 0.04, faults.Silence: 0.04, faults.Cut: 0.04, faults.Expired: 0.04}
 	random := faults.Random(1, nil, rates)
@@ -224,9 +224,9 @@ func TestFaultsOfTheStream(t *testing.T) {
 		}
 		return faults.None
 	})
-	f.feed = f.store.OpenFeed(dynamo.Streamed(streams, quickly), dynamo.FeedOptions{Buffer: 10_000})
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000})
 	defer f.feed.Close()
-	var w *dynamo.Following
+	var w *feed.Subscription
 	for w == nil { // a stream that cannot be read at the beginning is one that cannot be followed
 		var err error
 		if w, err = f.feed.OrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
@@ -245,7 +245,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 func TestAStreamThatIsMadeAnew(t *testing.T) {
 	var log lines
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, dynamo.FeedOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	set := func(is types.StreamSpecification) {
 		t.Helper()
 		if _, err := db.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: &f.table, StreamSpecification: &is}); err != nil {
@@ -313,8 +313,8 @@ func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
 	nobodyReads(t)
 	shape.splitUnseen()
 	streams := storetest.Streams(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
-	seldom := dynamo.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
-	f.feed = f.store.OpenFeed(dynamo.Streamed(streams, seldom), dynamo.FeedOptions{})
+	seldom := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, seldom), feed.Options{})
 	t.Cleanup(f.feed.Close)
 	w := f.order(id, "")
 	f.set(id, 3)
@@ -330,7 +330,7 @@ func TestAShardHasOneReader(t *testing.T) {
 	f.set(id, 2)
 	f.wants(first, "item_set")
 	var group sync.WaitGroup
-	followers := make([]*dynamo.Following, 500)
+	followers := make([]*feed.Subscription, 500)
 	for i := range followers {
 		group.Go(func() {
 			var err error
@@ -346,7 +346,7 @@ func TestAShardHasOneReader(t *testing.T) {
 	}
 	// One of the children may be listed a little later, and its reader asks a little later for its
 	// position.
-	eventually(t, "both children are read", func() bool { return goroutines("shardReader).run") == 2 && shape.requests("GetShardIterator") >= 3 })
+	eventually(t, "both children are read", func() bool { return goroutines("shardReader).read") == 2 && shape.requests("GetShardIterator") >= 3 })
 	if n := shape.requests("GetShardIterator"); n != 3 {
 		t.Errorf("%d positions were taken, want 3: the shard's and its children's", n)
 	}
@@ -361,7 +361,7 @@ func TestAShardHasOneReader(t *testing.T) {
 func nobodyReads(t *testing.T) {
 	t.Helper()
 	eventually(t, "nobody reads", func() bool {
-		return goroutines("dynamo.(*Feed)", "dynamo.(*streamReader)", "dynamo.(*shardReader)") == 0
+		return goroutines("feed.(*Feed)", "feed.(*streamReader)", "feed.(*shardReader)") == 0
 	})
 }
 
@@ -391,7 +391,7 @@ func goroutines(of ...string) int {
 // A feed that is closed while everything goes on leaves nothing behind.
 func TestAFeedLeavesNothingBehind(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{})
+		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		for range 5 {
 			ctx, cancel := context.WithCancel(f.ctx)
@@ -419,7 +419,7 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 				}
 			}
 			nobodyReads(t)
-			f.feed = storetest.Feed(t, db, f.store, dynamo.FeedOptions{})
+			f.feed = storetest.Feed(t, db, f.store, feed.Options{})
 		}
 	})
 }
@@ -427,7 +427,7 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 // Many write, and many follow, come and go, at once.
 func TestFollowersAmongWriters(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, dynamo.FeedOptions{Buffer: 16})
+		f := newFollowed(t, db, feed.Options{Buffer: 16})
 		orders := []commerce.OrderID{f.place("c1"), f.place("c1"), f.place("c2")}
 		var started []commerce.EventID
 		for _, id := range orders {
@@ -441,10 +441,10 @@ func TestFollowersAmongWriters(t *testing.T) {
 			following.Go(func() {
 				// It leaves now and then, and goes on behind the last change that it was told.
 				last, id := started[i%3], orders[i%3]
-				follow := func() (*dynamo.Following, error) { return f.feed.Order(f.ctx, id, last) }
+				follow := func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, id, last) }
 				if i%2 == 1 {
 					last = started[0]
-					follow = func() (*dynamo.Following, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
+					follow = func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
 				}
 				for {
 					w, err := follow()
@@ -454,7 +454,7 @@ func TestFollowersAmongWriters(t *testing.T) {
 					}
 					for n := 0; n < 5+i; n++ {
 						c, err := w.Next(f.ctx)
-						if errors.Is(err, dynamo.ErrTooSlow) {
+						if errors.Is(err, feed.ErrTooSlow) {
 							break
 						}
 						if err != nil {

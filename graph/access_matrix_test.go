@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -344,7 +345,7 @@ func (m *matrix) ask(who commerce.Principal, about subject, document string) hea
 	if stream != nil {
 		defer stream.Close()
 		order := commerce.OrderID(about.order)
-		result = stream.deliver(withReported(ctx), nil, &dynamo.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
+		result = stream.deliver(withReported(ctx), nil, &feed.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
 	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
@@ -526,14 +527,14 @@ func isRoot(typ string) bool { return typ == "Query" || typ == "Mutation" || typ
 // sampled is the sample book, with its feed.
 type sampled struct {
 	store *dynamo.Store
-	feed  *dynamo.Feed
+	feed  *feed.Feed
 }
 
 func sampleBook(t testing.TB) sampled {
 	t.Helper()
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.Sample(t, db)
-	return sampled{store, storetest.Feed(t, db, store, dynamo.FeedOptions{})}
+	return sampled{store, storetest.Feed(t, db, store, feed.Options{})}
 }
 
 // Every type and field with a rule is in the matrix, and the docs have it.

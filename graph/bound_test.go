@@ -19,6 +19,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -498,8 +499,8 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 				`subscription { orderStatusChanged { order { timeline(last: 50) { nodes { note } pageInfo { hasPreviousPage } } items { nodes { name } } } } }`,
 				`subscription { orderStatusChanged { a: order { customer { orders(first: 100) { nodes { items { nodes { name } } } } } } b: order { status } } }`,
 			} {
-				for _, change := range []dynamo.OrderChange{{OrderID: id}, {OrderID: id, Order: found[0].Value}} {
-					s := following(t, e, query, &scripted{changes: []dynamo.OrderChange{change}})
+				for _, change := range []feed.OrderChange{{OrderID: id}, {OrderID: id, Order: found[0].Value}} {
+					s := following(t, e, query, &scripted{changes: []feed.OrderChange{change}})
 					got, _ := s.Next(WithExplain(t.Context()))
 					s.Close()
 					explained, ok := got.Extensions["explain"].(explanation)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -72,7 +73,7 @@ func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 }
 
 // run executes an operation; for a subscription, for one event. spent is what the execution costs.
-func (e *Executor) run(ctx context.Context, o *admittedOperation, change *dynamo.OrderChange) (response *graphql.Response, spent int) {
+func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.OrderChange) (response *graphql.Response, spent int) {
 	x := e.begin(ctx, o)
 	var data []byte
 	switch o.Operation.Operation {
@@ -126,7 +127,7 @@ func (x *execution) mutation() []byte {
 // sees the change, and what was written before it. Every field of Subscription is an OrderUpdate!,
 // so the data are null as a whole where the update cannot be
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
-func (x *execution) event(change *dynamo.OrderChange) []byte {
+func (x *execution) event(change *feed.OrderChange) []byte {
 	x.load(x.executor.resolver.store.Consistent(), "")
 	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.Root, change) })
 	return x.root(func(f *operation.Field) bool {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
@@ -3782,7 +3782,7 @@ func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 }
 
 // objectOrderUpdate writes an object. It returns false where the object is null, and nothing of it is left.
-func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *dynamo.OrderChange) bool {
+func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.OrderChange) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -3795,7 +3795,7 @@ func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *dynamo.O
 }
 
 // fieldOrderUpdate writes the value of a field. It returns false where the value is null and must not be.
-func (x *execution) fieldOrderUpdate(f *operation.Field, obj *dynamo.OrderChange) bool {
+func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"OrderUpdate"`...)
@@ -3838,14 +3838,14 @@ func (x *execution) fieldOrderUpdate(f *operation.Field, obj *dynamo.OrderChange
 	}
 }
 
-func (x *execution) resolveOrderUpdateID(f *operation.Field, obj *dynamo.OrderChange) (v *string, ok bool) {
+func (x *execution) resolveOrderUpdateID(f *operation.Field, obj *feed.OrderChange) (v *string, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderUpdateResolvers.ID(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
-func (x *execution) resolveOrderUpdateOrder(f *operation.Field, obj *dynamo.OrderChange) (v *commerce.Order, ok bool) {
+func (x *execution) resolveOrderUpdateOrder(f *operation.Field, obj *feed.OrderChange) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderUpdateResolvers.Order(x.resolverCtx, obj)

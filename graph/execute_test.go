@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/paging"
@@ -330,13 +330,13 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 1 << 30}).Draw(rt, "most")
 		query := "subscription($yes: Boolean = true, $no: Boolean = false) { u: orderStatusChanged " + conditions(rt, drawSelections(rt, parsedSchema.Types["OrderUpdate"], 3)) + " }"
-		change := dynamo.OrderChange{OrderID: rapid.SampledFrom([]commerce.OrderID{"01HVMK3P2Q0000000000000001", "01HVNR4Q3R0000000000000002", sampleOrder}).Draw(rt, "order")}
+		change := feed.OrderChange{OrderID: rapid.SampledFrom([]commerce.OrderID{"01HVMK3P2Q0000000000000001", "01HVNR4Q3R0000000000000002", sampleOrder}).Draw(rt, "order")}
 		if rapid.Bool().Draw(rt, "event") {
 			change.Event = event
 		}
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
 		var delivered []string
-		for _, run := range []func(context.Context, *admittedOperation, *dynamo.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
+		for _, run := range []func(context.Context, *admittedOperation, *feed.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
 			tw.executor.limits.Answer, tw.oracle.limits.Answer = limit, limit
 			operation, refused := tw.executor.admit(withReported(t.Context()), Request{Query: query})
 			if refused != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/scalar"
@@ -532,9 +532,9 @@ type OrderItemResolver interface {
 	Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error)
 }
 type OrderUpdateResolver interface {
-	ID(ctx context.Context, obj *dynamo.OrderChange) (*string, error)
+	ID(ctx context.Context, obj *feed.OrderChange) (*string, error)
 
-	Order(ctx context.Context, obj *dynamo.OrderChange) (*commerce.Order, error)
+	Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error)
 }
 type ProductResolver interface {
 	Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
@@ -559,9 +559,9 @@ type QueryResolver interface {
 	Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error)
 }
 type SubscriptionResolver interface {
-	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error)
-	CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *dynamo.OrderChange, error)
-	OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error)
+	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error)
+	CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error)
+	OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error)
 }
 type WarehouseResolver interface {
 	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
@@ -10651,7 +10651,7 @@ func (ec *executionContext) fieldContext_OrderItemEdge_node(_ context.Context, f
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderUpdate_id(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderUpdate_id(ctx context.Context, field graphql.CollectedField, obj *feed.OrderChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10674,7 +10674,7 @@ func (ec *executionContext) fieldContext_OrderUpdate_id(_ context.Context, field
 	return graphql.NewScalarFieldContext("OrderUpdate", field, true, true, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _OrderUpdate_orderId(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderUpdate_orderId(ctx context.Context, field graphql.CollectedField, obj *feed.OrderChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10697,7 +10697,7 @@ func (ec *executionContext) fieldContext_OrderUpdate_orderId(_ context.Context, 
 	return graphql.NewScalarFieldContext("OrderUpdate", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _OrderUpdate_event(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderUpdate_event(ctx context.Context, field graphql.CollectedField, obj *feed.OrderChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10729,7 +10729,7 @@ func (ec *executionContext) fieldContext_OrderUpdate_event(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _OrderUpdate_order(ctx context.Context, field graphql.CollectedField, obj *dynamo.OrderChange) (ret graphql.Marshaler) {
+func (ec *executionContext) _OrderUpdate_order(ctx context.Context, field graphql.CollectedField, obj *feed.OrderChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12451,8 +12451,8 @@ func (ec *executionContext) _Subscription_orderUpdated(ctx context.Context, fiel
 			return ec.Resolvers.Subscription().OrderUpdated(ctx, fc.Args["id"].(string), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
-			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *feed.OrderChange) graphql.Marshaler {
+			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚋfeedᚐOrderChange(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12495,8 +12495,8 @@ func (ec *executionContext) _Subscription_customerOrders(ctx context.Context, fi
 			return ec.Resolvers.Subscription().CustomerOrders(ctx, fc.Args["customerId"].(string), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
-			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *feed.OrderChange) graphql.Marshaler {
+			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚋfeedᚐOrderChange(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12539,8 +12539,8 @@ func (ec *executionContext) _Subscription_orderStatusChanged(ctx context.Context
 			return ec.Resolvers.Subscription().OrderStatusChanged(ctx, fc.Args["status"].(*commerce.Status))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
-			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *feed.OrderChange) graphql.Marshaler {
+			return ec.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚋfeedᚐOrderChange(ctx, selections, v)
 		},
 		true,
 		true,
@@ -18492,7 +18492,7 @@ func (ec *executionContext) _OrderItemEdge(ctx context.Context, sel ast.Selectio
 
 var orderUpdateImplementors = []string{"OrderUpdate"}
 
-func (ec *executionContext) _OrderUpdate(ctx context.Context, sel ast.SelectionSet, obj *dynamo.OrderChange) graphql.Marshaler {
+func (ec *executionContext) _OrderUpdate(ctx context.Context, sel ast.SelectionSet, obj *feed.OrderChange) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderUpdateImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -21339,7 +21339,7 @@ func (ec *executionContext) marshalNOrderStatus2ᚕgithubᚗcomᚋordergraphᚋo
 	return ret
 }
 
-func (ec *executionContext) marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx context.Context, sel ast.SelectionSet, v *dynamo.OrderChange) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚋfeedᚐOrderChange(ctx context.Context, sel ast.SelectionSet, v *feed.OrderChange) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")

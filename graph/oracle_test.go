@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
@@ -33,7 +33,7 @@ func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 }
 
 // run is Executor.run by the generated code.
-func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *dynamo.OrderChange) (*graphql.Response, int) {
+func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *feed.OrderChange) (*graphql.Response, int) {
 	x := o.begin(ctx, prepared)
 	given := prepared.OperationContext
 	executed := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
@@ -96,12 +96,12 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *dy
 }
 
 // event executes the operation of a subscription.
-func (o oracle) event(ctx context.Context, operation *graphql.OperationContext, change *dynamo.OrderChange, spent *atomic.Int64) []byte {
+func (o oracle) event(ctx context.Context, operation *graphql.OperationContext, change *feed.OrderChange, spent *atomic.Int64) []byte {
 	generated := newExecutionContext(operation, o.schema, nil)
 	field := graphql.CollectFields(operation, operation.Operation.SelectionSet, subscriptionImplementors)[0]
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription"})
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Subscription", Field: field, IsMethod: true, IsResolver: true, Result: change})
-	update := generated.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚐOrderChange(ctx, field.Selections, change)
+	update := generated.marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚋfeedᚐOrderChange(ctx, field.Selections, change)
 	spent.Add(int64(valuesIn(update)))
 	if update == graphql.Null {
 		return []byte("null")

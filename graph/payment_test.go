@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -201,7 +202,7 @@ func TestEventsArePaidFor(t *testing.T) {
 	e, clock := rated(t, 60, 10, Options{})
 	from := &scripted{}
 	for range 8 {
-		from.changes = append(from.changes, dynamo.OrderChange{OrderID: sampleOrder})
+		from.changes = append(from.changes, feed.OrderChange{OrderID: sampleOrder})
 	}
 	// 4 for the update, 12 and 20 items of 2 for its items; but there is no such order.
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`, from)
@@ -246,7 +247,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store, clock := storetest.Sample(t, db), &handClock{}
 	e := NewExecutor(Options{
-		Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
+		Store: store, Feed: storetest.Feed(t, db, store, feed.Options{}), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	})
 	var of []*commerce.Order

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
@@ -33,7 +34,7 @@ import (
 type Options struct {
 	Store *dynamo.Store
 	// Feed tells subscriptions what changes; nil where the server has none, and refuses them.
-	Feed *dynamo.Feed
+	Feed *feed.Feed
 	// Cursors sign the cursors of lists.
 	Cursors paging.Cursors
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
@@ -84,7 +85,7 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 type Resolver struct {
 	store *dynamo.Store
 	// feed is nil where subscriptions are refused.
-	feed    *dynamo.Feed
+	feed    *feed.Feed
 	cursors paging.Cursors
 	report  func(ctx context.Context, err error)
 	// authenticated tells that a request without a principal may do nothing.

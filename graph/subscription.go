@@ -6,7 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
@@ -24,9 +24,9 @@ type Stream struct {
 	over      bool
 }
 
-// changes are what a subscription follows: a dynamo.Following.
+// changes is the source of a subscription's events: a feed.Subscription.
 type changes interface {
-	Next(context.Context) (dynamo.OrderChange, error)
+	Next(context.Context) (feed.OrderChange, error)
 	Close()
 }
 
@@ -103,7 +103,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	switch {
 	case ctx.Err() != nil:
 		return Result{Response: &graphql.Response{}}, false
-	case errors.Is(err, dynamo.ErrTooSlow):
+	case errors.Is(err, feed.ErrTooSlow):
 		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
 	}
 	return Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}, false
@@ -117,7 +117,7 @@ func (s *Stream) Close() {
 
 // deliver executes the operation for one event: in a context of its own, with loaders, a budget and
 // a time limit of its own.
-func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *dynamo.OrderChange) (result Result) {
+func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
 	e, spent := s.executor, 0
 	defer func() { paid.Settle(spent, result.Response) }()
 	defer func() {

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
@@ -24,7 +24,7 @@ type opening struct {
 }
 
 // opens opens the source of a subscription's events.
-func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo.Feed) (*dynamo.Following, error)) (<-chan *dynamo.OrderChange, error) {
+func (r *Resolver) opens(ctx context.Context, open func(context.Context, *feed.Feed) (*feed.Subscription, error)) (<-chan *feed.OrderChange, error) {
 	if r.feed == nil {
 		return nil, errors.Join(table.ErrUnavailable, errors.New("the server has no feed"))
 	}
@@ -39,7 +39,7 @@ func (r *Resolver) opens(ctx context.Context, open func(context.Context, *dynamo
 	opened.changes = visibleChanges{changes: following, sees: func(customer commerce.CustomerID) bool {
 		return r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, customer)
 	}}
-	return make(chan *dynamo.OrderChange), nil
+	return make(chan *feed.OrderChange), nil
 }
 
 // visibleChanges are changes of orders that the subscriber sees.
@@ -52,16 +52,16 @@ type visibleChanges struct {
 // Next waits for a change. Other software may give the order to a customer whose orders the
 // subscriber does not see. That ends the subscription.
 //
-// Errors: NOT_FOUND, and those of dynamo.Following.Next.
-func (c visibleChanges) Next(ctx context.Context) (dynamo.OrderChange, error) {
+// Errors: NOT_FOUND, and those of feed.Subscription.Next.
+func (c visibleChanges) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changes.Next(ctx)
 	if err == nil && change.Customer != "" && !c.sees(change.Customer) {
-		return dynamo.OrderChange{}, orUnknown(commerce.ErrNotFound, "there is no such order")
+		return feed.OrderChange{}, orUnknown(commerce.ErrNotFound, "there is no such order")
 	}
 	return change, err
 }
 
-func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
+func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
 	order, err := commerce.ParseOrderID(id)
 	if err != nil {
 		return nil, commerce.For("id", err)
@@ -73,12 +73,12 @@ func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (
 	if err := r.mayFollowOrder(ctx, order); err != nil {
 		return nil, err
 	}
-	return r.opens(ctx, func(ctx context.Context, f *dynamo.Feed) (*dynamo.Following, error) {
+	return r.opens(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
 		return f.Order(ctx, order, behind)
 	})
 }
 
-func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
+func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
 	customer, err := commerce.ParseID[commerce.CustomerID](id)
 	if err != nil {
 		return nil, commerce.For("customerId", err)
@@ -90,17 +90,17 @@ func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *
 	if err := r.mayFollowCustomer(ctx, customer); err != nil {
 		return nil, err
 	}
-	return r.opens(ctx, func(ctx context.Context, f *dynamo.Feed) (*dynamo.Following, error) {
+	return r.opens(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
 		return f.CustomerOrders(ctx, customer, behind)
 	})
 }
 
-func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error) {
+func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {
 	var to commerce.Status
 	if status != nil {
 		to = *status
 	}
-	return r.opens(ctx, func(ctx context.Context, f *dynamo.Feed) (*dynamo.Following, error) { return f.OrderStatus(ctx, to) })
+	return r.opens(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) { return f.OrderStatus(ctx, to) })
 }
 
 // eventID reads the argument after, empty where it is not given.
@@ -116,7 +116,7 @@ func eventID(after *string) (commerce.EventID, error) {
 }
 
 // updatedOrder is the order that a change is about: as it came with the change, else as it is now.
-func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Order, error) {
+func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Order, error) {
 	if change.Order != nil {
 		return change.Order, nil
 	}
@@ -124,11 +124,11 @@ func updatedOrder(ctx context.Context, change *dynamo.OrderChange) (*commerce.Or
 }
 
 // updateID is the ID to resume after a change with, nil where it has none.
-func updateID(change *dynamo.OrderChange) *string { return valueOrNull(string(change.Position)) }
+func updateID(change *feed.OrderChange) *string { return valueOrNull(string(change.Position)) }
 
 // event plans what a subscription reads for an event: the order that changed, or what follows from
 // it where it came along.
-func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *dynamo.OrderChange) {
+func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
 	var read refs
 	var came []target[*commerce.Order]
 	for _, f := range root.Reads {

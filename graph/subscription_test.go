@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -23,18 +24,18 @@ import (
 
 // scripted are changes that are told one after another, then an error.
 type scripted struct {
-	changes []dynamo.OrderChange
+	changes []feed.OrderChange
 	then    error
 	closed  int
 }
 
-func (s *scripted) Next(ctx context.Context) (dynamo.OrderChange, error) {
+func (s *scripted) Next(ctx context.Context) (feed.OrderChange, error) {
 	if len(s.changes) == 0 {
 		if s.then == nil {
 			<-ctx.Done()
-			return dynamo.OrderChange{}, ctx.Err()
+			return feed.OrderChange{}, ctx.Err()
 		}
-		return dynamo.OrderChange{}, s.then
+		return feed.OrderChange{}, s.then
 	}
 	next := s.changes[0]
 	s.changes = s.changes[1:]
@@ -94,17 +95,17 @@ func TestEventsAreAnswers(t *testing.T) {
 	changed.Status = commerce.Cancelled
 	event := &commerce.Event{ID: "01HVMK3P2QRSV8T4X6Y9ZABCDE", OrderID: order.ID, Type: commerce.EventCancelled, At: time.Unix(0, 0).UTC()}
 	for name, c := range map[string]struct {
-		change   dynamo.OrderChange
+		change   feed.OrderChange
 		want     string
 		requests int
 	}{
-		"with the order":           {dynamo.OrderChange{OrderID: order.ID, Event: event, Position: event.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, event.ID, order.ID, order.CustomerID), 1},
-		"without the order":        {dynamo.OrderChange{OrderID: order.ID, Event: event, Position: event.ID}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":%q,"customer":{"id":%q}}}}`, event.ID, order.ID, strings.ToUpper(order.Status.String()), order.CustomerID), 2},
-		"without an event":         {dynamo.OrderChange{OrderID: order.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":null,"orderId":%q,"event":null,"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, order.ID, order.CustomerID), 1},
-		"of an order that is gone": {dynamo.OrderChange{OrderID: "01HVMK3P2QRSV8T4X6Y9ZABCDZ"}, `{"u":{"id":null,"orderId":"01HVMK3P2QRSV8T4X6Y9ZABCDZ","event":null,"order":null}}`, 1},
+		"with the order":           {feed.OrderChange{OrderID: order.ID, Event: event, Position: event.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, event.ID, order.ID, order.CustomerID), 1},
+		"without the order":        {feed.OrderChange{OrderID: order.ID, Event: event, Position: event.ID}, fmt.Sprintf(`{"u":{"id":%q,"orderId":%q,"event":{"type":"CANCELLED"},"order":{"status":%q,"customer":{"id":%q}}}}`, event.ID, order.ID, strings.ToUpper(order.Status.String()), order.CustomerID), 2},
+		"without an event":         {feed.OrderChange{OrderID: order.ID, Order: &changed}, fmt.Sprintf(`{"u":{"id":null,"orderId":%q,"event":null,"order":{"status":"CANCELLED","customer":{"id":%q}}}}`, order.ID, order.CustomerID), 1},
+		"of an order that is gone": {feed.OrderChange{OrderID: "01HVMK3P2QRSV8T4X6Y9ZABCDZ"}, `{"u":{"id":null,"orderId":"01HVMK3P2QRSV8T4X6Y9ZABCDZ","event":null,"order":null}}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from := &scripted{changes: []dynamo.OrderChange{c.change, c.change}}
+			from := &scripted{changes: []feed.OrderChange{c.change, c.change}}
 			s := following(t, e, `subscription { u: orderStatusChanged { id orderId event { type } order { status customer { id } } } }`, from)
 			for range 2 {
 				got, more := s.Next(WithExplain(t.Context()))
@@ -134,8 +135,8 @@ func TestEventsAreAnswers(t *testing.T) {
 func TestEventsPlanTimelines(t *testing.T) {
 	e := executor(t, Options{})
 	order := anyOrder(t, e)
-	for _, change := range []dynamo.OrderChange{{OrderID: order.ID, Order: order}, {OrderID: order.ID}} {
-		s := following(t, e, `subscription { orderStatusChanged { order { id timeline(first: 5) { nodes { type } } } } }`, &scripted{changes: []dynamo.OrderChange{change}})
+	for _, change := range []feed.OrderChange{{OrderID: order.ID, Order: order}, {OrderID: order.ID}} {
+		s := following(t, e, `subscription { orderStatusChanged { order { id timeline(first: 5) { nodes { type } } } } }`, &scripted{changes: []feed.OrderChange{change}})
 		got, _ := s.Next(WithExplain(t.Context()))
 		if explained, ok := got.Extensions["explain"].(explanation); !ok || len(got.Errors) > 0 || explained.Totals.Requests != 1 {
 			t.Errorf("%s: want one request", text(t, got))
@@ -147,7 +148,7 @@ func TestEventsPlanTimelines(t *testing.T) {
 func TestErrorsOfEvents(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Requests: 1, Answer: 120}})
 	order := anyOrder(t, executor(t, Options{}))
-	change := dynamo.OrderChange{OrderID: order.ID, Order: order}
+	change := feed.OrderChange{OrderID: order.ID, Order: order}
 	for name, c := range map[string]struct {
 		query, code, data string
 		path              string
@@ -157,7 +158,7 @@ func TestErrorsOfEvents(t *testing.T) {
 		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, errcode.BadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := following(t, e, c.query, &scripted{changes: []dynamo.OrderChange{change, change}})
+			s := following(t, e, c.query, &scripted{changes: []feed.OrderChange{change, change}})
 			defer s.Close()
 			for range 2 {
 				got, more := s.Next(t.Context())
@@ -194,7 +195,7 @@ func TestStreamsEnd(t *testing.T) {
 		err  error
 		code string
 	}{
-		"too slow": {fmt.Errorf("following: %w", dynamo.ErrTooSlow), errcode.TooSlow}, "broken": {fmt.Errorf("following: %w", table.ErrUnavailable), errcode.Unavailable}, "a fault": {errors.New("x"), errcode.Internal},
+		"too slow": {fmt.Errorf("following: %w", feed.ErrTooSlow), errcode.TooSlow}, "broken": {fmt.Errorf("following: %w", table.ErrUnavailable), errcode.Unavailable}, "a fault": {errors.New("x"), errcode.Internal},
 	} {
 		s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{then: c.err})
 		got, more := s.Next(t.Context())
@@ -217,7 +218,7 @@ func TestStreamsEnd(t *testing.T) {
 func TestEventsWaitForRoom(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{ConcurrentCost: 8 * smallCost}})
 	order := anyOrder(t, e)
-	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
+	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
 	var taken int64
 	for range 2 { // a fourth of 8
 		n, err := e.events.Await(t.Context(), 1)
@@ -350,7 +351,7 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.Sample(t, db)
-	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, dynamo.FeedOptions{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
+	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, feed.Options{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
 	stream, result := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, Extensions: map[string]any{"x": strings.Repeat("x", 100_000)}, Variables: map[string]any{"x": strings.Repeat("x", 100_000)}})
 	if stream == nil {
 		t.Fatal(result.Errors)
@@ -376,7 +377,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 		return time.Unix(0, 0)
 	}
 	e = executor(t, Options{Rates: rate.Options{Burst: 1000, Now: look}})
-	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
+	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	free = nil
 	if got, more := s.Next(t.Context()); !more || len(got.Errors) > 0 {
@@ -391,7 +392,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 // Whoever goes while an event waits for room gets back what was paid for it.
 func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 	e, _ := rated(t, 1000, 1, Options{})
-	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
+	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	s.operation.cost = 100
 	all, err := e.events.Await(t.Context(), e.limits.ConcurrentCost)
@@ -422,7 +423,7 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 func TestEventsHaveATimeLimit(t *testing.T) {
 	e := executor(t, Options{EventTime: time.Nanosecond})
 	e.resolver.report = func(context.Context, error) {}
-	s := following(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: sampleOrder}}})
+	s := following(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	got, more := s.Next(t.Context())
 	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TimedOut {
@@ -441,7 +442,7 @@ func TestEventsReadConsistently(t *testing.T) {
 		return trace.Requests()[0].ReadUnits
 	}
 	order := anyOrder(t, e)
-	s := following(t, e, `subscription { orderStatusChanged { order { status } } }`, &scripted{changes: []dynamo.OrderChange{{OrderID: order.ID}}})
+	s := following(t, e, `subscription { orderStatusChanged { order { status } } }`, &scripted{changes: []feed.OrderChange{{OrderID: order.ID}}})
 	defer s.Close()
 	event := units(func(ctx context.Context) Result {
 		got, _ := s.Next(ctx)

@@ -4,25 +4,25 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
-func (r *orderUpdateResolver) ID(ctx context.Context, obj *dynamo.OrderChange) (*string, error) {
+func (r *orderUpdateResolver) ID(ctx context.Context, obj *feed.OrderChange) (*string, error) {
 	return updateID(obj), nil
 }
 
-func (r *orderUpdateResolver) Order(ctx context.Context, obj *dynamo.OrderChange) (*commerce.Order, error) {
+func (r *orderUpdateResolver) Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error) {
 	return updatedOrder(ctx, obj)
 }
 
-func (r *subscriptionResolver) OrderUpdated(ctx context.Context, id string, after *string) (<-chan *dynamo.OrderChange, error) {
+func (r *subscriptionResolver) OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
 	return r.orderUpdated(ctx, id, after)
 }
 
-func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *dynamo.OrderChange, error) {
+func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error) {
 	return r.customerOrdersUpdated(ctx, customerID, after)
 }
 
-func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *dynamo.OrderChange, error) {
+func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {
 	return r.orderStatusChanged(ctx, status)
 }

@@ -112,7 +112,7 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 			page.LeftOut++
 			continue
 		}
-		line, err := model.ToJSON(r)
+		line, err := toJSON(r)
 		if err != nil {
 			return ExportPage{}, err
 		}

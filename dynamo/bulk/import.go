@@ -271,7 +271,7 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return blank, nil, nil
 	}
-	rec, err := model.FromJSON(text)
+	rec, err := fromJSON(text)
 	if err == nil {
 		err = checkKeys(rec, model.AttrPK, model.AttrSK)
 	}

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// number is a number of DynamoDB's as what it is worth, however it is spelled: 5, 5.0 and 0.5E1 are
-// the same. Two of the same worth are equal. A decimal of the domain would not do: DynamoDB's have
-// up to 38 digits.
-type number struct {
+// Number is the value of a DynamoDB number, which has up to 38 digits. It does not depend on the
+// spelling: 5, 5.0 and 0.5E1 are equal.
+type Number struct {
 	negative bool
 	// digits are the significant ones, without zeros at either end; empty for zero.
 	digits string
@@ -24,9 +23,9 @@ const (
 	maxMagnitude = 125
 )
 
-// parseNumber takes a number apart; it is false for what DynamoDB takes for none.
-func parseNumber(text string) (number, bool) {
-	var n number
+// ParseNumber parses a number. It reports false for a text that DynamoDB does not accept as one.
+func ParseNumber(text string) (Number, bool) {
+	var n Number
 	rest := text
 	switch {
 	case strings.HasPrefix(rest, "-"):
@@ -37,18 +36,17 @@ func parseNumber(text string) (number, bool) {
 	mantissa := rest
 	if e := strings.IndexAny(rest, "eE"); e >= 0 {
 		mantissa = rest[:e]
-		// A number so far out that its exponent does not fit would be out of the limits anyway, or
-		// a strange zero.
+		// A number whose exponent does not fit is outside the limits anyway, or an unusual zero.
 		exponent, err := strconv.ParseInt(rest[e+1:], 10, 32)
 		if err != nil {
-			return number{}, false
+			return Number{}, false
 		}
 		n.exponent = int(exponent)
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	n.digits = whole + fraction
 	if n.digits == "" || strings.Trim(n.digits, "0123456789") != "" {
-		return number{}, false
+		return Number{}, false
 	}
 	n.exponent -= len(fraction)
 	n.digits = strings.TrimLeft(n.digits, "0")
@@ -56,11 +54,11 @@ func parseNumber(text string) (number, bool) {
 	n.exponent += len(n.digits) - len(significant)
 	n.digits = significant
 	if n.digits == "" {
-		return number{}, true
+		return Number{}, true
 	}
 	magnitude := n.exponent + len(n.digits) - 1
 	if len(n.digits) > maxDigits || magnitude < minMagnitude || magnitude > maxMagnitude {
-		return number{}, false
+		return Number{}, false
 	}
 	return n, true
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SameRecord tells whether two records hold the same, as DynamoDB sees it: a set has no order, and
-// a number is what it is worth, not how it is spelled.
+// SameRecord reports whether two records are equal to DynamoDB: a set has no order, and the spelling
+// of a number does not count.
 func SameRecord(a, b Record) bool { return maps.EqualFunc(a, b, SameValue) }
 
 // SameValue reports whether two values mean the same.
@@ -41,7 +41,7 @@ func SameValue(a, b types.AttributeValue) bool {
 		return ok && SameSet(a.Value, b.Value, asIs)
 	case *types.AttributeValueMemberNS:
 		b, ok := b.(*types.AttributeValueMemberNS)
-		return ok && SameSet(a.Value, b.Value, worth)
+		return ok && SameSet(a.Value, b.Value, NumberOf)
 	case *types.AttributeValueMemberBS:
 		b, ok := b.(*types.AttributeValueMemberBS)
 		return ok && SameSet(a.Value, b.Value, asText)
@@ -50,17 +50,17 @@ func SameValue(a, b types.AttributeValue) bool {
 }
 
 // SameNumber reports whether two numbers are equal, however they are spelled.
-func SameNumber(a, b string) bool { return a == b || worth(a) == worth(b) }
+func SameNumber(a, b string) bool { return a == b || NumberOf(a) == NumberOf(b) }
 
 // What the elements of sets are compared by.
 func asIs(s string) string { return s }
 
 func asText(b []byte) string { return string(b) }
 
-// worth takes what is no number for zero: such a one is neither decoded from a file nor stored by
-// DynamoDB.
-func worth(n string) number {
-	parsed, _ := parseNumber(n)
+// NumberOf is ParseNumber for a valid number. It returns zero for any other text, which neither an
+// import nor DynamoDB lets through.
+func NumberOf(n string) Number {
+	parsed, _ := ParseNumber(n)
 	return parsed
 }
 

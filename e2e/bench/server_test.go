@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
@@ -48,7 +48,7 @@ func open(t testing.TB) *api {
 	storetest.Load(t, store, book(t))
 	table.ReplayTransactions()
 	log := slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: cfg.LogLevel}))
-	feed := store.OpenFeed(dynamo.Observed(engine), dynamo.FeedOptions{Log: log})
+	feed := store.OpenFeed(feed.Observed(engine), feed.Options{Log: log})
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{

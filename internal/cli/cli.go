@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
@@ -249,7 +250,7 @@ func open(ctx context.Context, command string, env Environment) (*dynamo.Store, 
 }
 
 // openWithStream is open, and where the table's changes are told. log is the store's.
-func openWithStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, dynamo.FeedSource, config.Config, error) {
+func openWithStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
 		return nil, nil, cfg, err
@@ -264,7 +265,7 @@ func openWithStream(ctx context.Context, command string, env Environment, log *s
 	opts := cfg.Table
 	opts.Log = log
 	store, err := dynamo.New(db, opts)
-	return store, dynamo.Streamed(streams, dynamo.StreamOptions{}), cfg, err
+	return store, feed.Streamed(streams, feed.StreamOptions{}), cfg, err
 }
 
 // startTimeout is how long the checks at the start may take.
@@ -300,7 +301,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	opts := graph.Options{Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
-	opts.Feed = store.OpenFeed(source, dynamo.FeedOptions{Log: log})
+	opts.Feed = store.OpenFeed(source, feed.Options{Log: log})
 	defer opts.Feed.Close()
 	trusted, err := trust(cfg, &opts, log)
 	if err != nil {
@@ -335,7 +336,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 
 // openForServing returns an order book that can be served, as the table is there and fits, and
 // where its changes are told.
-func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, dynamo.FeedSource, error) {
+func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if cfg.Store == config.DynamoDB {
@@ -369,7 +370,7 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 		return nil, nil, err
 	}
 	_, err = store.Load(ctx, book)
-	return store, dynamo.Observed(engine), err
+	return store, feed.Observed(engine), err
 }
 
 // welcome says where the server is and what to try.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -285,11 +285,11 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 
 // A stream that the feed has given up ends with the reason.
 func TestEventStreamsThatAreTooSlow(t *testing.T) {
-	l := newLiveWith(t, server.Limits{AnswerTime: guard}, dynamo.FeedOptions{Buffer: 4})
+	l := newLiveWith(t, server.Limits{AnswerTime: guard}, feed.Options{Buffer: 4})
 	order := l.place()
 	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
 	l.following(1)
-	for n := 0; l.feed.Followers() > 0 && n < 50_000; n++ {
+	for n := 0; l.feed.Subscriptions() > 0 && n < 50_000; n++ {
 		l.set(order, n%90+2)
 	}
 	for {
@@ -310,7 +310,7 @@ func TestEventStreamsThatAreNotRead(t *testing.T) {
 	order := l.place()
 	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
 	l.following(1)
-	for n := 0; l.feed.Followers() > 0; n++ {
+	for n := 0; l.feed.Subscriptions() > 0; n++ {
 		if n > 50_000 {
 			t.Fatal("it is not cut")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -32,7 +33,7 @@ func newGivenAway(t *testing.T) *givenAway {
 	t.Helper()
 	db := embedded.New().Client()
 	l := &live{t: t, store: storetest.Sample(t, db)}
-	l.feed = storetest.Feed(t, db, l.store, dynamo.FeedOptions{})
+	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
 	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}})
 	l.addr, l.log = listenTCP(t, g, server.Limits{}), g.log
 	table, err := l.store.DescribeTable(t.Context())

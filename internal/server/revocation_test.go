@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
@@ -44,7 +45,7 @@ func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
 	}
 	r.store = storetest.NewTable(t, db, dynamo.Options{Table: r.table})
 	storetest.Load(t, r.store, book)
-	r.feed = storetest.Feed(t, db, r.store, dynamo.FeedOptions{})
+	r.feed = storetest.Feed(t, db, r.store, feed.Options{})
 	limits := server.Limits{KeepAlive: time.Hour} // no pings between the messages
 	r.g = guarding(t, r.store, server.Options{Graph: graph.Options{Feed: r.feed}, Limits: limits}, func(o *auth.Options) {
 		exists := o.CustomerExists
@@ -77,7 +78,7 @@ type connected struct {
 
 func (r *revocable) connect(token, query string) connected {
 	r.t.Helper()
-	before := r.feed.Followers()
+	before := r.feed.Subscriptions()
 	c := connected{r.as(token), r.request(http.MethodPost, r.url(), post(query), "Authorization", "Bearer "+token)}
 	if c.stream.response.StatusCode != http.StatusOK {
 		r.t.Fatalf("status %d", c.stream.response.StatusCode)

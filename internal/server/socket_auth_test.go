@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -23,7 +23,7 @@ func guardedLive(t testing.TB, limits ...server.Limits) (*live, *guarded) {
 	limits = append(limits, server.Limits{})
 	db := embedded.New().Client()
 	l := &live{t: t, store: storetest.Sample(t, db)}
-	l.feed = storetest.Feed(t, db, l.store, dynamo.FeedOptions{})
+	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
 	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}, Limits: limits[0]})
 	l.addr, l.log = listenTCP(t, g, limits[0]), g.log
 	return l, g

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -27,21 +28,21 @@ type live struct {
 	t     testing.TB
 	addr  string
 	store *dynamo.Store
-	feed  *dynamo.Feed
+	feed  *feed.Feed
 	log   *journal
 }
 
 func newLive(t testing.TB, limits server.Limits, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveWith(t, limits, dynamo.FeedOptions{}, opts...)
+	return newLiveWith(t, limits, feed.Options{}, opts...)
 }
 
-func newLiveWith(t testing.TB, limits server.Limits, feed dynamo.FeedOptions, opts ...func(*server.Options)) *live {
+func newLiveWith(t testing.TB, limits server.Limits, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
 	return newLiveOn(t, embedded.New().Client(), limits, feed, opts...)
 }
 
-func newLiveOn(t testing.TB, db *dynamodb.Client, limits server.Limits, feed dynamo.FeedOptions, opts ...func(*server.Options)) *live {
+func newLiveOn(t testing.TB, db *dynamodb.Client, limits server.Limits, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed)
@@ -96,9 +97,9 @@ func (l *live) last(id commerce.OrderID) commerce.EventID {
 func (l *live) settled() {
 	l.t.Helper()
 	deadline := time.Now().Add(guard)
-	for l.feed.Followers() > 0 {
+	for l.feed.Subscriptions() > 0 {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%d still follow", l.feed.Followers())
+			l.t.Fatalf("%d still follow", l.feed.Subscriptions())
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -108,9 +109,9 @@ func (l *live) settled() {
 func (l *live) following(n int) {
 	l.t.Helper()
 	deadline := time.Now().Add(guard)
-	for l.feed.Followers() != n {
+	for l.feed.Subscriptions() != n {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%d follow, want %d", l.feed.Followers(), n)
+			l.t.Fatalf("%d follow, want %d", l.feed.Subscriptions(), n)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -583,16 +584,16 @@ func bulky() string {
 
 // A client that reads too slowly is told so where it still can be, and goes on with after.
 func TestFollowersThatAreTooSlow(t *testing.T) {
-	l := newLiveWith(t, server.Limits{AnswerTime: guard}, dynamo.FeedOptions{Buffer: 4})
+	l := newLiveWith(t, server.Limits{AnswerTime: guard}, feed.Options{Buffer: 4})
 	order := l.place()
 	w := l.open()
 	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
 	l.following(1)
 	n := 0
-	for ; l.feed.Followers() > 0 && n < 20_000; n++ {
+	for ; l.feed.Subscriptions() > 0 && n < 20_000; n++ {
 		l.set(order, n%90+2)
 	}
-	if l.feed.Followers() > 0 {
+	if l.feed.Subscriptions() > 0 {
 		t.Fatalf("after %d changes nobody was cut", n)
 	}
 	for {
@@ -618,14 +619,14 @@ func TestClientsThatReadNothing(t *testing.T) {
 	quick.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { items { nodes { quantity } } } } }`, order, l.last(order)))
 	l.following(2)
 	n := 0
-	for ; l.feed.Followers() > 1 && n < 50_000; n++ {
+	for ; l.feed.Subscriptions() > 1 && n < 50_000; n++ {
 		l.set(order, n%90+2)
 		if got := quick.want("next", "a"); !strings.Contains(string(got.Payload), fmt.Sprintf(`"quantity":%d}`, n%90+2)) {
 			t.Fatalf("%s", got.Payload)
 		}
 	}
-	if l.feed.Followers() != 1 {
-		t.Errorf("after %d changes %d follow", n, l.feed.Followers())
+	if l.feed.Subscriptions() != 1 {
+		t.Errorf("after %d changes %d follow", n, l.feed.Subscriptions())
 	}
 }
 
@@ -633,7 +634,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 func TestServeClosesSockets(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
-	feed := storetest.Feed(t, db, store, dynamo.FeedOptions{})
+	feed := storetest.Feed(t, db, store, feed.Options{})
 	h, _ := newHandler(t, store, slog.LevelInfo, server.Options{Graph: graph.Options{Feed: feed}})
 	ctx, stop := context.WithCancel(context.Background())
 	listener := listenLocal(t)

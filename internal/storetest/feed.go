@@ -9,16 +9,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
 // Source is where changes of the tables of db's engine are told. db's HTTP client is the engine's
 // own.
-func Source(t testing.TB, db *dynamodb.Client) dynamo.FeedSource {
+func Source(t testing.TB, db *dynamodb.Client) feed.Source {
 	t.Helper()
-	if engine, ok := db.Options().HTTPClient.(dynamo.Observable); ok {
-		return dynamo.Observed(engine)
+	if engine, ok := db.Options().HTTPClient.(feed.Observable); ok {
+		return feed.Observed(engine)
 	}
-	return dynamo.Streamed(Streams(db), dynamo.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 20 * time.Millisecond, ShardsEvery: 50 * time.Millisecond})
+	return feed.Streamed(Streams(db), feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 20 * time.Millisecond, ShardsEvery: 50 * time.Millisecond})
 }
 
 // Streams returns a client of the streams of db's engine, where that is DynamoDB Local.
@@ -29,7 +30,7 @@ func Streams(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dyn
 
 // Feed turns the stream of a store's table on, and returns its feed, which is closed when the test
 // ends.
-func Feed(t testing.TB, db *dynamodb.Client, store *dynamo.Store, opts dynamo.FeedOptions) *dynamo.Feed {
+func Feed(t testing.TB, db *dynamodb.Client, store *dynamo.Store, opts feed.Options) *feed.Feed {
 	t.Helper()
 	if err := store.EnableStream(context.Background()); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package dynamo
+package feed
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// position is where the reading of a shard stands: behind a record, or where it begins.
+// position is a position in a shard: after a record, or where reading begins.
 type position struct {
 	kind     streamtypes.ShardIteratorType
 	sequence string
@@ -28,37 +28,35 @@ type shardReader struct {
 	*streamReader
 	shard *shard
 	from  position
-	// iterator names the position to DynamoDB, for a quarter of an hour; nil where there is none.
+	// iterator is DynamoDB's token for the position, valid for 15 minutes; nil if there is none.
 	iterator *string
-	// first are the records that came while the position was taken. They are told when everybody's
-	// position is.
+	// first are the records that came while the position was taken. They are reported once all
+	// shards have their position.
 	first []streamtypes.Record
-	// missed is why changes were missed, which is told before the next records.
+	// missed is why changes were missed. The gap is reported before the next records.
 	missed error
 	// failures are how many requests have failed in a row.
 	failures int
 }
 
-// loudFailure is the failure in a row that is worth telling: those before were likely to pass, and
-// did not.
-const loudFailure = 3
+// loggedFailure is the failure in a row that is logged; fewer are likely to pass.
+const loggedFailure = 3
 
-// settle takes the position at the end of the shard: what is committed from now on will be read. An
-// iterator alone does not say when it found the end, so it is used once.
+// settle takes the position at the end of the shard, so every later commit will be read. An iterator
+// alone does not say when it found the end, so it is used once.
 //
-// Errors: those of failed.
+// Errors: those of table.Failed.
 func (r *shardReader) settle(ctx context.Context) (err error) {
 	r.first, err = r.fetch(ctx)
 	return err
 }
 
-// run tells of the shard's records up to its end.
+// read reports the changes in the shard up to its end.
 //
-// Errors: errStreamGone, ErrAccessDenied, a panic. All else passes, and is tried again until ctx
-// ends.
-func (r *shardReader) run(ctx context.Context) (err error) {
-	defer panicked(&err)
-	r.tell(r.first)
+// Errors: errStreamGone, ErrAccessDenied, a panic. Other failures are retried until ctx ends.
+func (r *shardReader) read(ctx context.Context) (err error) {
+	defer recovered(&err)
+	r.report(r.first)
 	r.first = nil
 	pause := r.opts.ShortestPause
 	for ctx.Err() == nil && (r.iterator != nil || !r.atEnd()) {
@@ -67,7 +65,7 @@ func (r *shardReader) run(ctx context.Context) (err error) {
 		}
 		n, err := r.next(ctx)
 		if err == nil {
-			r.recovered()
+			r.succeeded()
 			if pause = min(2*pause, r.opts.LongestPause); n > 0 {
 				pause = r.opts.ShortestPause
 			}
@@ -81,38 +79,38 @@ func (r *shardReader) run(ctx context.Context) (err error) {
 		case errors.Is(err, errStreamGone), errors.Is(err, table.ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next one begins behind the last record. Where none was read, the shard's end is
-			// elsewhere now, and its beginning may be.
+			// The next iterator begins after the last record. If no record was read, the shard's end
+			// has moved, and its beginning may have.
 			if r.iterator = nil; r.from.sequence == "" {
 				r.missed = err
 			}
 		case errors.As(err, &trimmed):
 			r.iterator, r.from, r.missed = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
 		}
-		if r.failures++; r.failures == loudFailure {
-			r.to.feed.log.Warn("the table's stream cannot be read; it is tried again and again", "shard", r.shard.id, "error", err)
+		if r.failures++; r.failures == loggedFailure {
+			r.run.feed.log.Warn("the table's stream cannot be read; it is tried again and again", "shard", r.shard.id, "error", err)
 		}
 		pause = r.pauseAfter(r.failures)
 	}
 	return nil
 }
 
-// recovered ends a row of failures.
-func (r *shardReader) recovered() {
-	if r.failures >= loudFailure {
-		r.to.feed.log.Info("the table's stream is read again", "shard", r.shard.id)
+// succeeded ends a row of failures.
+func (r *shardReader) succeeded() {
+	if r.failures >= loggedFailure {
+		r.run.feed.log.Info("the table's stream is read again", "shard", r.shard.id)
 	}
 	r.failures = 0
 }
 
-// pauseAfter is how long to wait after so many failures in a row: at random, so that servers do not
-// come back at once, up to twice the shortest pause, four times and so on to 64 times, 16 s.
+// pauseAfter returns the pause after so many failures in a row. It is random, so that servers do not
+// retry at the same time, and at most 2, 4, 8 and so on to 64 times the shortest pause: 16 s.
 func (r *shardReader) pauseAfter(failures int) time.Duration {
 	most := r.opts.ShortestPause << min(failures, 6)
 	return most/2 + rand.N(most/2+1)
 }
 
-// wait waits, false where ctx ended before.
+// wait waits for d. It reports false if ctx ended before.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -124,29 +122,29 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// endOfShard is the kind of the position behind the last record of a shard that has ended.
+// endOfShard is the kind of the position after the last record of a shard that has ended.
 const endOfShard streamtypes.ShardIteratorType = "END"
 
 func (r *shardReader) atEnd() bool { return r.from.kind == endOfShard }
 
-// next makes one request for records, tells them, and says how many there were.
+// next requests records once, reports them, and returns their number.
 //
-// Errors: errStreamGone, and those of failed.
+// Errors: errStreamGone, and those of table.Failed.
 func (r *shardReader) next(ctx context.Context) (int, error) {
 	records, err := r.fetch(ctx)
 	if err != nil {
 		return 0, err
 	}
-	// What is told behind a gap must not be taken for what comes next.
+	// Report the gap first, or these records would look like the next ones.
 	if r.missed != nil {
-		r.to.gap(r.missed)
+		r.run.gap(r.missed)
 		r.missed = nil
 	}
-	r.tell(records)
+	r.report(records)
 	return len(records), nil
 }
 
-// fetch makes one request for records, and takes its place behind them.
+// fetch requests records once, and takes the position after them.
 func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	if r.iterator == nil {
 		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.from.kind}
@@ -172,8 +170,8 @@ func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	return out.Records, nil
 }
 
-// tell tells of records that may be of orders; the others need no translation.
-func (r *shardReader) tell(records []streamtypes.Record) {
+// report reports the changes of records that may belong to orders; the others need no translation.
+func (r *shardReader) report(records []streamtypes.Record) {
 	var before, after []map[string]types.AttributeValue
 	for _, is := range records {
 		change := is.Dynamodb
@@ -189,12 +187,12 @@ func (r *shardReader) tell(records []streamtypes.Record) {
 		}
 	}
 	if len(after) > 0 {
-		r.to.changed(before, after)
+		r.run.changed(before, after)
 	}
 }
 
-// streamImage is a record of a stream as one of the table, nil for none. The SDK has two families
-// of types for the same.
+// streamImage converts an image of a stream record to a record of the table, nil for none. The SDK
+// has two sets of types for the same values.
 func streamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package model
+package bulk
 
 import (
 	"bytes"
@@ -12,28 +12,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	smithyjson "github.com/aws/smithy-go/encoding/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}: what
-// Amazon's export to S3 writes. The SDK converts between that and attributes, too (package
-// attributevalue), but it writes maps in random order, and reads a value of two types as either, of
-// an unknown one as nothing, and a name that stands twice as its last.
+// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}, as DynamoDB's
+// export to S3 writes it. The SDK's package attributevalue converts it, too. But it writes maps in
+// random order, and it does not refuse values of two types, unknown types and duplicate names.
 
-// jsonItem is the name under which a line has its record.
+// jsonItem is the name of the record in a line.
 const jsonItem = "Item"
 
-// maxNameBytes is how long the name of an attribute can be in DynamoDB.
+// maxNameBytes is DynamoDB's limit for the name of an attribute.
 const maxNameBytes = 1<<16 - 1
 
-// ToJSON returns a record as a line. Attributes and the elements of sets, which have no
-// order, are sorted, so equal records are equal lines.
+// toJSON returns a record as a line. Attributes and the elements of sets are sorted, so equal records
+// are equal lines.
 //
-// Errors: ErrCorrupt for a value of a type that DynamoDB did not have when this was written.
-func ToJSON(r Record) ([]byte, error) {
+// Errors: ErrCorrupt for a value of an unknown type.
+func toJSON(r model.Record) ([]byte, error) {
 	enc := smithyjson.NewEncoder()
 	line := enc.Object()
 	if err := writeAttributes(line.Key(jsonItem), r); err != nil {
-		return nil, fmt.Errorf("%w: record %s: %w", ErrCorrupt, r.KeyText(), err)
+		return nil, fmt.Errorf("%w: record %s: %w", model.ErrCorrupt, r.KeyText(), err)
 	}
 	line.Close()
 	return append(enc.Bytes(), '\n'), nil
@@ -98,12 +99,11 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// FromJSON is the inverse of ToJSON. It also reads lines written by other software, in
-// any order and spelling. It refuses a line that could be read in two ways, or would be stored as
-// something else.
+// fromJSON is the inverse of toJSON. It also reads lines written by other software, in any order and
+// spelling. It refuses ambiguous lines, and values that DynamoDB does not store as they are.
 //
 // Errors: one that says what is wrong with the line.
-func FromJSON(line []byte) (Record, error) {
+func fromJSON(line []byte) (model.Record, error) {
 	in := jsonReader{jsontext.NewDecoder(bytes.NewBuffer(line))}
 	r, err := in.record()
 	if err == nil {
@@ -124,7 +124,7 @@ func FromJSON(line []byte) (Record, error) {
 // halves of surrogate pairs.
 type jsonReader struct{ *jsontext.Decoder }
 
-func (j jsonReader) record() (r Record, err error) {
+func (j jsonReader) record() (r model.Record, err error) {
 	err = j.object(func(name string) (err error) {
 		if name != jsonItem {
 			return fmt.Errorf("is no record: it has %q, where {%q: {...}} is wanted", name, jsonItem)
@@ -257,8 +257,8 @@ func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 }
 
 func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error) {
-	if depth == MaxDepth && (kind == "L" || kind == "M") {
-		return nil, fmt.Errorf("is nested deeper than %d", MaxDepth)
+	if depth == model.MaxDepth && (kind == "L" || kind == "M") {
+		return nil, fmt.Errorf("is nested deeper than %d", model.MaxDepth)
 	}
 	switch kind {
 	case "S":
@@ -280,13 +280,13 @@ func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error
 		}
 		return &types.AttributeValueMemberNULL{Value: b}, err
 	case "SS":
-		set, err := readSet(j, j.text, asIs)
+		set, err := readSet(j, j.text, func(s string) string { return s })
 		return &types.AttributeValueMemberSS{Value: set}, err
 	case "NS":
-		set, err := readSet(j, j.number, worth)
+		set, err := readSet(j, j.number, model.NumberOf)
 		return &types.AttributeValueMemberNS{Value: set}, err
 	case "BS":
-		set, err := readSet(j, j.bytes, asText)
+		set, err := readSet(j, j.bytes, func(b []byte) string { return string(b) })
 		return &types.AttributeValueMemberBS{Value: set}, err
 	case "L":
 		l := &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
@@ -308,7 +308,7 @@ func (j jsonReader) number() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, ok := parseNumber(n); !ok {
+	if _, ok := model.ParseNumber(n); !ok {
 		return "", fmt.Errorf("%q is no number that DynamoDB can hold", n)
 	}
 	return n, nil
@@ -326,7 +326,7 @@ func (j jsonReader) bytes() ([]byte, error) {
 	return b, nil
 }
 
-// readSet reads the elements of a set, of which there is at least one and none twice.
+// readSet reads the elements of a set. It refuses an empty set and duplicate elements.
 func readSet[E any, K comparable](j jsonReader, element func() (E, error), key func(E) K) ([]E, error) {
 	var set []E
 	seen := map[K]bool{}

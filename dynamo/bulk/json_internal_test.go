@@ -1,8 +1,7 @@
-package model
+package bulk
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,10 +9,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// AnyValue draws a value of any type, nested up to so deep.
-func AnyValue(depth int) *rapid.Generator[types.AttributeValue] {
+// anyValue draws a value of any type, nested up to so deep.
+func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 	text := rapid.String()
 	digits := rapid.StringMatching(`-?[1-9][0-9]{0,20}(\.[0-9]{1,17})?`)
 	data := rapid.SliceOf(rapid.Byte())
@@ -23,12 +24,12 @@ func AnyValue(depth int) *rapid.Generator[types.AttributeValue] {
 		rapid.Map(data, func(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }),
 		rapid.Map(rapid.Bool(), func(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }),
 		rapid.Just[types.AttributeValue](&types.AttributeValueMemberNULL{Value: true}),
-		rapid.Map(rapid.SliceOfNDistinct(text, 1, 5, asIs), func(s []string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: s} }),
-		rapid.Map(rapid.SliceOfNDistinct(digits, 1, 5, worth), func(s []string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: s} }),
-		rapid.Map(rapid.SliceOfNDistinct(data, 1, 5, asText), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
+		rapid.Map(rapid.SliceOfNDistinct(text, 1, 5, rapid.ID[string]), func(s []string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: s} }),
+		rapid.Map(rapid.SliceOfNDistinct(digits, 1, 5, model.NumberOf), func(s []string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: s} }),
+		rapid.Map(rapid.SliceOfNDistinct(data, 1, 5, func(b []byte) string { return string(b) }), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
 	}
 	if depth > 0 {
-		inner := AnyValue(depth - 1)
+		inner := anyValue(depth - 1)
 		kinds = append(kinds,
 			rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []types.AttributeValue) types.AttributeValue { return &types.AttributeValueMemberL{Value: l} }),
 			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {
@@ -42,22 +43,22 @@ func AnyValue(depth int) *rapid.Generator[types.AttributeValue] {
 // line.
 func TestRecordsSurviveJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Record(rapid.MapOfN(rapid.StringN(1, -1, -1), AnyValue(3), 0, 6).Draw(t, "record"))
-		line, err := ToJSON(want)
+		want := model.Record(rapid.MapOfN(rapid.StringN(1, -1, -1), anyValue(3), 0, 6).Draw(t, "record"))
+		line, err := toJSON(want)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Count(line, []byte("\n")) != 1 || line[len(line)-1] != '\n' {
 			t.Fatalf("not one line: %q", line)
 		}
-		got, err := FromJSON(line)
+		got, err := fromJSON(line)
 		if err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if !SameRecord(got, want) || !SameRecord(want, got) {
+		if !model.SameRecord(got, want) || !model.SameRecord(want, got) {
 			t.Fatalf("%s came back as another record", line)
 		}
-		again, err := ToJSON(got)
+		again, err := toJSON(got)
 		if err != nil || !bytes.Equal(again, line) {
 			t.Fatalf("the line became another: %v\n%s%s", err, line, again)
 		}
@@ -68,26 +69,26 @@ func TestRecordsSurviveJSON(t *testing.T) {
 // spelling of numbers.
 func TestSameIsWhatLinesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := Record{"a": AnyValue(2).Draw(t, "a")}
-		b := Record{"a": AnyValue(2).Draw(t, "b")}
-		lineA, errA := ToJSON(a)
-		lineB, errB := ToJSON(b)
+		a := model.Record{"a": anyValue(2).Draw(t, "a")}
+		b := model.Record{"a": anyValue(2).Draw(t, "b")}
+		lineA, errA := toJSON(a)
+		lineB, errB := toJSON(b)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if bytes.Equal(lineA, lineB) && !SameRecord(a, b) {
+		if bytes.Equal(lineA, lineB) && !model.SameRecord(a, b) {
 			t.Fatalf("equal lines, different records: %s", lineA)
 		}
-		if SameRecord(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
+		if model.SameRecord(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
 			t.Fatalf("the same, and different lines:\n%s%s", lineA, lineB)
 		}
 	})
 }
 
 func TestSame(t *testing.T) {
-	value := func(text string) Record {
+	value := func(text string) model.Record {
 		t.Helper()
-		r, err := FromJSON([]byte(`{"Item":{"v":` + text + `}}`))
+		r, err := fromJSON([]byte(`{"Item":{"v":` + text + `}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,14 +99,14 @@ func TestSame(t *testing.T) {
 		{`{"SS":["a","b"]}`, `{"SS":["b","a"]}`}, {`{"NS":["1","2"]}`, `{"NS":["2.0","1"]}`}, {`{"BS":["YQ==","Yg=="]}`, `{"BS":["Yg==","YQ=="]}`},
 		{`{"M":{"a":{"N":"1"},"b":{"S":""}}}`, `{"M":{"b":{"S":""},"a":{"N":"1.00"}}}`},
 	} {
-		if a, b := value(pair[0]), value(pair[1]); !SameRecord(a, b) || !SameRecord(b, a) {
+		if a, b := value(pair[0]), value(pair[1]); !model.SameRecord(a, b) || !model.SameRecord(b, a) {
 			t.Errorf("%s and %s are not the same", pair[0], pair[1])
 		}
 		if strings.Contains(pair[0], "N") {
 			continue // numbers keep their spelling
 		}
-		a, errA := ToJSON(value(pair[0]))
-		b, errB := ToJSON(value(pair[1]))
+		a, errA := toJSON(value(pair[0]))
+		b, errB := toJSON(value(pair[1]))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s and %s are different lines: %s%s", pair[0], pair[1], a, b)
 		}
@@ -119,20 +120,20 @@ func TestSame(t *testing.T) {
 	}
 	for i, a := range different {
 		for j, b := range different {
-			if is := SameRecord(value(a), value(b)); is != (i == j) {
+			if is := model.SameRecord(value(a), value(b)); is != (i == j) {
 				t.Errorf("%s and %s: same is %t", a, b, is)
 			}
 		}
 	}
-	if SameRecord(Record{}, value(`{"S":""}`)) || SameRecord(value(`{"S":""}`), Record{}) {
+	if model.SameRecord(model.Record{}, value(`{"S":""}`)) || model.SameRecord(value(`{"S":""}`), model.Record{}) {
 		t.Error("an empty attribute is the same as none")
 	}
 }
 
 // Lines of other software: another order of names, spaces, escapes, numbers in their own spelling.
 func TestRecordFromForeignJSON(t *testing.T) {
-	got, err := FromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
-	want := Record{"sk": Str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": Str("\ufffd")}
+	got, err := fromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
+	want := model.Record{"sk": model.Str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": model.Str("\ufffd")}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -174,7 +175,7 @@ func badLines() map[string]string {
 		`{"Item":{"a":{"S":"b"},"a":{"S":"c"}}}`:      `"a" twice`,
 		`{"Item":{"a":{"S":"b"},"\u0061":{"S":"c"}}}`: `"a" twice`,
 	}
-	deep := strings.Repeat(`{"L":[`, MaxDepth+1) + strings.Repeat(`]}`, MaxDepth+1)
+	deep := strings.Repeat(`{"L":[`, model.MaxDepth+1) + strings.Repeat(`]}`, model.MaxDepth+1)
 	for value, says := range map[string]string{
 		`null`: "null", `1`: "a number", `"a"`: "a string", `true`: "true", `[]`: "an array", `{}`: "no type",
 		`{"X":"a"}`: `"X"`, `{"s":"a"}`: `"s"`, `{"":"a"}`: `""`, `{"SN":["1"]}`: `"SN"`,
@@ -204,20 +205,20 @@ func TestBadLines(t *testing.T) {
 		t.Errorf("only %d", len(lines))
 	}
 	for line, says := range lines {
-		if r, err := FromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
+		if r, err := fromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.100s is read as %v, %v; want an error that says %q", line, r, err, says)
 		}
 	}
 	// One level less is DynamoDB's limit.
-	if _, err := FromJSON([]byte(`{"Item":{"a":` + strings.Repeat(`{"L":[`, MaxDepth) + strings.Repeat(`]}`, MaxDepth) + `}}`)); err != nil {
+	if _, err := fromJSON([]byte(`{"Item":{"a":` + strings.Repeat(`{"L":[`, model.MaxDepth) + strings.Repeat(`]}`, model.MaxDepth) + `}}`)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestUnknownTypesAreNotExported(t *testing.T) {
 	for _, v := range []types.AttributeValue{nil, &types.UnknownUnionMember{Tag: "Z"}} {
-		for _, r := range []Record{{"a": v}, {"a": ListValue(v)}, {"a": &types.AttributeValueMemberM{Value: Record{"b": v}}}} {
-			if line, err := ToJSON(r); err == nil {
+		for _, r := range []model.Record{{"a": v}, {"a": model.ListValue(v)}, {"a": &types.AttributeValueMemberM{Value: model.Record{"b": v}}}} {
+			if line, err := toJSON(r); err == nil {
 				t.Errorf("%v became %s", r, line)
 			}
 		}
@@ -231,45 +232,17 @@ func FuzzRecordFromJSON(f *testing.F) {
 	}
 	f.Add([]byte(`{"Item":{"pk":{"S":"a"},"n":{"N":"1.50"},"s":{"NS":["2","1"]},"m":{"M":{"l":{"L":[{"NULL":true},{"BOOL":false},{"B":"YQ=="}]}}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := FromJSON(text)
+		r, err := fromJSON(text)
 		if err != nil {
 			return
 		}
-		line, err := ToJSON(r)
+		line, err := toJSON(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := FromJSON(line)
-		if err != nil || !SameRecord(r, again) || !utf8.Valid(line) {
+		again, err := fromJSON(line)
+		if err != nil || !model.SameRecord(r, again) || !utf8.Valid(line) {
 			t.Fatalf("%q became %q, %v", text, line, err)
 		}
 	})
-}
-
-func TestNumbers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		whole := rapid.StringMatching(`-?[1-9][0-9]{0,37}`).Draw(t, "whole")
-		zeros := rapid.IntRange(0, 20).Draw(t, "zeros")
-		plain, ok := parseNumber(whole)
-		for _, spelled := range []string{
-			whole + "." + strings.Repeat("0", zeros),
-			whole + strings.Repeat("0", zeros) + fmt.Sprintf("e-%d", zeros),
-			fmt.Sprintf("%sE+%d", whole, 0),
-		} {
-			if n, also := parseNumber(spelled); n != plain || !ok || !also {
-				t.Fatalf("%s is %v, %s is %v", whole, plain, spelled, n)
-			}
-		}
-		if n, ok := parseNumber(whole + "1"); ok && n == plain {
-			t.Fatalf("%s1 is worth %s", whole, whole)
-		}
-	})
-	for text, fits := range map[string]bool{
-		"9.9999999999999999999999999999999999999E+125": true, "1E-130": true, "0.1E-130": false, "10E125": false, ".5": true, "5.": true, "0e1000": true,
-		"0." + strings.Repeat("0", 129) + "1": true, "1" + strings.Repeat("0", 125): true, "1" + strings.Repeat("0", 126): false,
-	} {
-		if _, ok := parseNumber(text); ok != fits {
-			t.Errorf("%s: %t, want %t", text, ok, fits)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package dynamo
+package feed
 
 import (
 	"cmp"
@@ -14,28 +14,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// history is what happened to an order, or to a customer's orders, as the table has it. It is read
-// consistently. Only events with a position count.
+// history reads the past events of an order, or of a customer's orders, from the table. Reads are
+// strongly consistent. Events without a position are left out.
 type history interface {
-	// last returns the ID of the last event, empty where there is none. Every event that is
-	// committed later has a higher ID.
+	// last returns the ID of the last event, empty if there is none. Every event that is committed
+	// later has a higher ID.
 	last(ctx context.Context) (commerce.EventID, error)
 	// events returns the first events from one to the last one, both included, and whether there
 	// are more; those of more than one order at once. until is how far it read: to last, or to a
 	// later event that turned out to be the last.
 	//
-	// Errors: commerce.InvalidError where there are too many, those of failed.
+	// Errors: commerce.InvalidError if there are too many, those of table.Failed.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// unknown is the error for an ID that nothing can be resumed after.
+	// unknown returns the error for an event that no subscription can resume after.
 	unknown() error
 }
 
-// The limits of what a follower can have missed.
+// The limits of what a subscription can have missed.
 const (
 	// eventPage is how many events of an order are read at once.
 	eventPage = 100
-	// maxMissedEvents and maxMissedOrders are how many events, of how many orders, a customer's
-	// follower can have missed.
+	// maxMissedEvents and maxMissedOrders are how many events, of how many orders, a subscription to
+	// a customer can have missed.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
@@ -61,7 +61,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	}
 	last := commerce.EventID("")
 	if partition, unkeyed := model.EntityLastEvent.PK.Key(order.Text(model.AttrCustomerID)); unkeyed == nil {
-		if last, err = (&customerHistory{feed: h.feed, partition: partition}).told(ctx); err != nil {
+		if last, err = (&customerHistory{feed: h.feed, partition: partition}).recorded(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -71,7 +71,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	return h.upTo(ctx, max(last, now))
 }
 
-// upTo returns the last event of the timeline up to an ID, empty where there is none.
+// upTo returns the last event of the timeline up to an ID, empty if there is none.
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, b := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
@@ -99,8 +99,8 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 		if err != nil {
 			return nil, "", false, err
 		}
-		// The first may be the one that the caller has, and a page of none that can be read would
-		// lead nowhere.
+		// The caller may have the first event already, and a page may have no readable event. So
+		// return at least two, unless there are no more.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -117,25 +117,25 @@ func (h *orderHistory) unknown() error {
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// since is the first id that an event behind the beginning can have, where no last event was
-	// told then.
+	// since is the lowest ID that an event after the beginning can have. It is set if there was no
+	// last event at the beginning.
 	since commerce.EventID
 }
 
 func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
-	last, err := h.told(ctx)
+	last, err := h.recorded(ctx)
 	if err != nil || last != "" || h.since != "" {
 		return last, err
 	}
 	if h.since, err = h.beginning(ctx); err != nil {
 		return "", err
 	}
-	// What was committed before the orders were read is told by now.
-	return h.told(ctx)
+	// The record now has every event that was committed before the orders were read.
+	return h.recorded(ctx)
 }
 
-// told is what the record of the last event tells.
-func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
+// recorded returns the event in the record of the last event, empty if there is none.
+func (h *customerHistory) recorded(ctx context.Context) (commerce.EventID, error) {
 	r, err := h.feed.table.Get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
@@ -143,29 +143,29 @@ func (h *customerHistory) told(ctx context.Context) (commerce.EventID, error) {
 	return h.feed.table.Position(commerce.EventID(r.Text("eventId"))), err
 }
 
-// beginning is the first id behind all that has happened to the orders, as they tell: a clock does
-// not, as those of the servers that write next may be behind it.
+// beginning returns the lowest ID after all changes of the orders so far. It takes the time from the
+// orders, because the clock of the server that writes next may be behind this one.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
-	behind, now := time.UnixMilli(0), h.feed.table.Now()
+	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.orders(ctx, func(at model.Reader) error {
 		updated := now
 		if at.Has("updatedAt") {
 			updated = at.MustTime("updatedAt")
 		}
-		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.Err() == nil && next.After(behind) && !updated.After(now.Add(table.MaxClockSkew)) {
-			behind = next
+		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.Err() == nil && next.After(after) && !updated.After(now.Add(table.MaxClockSkew)) {
+			after = next
 		}
 		return nil
 	})
-	return idAt(behind), err
+	return idAt(after), err
 }
 
 func (h *customerHistory) unknown() error {
 	return commerce.For("after", commerce.Invalid("is not the id of an event of this customer's orders that can be resumed after: give the id of the last update that came, or follow the orders without `after` and then read them"))
 }
 
-// events reads all of them. The record of the last event may be missing, as it is where orders were
-// loaded, or outdated, as an import can make it. So later events are read, too.
+// events reads all events at once. The record of the last event is missing if the orders were loaded,
+// and may be outdated after an import. So later events are read, too.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.since)
 	events, err := h.upTo(ctx, from, max(last, h.feed.now()))
@@ -173,15 +173,15 @@ func (h *customerHistory) events(ctx context.Context, from, last commerce.EventI
 		return events, last, false, err
 	}
 	found := events[len(events)-1].ID
-	if last, err = h.told(ctx); err != nil || last < found {
+	if last, err = h.recorded(ctx); err != nil || last < found {
 		return events, found, false, err
 	}
-	// It was committed meanwhile. What else was, up to the last one, has to be read as well.
+	// The event was committed during the read. Read the others that were, up to the last one.
 	events, err = h.upTo(ctx, from, last)
 	return events, last, false, err
 }
 
-// upTo are the events from one to another.
+// upTo returns the events from one to another, both included.
 func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
 	since, ok := from.Time()
 	if !ok || from > to {
@@ -215,17 +215,17 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 	return events, err
 }
 
-// changed are the partitions of the customer's orders that something has happened to since then.
+// changed returns the partitions of the customer's orders that have changed since then.
 func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]string, error) {
 	var orders []string
 	err := h.orders(ctx, func(at model.Reader) error {
-		// A time that cannot be read is none that is before.
+		// An order whose time cannot be read may have changed.
 		if updated := at.UpdatedOr(since); at.Err() == nil && updated.Before(since) {
 			return nil
 		}
 		partition, err := model.EntityOrderEvent.PK.Key(strings.TrimPrefix(at.Text(model.AttrSK), string(model.CustomerOrders.SK)))
 		if err != nil {
-			return nil // what no order's id can be
+			return nil // not an order's ID
 		}
 		if orders = append(orders, partition); len(orders) > maxMissedOrders {
 			return tooMuchMissed()
@@ -235,9 +235,9 @@ func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]strin
 	return orders, err
 }
 
-// orders gives the customer's orders, one after the other, until see has an error.
+// orders calls see for each of the customer's orders until it returns an error.
 //
-// Errors: see's, those of failed.
+// Errors: see's, those of table.Failed.
 func (h *customerHistory) orders(ctx context.Context, see func(model.Reader) error) error {
 	p := &model.CustomerOrders.AccessPattern
 	for b := (model.Range{}); ; {
@@ -261,8 +261,8 @@ func tooMuchMissed() error {
 	return commerce.For("after", commerce.Invalid("is of too long ago: more than %d events or %d orders lie behind it; read the orders and follow them without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timeline is a page of an order's events from one to another, both included, and from where to
-// read on, empty where that was all. It leaves out events that cannot be read, and those by other
+// timeline returns a page of an order's events from one to another, both included, and the ID to
+// continue from, empty at the end. It leaves out events that cannot be read, and those by other
 // software.
 func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
 	b := model.Range{From: string(from), To: model.JustAfter(string(to))}
@@ -278,7 +278,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		if !model.IsOwnEvent(r.Attributes()) {
 			continue
 		}
-		event, err := model.ReadEvent(r.Attributes()) // who follows keeps it
+		event, err := model.ReadEvent(r.Attributes()) // a copy, because the subscriber keeps it
 		if err != nil {
 			f.unreadable(err)
 			continue
@@ -291,19 +291,20 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 	return events, next, nil
 }
 
-// now is an ID that no event of before is above, whichever server wrote it: the server's clock may
-// be ahead of DynamoDB's, and this one's behind it. DynamoDB tells its time in whole seconds.
+// now returns an ID that is not below that of any earlier event, whichever server wrote it. That
+// server's clock may be ahead of DynamoDB's, and this one's behind it. DynamoDB's responses are dated
+// in whole seconds.
 func (f *Feed) now() commerce.EventID {
 	return idAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
 
-// idAt is the lowest ID that an event of a moment can have.
+// idAt returns the lowest ID that an event at a time can have.
 func idAt(at time.Time) commerce.EventID {
 	id, _ := commerce.FirstULID(at)
 	return commerce.EventID(id)
 }
 
-// unreadable reports a record that nobody can be told.
+// unreadable logs a change whose record cannot be read.
 func (f *Feed) unreadable(err error) {
-	f.log.Error("a change cannot be told to those who follow", "error", err)
+	f.log.Error("a change cannot be delivered", "error", err)
 }

@@ -1,4 +1,4 @@
-package dynamo
+package feed
 
 import (
 	"context"
@@ -14,23 +14,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// errStreamGone: the stream, or a shard of it that was listed, is not there any more.
+// errStreamGone: the stream, or one of its listed shards, no longer exists.
 var errStreamGone = errors.New("the stream is gone")
 
-// StreamOptions say how often a stream is read.
+// StreamOptions set how often a stream is read.
 type StreamOptions struct {
-	// ShortestPause is between two requests for the records of one shard; 250 ms where it is 0.
-	// DynamoDB answers five a second and shard, whoever asks. LongestPause is what it grows to
-	// while there are no records; 1 s where it is 0.
+	// ShortestPause is the pause between two requests for the records of one shard; 250 ms if it is
+	// 0. DynamoDB allows five requests per second and shard, for all readers together. While there
+	// are no records, the pause grows to LongestPause; 1 s if it is 0.
 	ShortestPause, LongestPause time.Duration
-	// ShardsEvery is how often new shards are looked for when nothing tells that there are any; 30
-	// s where it is 0. Where a shard has ended they are looked for at once.
+	// ShardsEvery is how often the shards are listed; 30 s if it is 0. They are also listed when a
+	// shard has ended.
 	ShardsEvery time.Duration
 }
 
-// Streamed is the source of changes of a table whose stream (DynamoDB Streams, of new and old
-// images) is read through client. A feed reads each shard once.
-func Streamed(client *dynamodbstreams.Client, opts StreamOptions) FeedSource {
+// Streamed returns the source of changes of a table that reads its stream through client: DynamoDB
+// Streams, with new and old images. A feed reads each shard once.
+func Streamed(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	set := func(d *time.Duration, otherwise time.Duration) {
 		if *d <= 0 {
 			*d = otherwise
@@ -42,8 +42,8 @@ func Streamed(client *dynamodbstreams.Client, opts StreamOptions) FeedSource {
 	return &streamed{client: client, opts: opts}
 }
 
-// maxReopenings is how often a stream that the table's description tells of is looked for, for
-// about half a minute, before those who follow are told that there is none.
+// maxReopenings is how often a stream that the table's description names is opened before the feed
+// fails. The attempts take about half a minute.
 const maxReopenings = 60
 
 type streamed struct {
@@ -51,9 +51,9 @@ type streamed struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream, and the next one where the stream was turned off and on again or
-// the table was made anew.
-func (s *streamed) watch(ctx context.Context, t *table.Table, to *feedRun) error {
+// watch reads the table's stream, and then the next one if the stream was turned off and on again or
+// the table was created anew.
+func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
 		if err := table.BackOff(ctx, attempt); err != nil {
@@ -66,8 +66,8 @@ func (s *streamed) watch(ctx context.Context, t *table.Table, to *feedRun) error
 		if stream.View != table.WantedView {
 			return stream.Missing()
 		}
-		r := &streamReader{streamed: s, to: to, arn: stream.ARN, shards: map[string]*shard{}, ended: make(chan shardEnd)}
-		began, err := r.read(ctx, missed)
+		reader := &streamReader{streamed: s, run: r, arn: stream.ARN, shards: map[string]*shard{}, ended: make(chan shardEnd)}
+		began, err := reader.read(ctx, missed)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -83,33 +83,33 @@ func (s *streamed) watch(ctx context.Context, t *table.Table, to *feedRun) error
 // streamReader reads one stream.
 type streamReader struct {
 	*streamed
-	to     *feedRun
+	run    *run
 	arn    string
 	shards map[string]*shard
 	ended  chan shardEnd
 	group  sync.WaitGroup
 }
 
-// shard is a part of the stream. It holds the changes of some partition keys, until it ends and
-// others take its place.
+// shard is a part of the stream. It has the changes of some partition keys, until it ends and its
+// children take its place.
 type shard struct {
 	id, parent string
-	// started tells that it is being read or needs no reading, finished that it was read to its
+	// started is set once it is being read or need not be read, finished once it was read to its
 	// end.
 	started, finished bool
 }
 
-// shardEnd tells that a shard was read to its end, or why it cannot be read.
+// shardEnd reports that a shard was read to its end, or why it cannot be read.
 type shardEnd struct {
 	shard *shard
 	err   error
 }
 
-// read takes its position at the end of each shard, says so, and tells what follows until the
-// stream cannot be read any more. It says whether it got so far. missed is why there is a gap
-// before, nil where nobody followed.
+// read takes a position at the end of each shard, calls run.ready, and reports changes until the
+// stream can no longer be read. It reports whether it called ready. missed is the cause of a gap
+// before, nil if there was no subscription before.
 //
-// Errors: errStreamGone, and those of failed; nil where ctx has ended.
+// Errors: errStreamGone, and those of table.Failed; nil if ctx has ended.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
@@ -121,7 +121,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	var open []*shardReader
 	for _, is := range listed {
 		sh := r.add(is)
-		// What stands in a shard that has ended was committed before.
+		// The changes in a shard that has ended were committed before.
 		sh.started, sh.finished = true, is.SequenceNumberRange != nil && is.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
 			open = append(open, &shardReader{streamReader: r, shard: sh, from: position{kind: streamtypes.ShardIteratorTypeLatest}})
@@ -132,9 +132,9 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 		return false, err
 	}
 	if missed != nil {
-		r.to.gap(missed)
+		r.run.gap(missed)
 	}
-	r.to.ready()
+	r.run.ready()
 	for _, sr := range open {
 		r.start(ctx, sr)
 	}
@@ -142,17 +142,17 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	return true, r.keepUp(ctx)
 }
 
-// add takes note of a shard.
+// add adds a listed shard.
 func (r *streamReader) add(is streamtypes.Shard) *shard {
 	sh := &shard{id: aws.ToString(is.ShardId), parent: aws.ToString(is.ParentShardId)}
 	r.shards[sh.id] = sh
 	return sh
 }
 
-// keepUp goes on with the shards that follow on others.
+// keepUp reads the children of shards that end, and new shards.
 func (r *streamReader) keepUp(ctx context.Context) error {
-	// A child is often not listed yet when its parent ends, also before the beginning, so it is
-	// looked for more and more seldom.
+	// A child is often not listed yet when its parent ends, so list soon, and then less and less
+	// often. The parent may have ended before the feed began.
 	wait := r.opts.ShardsEvery
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -176,11 +176,11 @@ func (r *streamReader) keepUp(ctx context.Context) error {
 				wait = r.opts.ShardsEvery
 			}
 		case <-timer.C:
-			found, err := r.look(ctx)
+			found, err := r.refresh(ctx)
 			if ctx.Err() != nil {
 				return nil
 			}
-			// A list that cannot be had now can be had later; the readers report what is wrong.
+			// List again later. The readers of the shards report other errors.
 			if errors.Is(err, errStreamGone) || errors.Is(err, table.ErrAccessDenied) {
 				return err
 			}
@@ -202,10 +202,11 @@ func (r *streamReader) hasChild(of *shard) bool {
 	return false
 }
 
-// look looks for new shards, and forgets those that are gone. It tells whether there are new ones.
+// refresh lists the shards, adds new ones and removes those that no longer exist. It reports whether
+// there are new ones.
 //
-// Errors: errStreamGone, also where the stream is turned off; those of failed.
-func (r *streamReader) look(ctx context.Context) (found bool, err error) {
+// Errors: errStreamGone, also if the stream is turned off; those of table.Failed.
+func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
 	listed, err := r.list(ctx)
 	if err != nil {
 		return false, err
@@ -225,15 +226,15 @@ func (r *streamReader) look(ctx context.Context) (found bool, err error) {
 			delete(r.shards, id)
 		case !sh.started:
 			delete(r.shards, id)
-			r.to.gap(fmt.Errorf("shard %s was trimmed before it was read", id))
+			r.run.gap(fmt.Errorf("shard %s was trimmed before it was read", id))
 		}
 	}
 	r.startNext(ctx)
 	return found, nil
 }
 
-// startNext starts shards whose parent was read to its end or is not known any more, from their
-// beginning: so changes of one partition key are told in their order.
+// startNext starts to read shards whose parent was read to its end or is no longer listed, from their
+// beginning. So changes of one partition key are reported in order.
 func (r *streamReader) startNext(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {
@@ -248,7 +249,7 @@ func (r *streamReader) startNext(ctx context.Context) {
 
 func (r *streamReader) start(ctx context.Context, sr *shardReader) {
 	r.group.Go(func() {
-		end := shardEnd{shard: sr.shard, err: sr.run(ctx)}
+		end := shardEnd{shard: sr.shard, err: sr.read(ctx)}
 		select {
 		case r.ended <- end:
 		case <-ctx.Done():
@@ -256,9 +257,9 @@ func (r *streamReader) start(ctx context.Context, sr *shardReader) {
 	})
 }
 
-// list gives all shards that are listed.
+// list returns all shards of the stream.
 //
-// Errors: errStreamGone, those of failed.
+// Errors: errStreamGone, those of table.Failed.
 func (r *streamReader) list(ctx context.Context) ([]streamtypes.Shard, error) {
 	var shards []streamtypes.Shard
 	for from := (*string)(nil); ; {
@@ -277,7 +278,7 @@ func (r *streamReader) list(ctx context.Context) ([]streamtypes.Shard, error) {
 	}
 }
 
-// streamFailed is failed for requests about a stream.
+// streamFailed is table.Failed for requests on a stream.
 func streamFailed(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)

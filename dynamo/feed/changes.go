@@ -1,4 +1,4 @@
-package dynamo
+package feed
 
 import (
 	"slices"
@@ -11,28 +11,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// changes are changes of records that the source told at once: each as it was before and as it is
-// after, nil for none.
+// changes are changes of records that the source reports at once: each record before and after its
+// change, nil for none.
 type changes struct {
 	feed          *Feed
 	before, after []map[string]types.AttributeValue
-	// images are the records of orders among them by the order's id, once somebody asks for one,
-	// and orders what they tell by its time.
+	// images are the order records among them by order ID, filled on first use. orders are the
+	// decoded orders by order ID and time of update.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
 
-// tell makes changes of orders of them, and tells those who follow. Nothing is decoded that nobody
-// follows. The feed's lock is held.
+// deliver turns changes of records into changes of orders and delivers them. It decodes only records
+// that have a subscription. The caller holds the feed's lock.
 //
-//   - The record of a customer's last event is told to those who follow the customer, and those who follow the event's order. It is
-//     written with every event of the customer's orders, so what the stream tells of it are these events, in the order in which they
-//     were committed.
-//   - A new event in the timeline of an order is told to those who follow the status that it moved to. Where other software wrote it,
-//     no last event tells of it, and it is told to those who follow the order, too.
-//   - A record of an order that is written without an event, because other software wrote it, is told without one. What this program
-//     writes raises the record's version, and has an event.
-func (c *changes) tell() {
+//   - The record of a customer's last event is delivered to subscriptions to the customer and to the
+//     event's order. It is written with every event of the customer's orders, so its changes in the
+//     stream are these events, in the order of the commits.
+//   - A new event in the timeline of an order is delivered to subscriptions to the status that the
+//     order changed to. An event by other software has no last event, so it is delivered to
+//     subscriptions to the order, too.
+//   - An order record that other software wrote without an event is delivered without one. This
+//     program's own changes raise the record's version and have an event.
+func (c *changes) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
 		r := after
@@ -56,8 +57,8 @@ func (c *changes) tell() {
 // event delivers a new entry of an order's timeline.
 func (c *changes) event(order string, after model.Record) {
 	of := topic{topicOrder, order}
-	followed, status := c.feed.followed(of), c.feed.statusFollowed()
-	if !followed && !status {
+	subscribed, status := c.feed.subscribed(of), c.feed.statusSubscribed()
+	if !subscribed && !status {
 		return
 	}
 	own := model.IsOwnEvent(after)
@@ -71,26 +72,26 @@ func (c *changes) event(order string, after model.Record) {
 	}
 	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.image(order, event.At))
 	if !own {
-		c.feed.tell(of, change)
+		c.feed.deliver(of, change)
 	}
 	if event.To != event.From {
 		if own {
 			change.Position = c.feed.table.Position(event.ID)
 		}
-		c.feed.tellStatus(event.To, change)
+		c.feed.deliverStatus(event.To, change)
 	}
 }
 
 // lastEvent delivers an event of one of a customer's orders.
 func (c *changes) lastEvent(customer string, before, after model.Record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
-	if after == nil || !slices.ContainsFunc(topics, c.feed.followed) {
+	if after == nil || !slices.ContainsFunc(topics, c.feed.subscribed) {
 		return
 	}
 	was, is := model.LastEventID(before), model.LastEventID(after)
 	position := c.feed.table.Position(is)
 	if is == was || position != "" && position <= c.feed.table.Position(was) {
-		return // an import's, or a repair's
+		return // written by an import or a repair
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: after})
 	if err != nil {
@@ -99,25 +100,25 @@ func (c *changes) lastEvent(customer string, before, after model.Record) {
 	}
 	for _, of := range topics {
 		change := OrderChange{OrderID: event.OrderID, Event: event, Position: position, Customer: commerce.CustomerID(customer)}
-		c.feed.tell(of, change.withOrder(c.image(string(event.OrderID), event.At)))
+		c.feed.deliver(of, change.withOrder(c.image(string(event.OrderID), event.At)))
 	}
 }
 
-// header tells of an order's record that was written without an event.
+// header delivers an order record that was written without an event.
 func (c *changes) header(id string, before, after model.Record) {
 	was, is := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (is.Number(model.AttrVersion) > was.Number(model.AttrVersion) || before != nil && model.SameRecord(before, after)) {
 		return
 	}
 	of, customers := topic{topicOrder, id}, map[string]bool{}
-	heard := c.feed.followed(of)
+	wanted := c.feed.subscribed(of)
 	for _, customer := range []string{was.Text(model.AttrCustomerID), is.Text(model.AttrCustomerID)} {
-		if customer != "" && c.feed.followed(topic{topicCustomer, customer}) {
-			customers[customer], heard = true, true
+		if customer != "" && c.feed.subscribed(topic{topicCustomer, customer}) {
+			customers[customer], wanted = true, true
 		}
 	}
 	moved := after != nil && is.Text("status") != was.Text("status")
-	if !heard && (!moved || !c.feed.statusFollowed()) {
+	if !wanted && (!moved || !c.feed.statusSubscribed()) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(id)}
@@ -129,21 +130,21 @@ func (c *changes) header(id string, before, after model.Record) {
 		}
 		change = change.withOrder(order)
 	}
-	c.feed.tell(of, change)
+	c.feed.deliver(of, change)
 	for customer := range customers {
-		told := change
+		own := change
 		if after != nil && customer != is.Text(model.AttrCustomerID) {
-			told.Order, told.Customer = nil, "" // it is another customer's now
+			own.Order, own.Customer = nil, "" // the order belongs to another customer now
 		}
-		c.feed.tell(topic{topicCustomer, customer}, told)
+		c.feed.deliver(topic{topicCustomer, customer}, own)
 	}
 	if moved {
-		c.feed.tellStatus(change.Order.Status, change)
+		c.feed.deliverStatus(change.Order.Status, change)
 	}
 }
 
-// image is the order as the change of that time left it, nil where that did not come along. Changes
-// of one order have different times.
+// image returns the order right after the change at that time, or nil if the source did not report
+// it. Changes of one order have different times.
 func (c *changes) image(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
@@ -157,50 +158,52 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 			}
 		}
 	}
-	told, known := c.orders[order]
-	if !known { // each is read once, however often the order has changed
-		told = make(map[int64]*commerce.Order, len(c.images[order]))
+	byTime, decoded := c.orders[order]
+	if !decoded { // each record is decoded once, however many changes the order has
+		byTime = make(map[int64]*commerce.Order, len(c.images[order]))
 		for _, r := range c.images[order] {
-			if o, err := c.feed.table.DecodeOrder(model.Reader{Record: r}); err == nil && told[o.UpdatedAt.UnixNano()] == nil {
-				told[o.UpdatedAt.UnixNano()] = o
+			if o, err := c.feed.table.DecodeOrder(model.Reader{Record: r}); err == nil && byTime[o.UpdatedAt.UnixNano()] == nil {
+				byTime[o.UpdatedAt.UnixNano()] = o
 			}
 		}
-		c.orders[order] = told
+		c.orders[order] = byTime
 	}
-	return told[at.UnixNano()]
+	return byTime[at.UnixNano()]
 }
 
-// followed tells whether anybody follows that. The lock is held.
-func (f *Feed) followed(t topic) bool { return len(f.followers[t]) > 0 }
+// subscribed reports whether a topic has subscriptions. The caller holds mu.
+func (f *Feed) subscribed(t topic) bool { return len(f.subscriptions[t]) > 0 }
 
-// statusFollowed tells whether anybody follows any status. The lock is held.
-func (f *Feed) statusFollowed() bool {
-	if f.followed(statusTopic(0)) {
+// statusSubscribed reports whether any status has subscriptions. The caller holds mu.
+func (f *Feed) statusSubscribed() bool {
+	if f.subscribed(statusTopic(0)) {
 		return true
 	}
 	for _, status := range commerce.Statuses() {
-		if f.followed(statusTopic(status)) {
+		if f.subscribed(statusTopic(status)) {
 			return true
 		}
 	}
 	return false
 }
 
-// tell tells all who follow that, and cuts those who are too slow. The lock is held.
-func (f *Feed) tell(t topic, change OrderChange) {
-	list := f.followers[t]
-	// From the end, where one who is cut is replaced by one who was told already.
+// deliver delivers a change to the subscriptions to a topic, and ends those whose queue is full. The
+// caller holds mu.
+func (f *Feed) deliver(t topic, change OrderChange) {
+	list := f.subscriptions[t]
+	// From the end: detach replaces a subscription with the last one, which has the change already.
 	for i := len(list) - 1; i >= 0; i-- {
-		if w := list[i]; !w.tell(change) {
-			f.detach(w)
+		if s := list[i]; !s.deliver(change) {
+			f.detach(s)
 		}
 	}
 }
 
-// tellStatus tells those who follow a status, and all statuses. The lock is held.
-func (f *Feed) tellStatus(status commerce.Status, change OrderChange) {
+// deliverStatus delivers a change to subscriptions to a status and to all statuses. The caller holds
+// mu.
+func (f *Feed) deliverStatus(status commerce.Status, change OrderChange) {
 	if status != 0 {
-		f.tell(statusTopic(status), change)
-		f.tell(statusTopic(0), change)
+		f.deliver(statusTopic(status), change)
+		f.deliver(statusTopic(0), change)
 	}
 }

@@ -1,0 +1,291 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// OrderChange is a change of an order, as it is delivered to subscribers. All subscribers share the
+// values it points to, and must not write to them.
+type OrderChange struct {
+	OrderID commerce.OrderID
+	// Event is the change's entry in the order's timeline. It is nil if other software changed the
+	// order and wrote no event.
+	Event *commerce.Event
+	// Position is the ID of the event that a subscription can resume after. It is empty for changes
+	// by other software.
+	Position commerce.EventID
+	// Order is the order right after the change. If it is nil, the order has to be read.
+	Order *commerce.Order
+	// Customer owns the order after the change. It is empty if the source does not tell.
+	Customer commerce.CustomerID
+}
+
+// withOrder returns the change with the order right after it, which may be nil.
+func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
+	if c.Order = order; order != nil {
+		c.Customer = order.CustomerID
+	}
+	return c
+}
+
+// Errors that end a Subscription.
+var (
+	// ErrTooSlow: the subscriber read so slowly that its queue was full.
+	ErrTooSlow = errors.New("the subscriber is too slow")
+	// ErrClosed: the Subscription was closed.
+	ErrClosed = errors.New("the subscription is closed")
+)
+
+// The limits of a feed.
+const (
+	// defaultBuffer is the capacity of a subscription's queue.
+	defaultBuffer = 256
+	// maxCatchingUp is how many subscriptions read timelines at once. After a gap in the stream all
+	// of them do.
+	maxCatchingUp = 16
+	// maxBacklog is how many events from timelines are held for all subscriptions together, some
+	// 50 MB. Beyond it each subscription gets minBacklog events at a time, and reads again when they
+	// are delivered.
+	maxBacklog = 100_000
+	minBacklog = 32
+)
+
+// Options configure a feed.
+type Options struct {
+	// Log gets a line when the source fails, and for each record that cannot be read; nil for none.
+	Log *slog.Logger
+	// Buffer is the capacity of a subscription's queue; 256 if it is 0. A subscription whose queue
+	// is full is ended.
+	Buffer int
+}
+
+// Feed delivers the changes of a table, whether this program or other software makes them. However
+// many subscriptions there are, it reads each shard of the table's stream once. Without a
+// subscription it reads nothing. It is safe for concurrent use.
+//
+// # Each event once, in order
+//
+// The IDs of a customer's events rise in the order of the commits; the record of the customer's last
+// event enforces it. The changes of that record in the stream are these events, one by one. Each
+// event is delivered to subscriptions to the customer and to the event's order.
+//
+// A subscription registers first and reads the ID of the last event afterwards. Events up to that ID
+// were committed before, and are read from the timelines if the subscriber asks for them. Events
+// with a higher ID were committed later, and come with the stream. After a gap in the stream the
+// subscription does the same again.
+//
+// A subscription to a status has no timeline to read. It may deliver changes from just before it
+// began that the stream had not delivered yet.
+//
+// Changes by other software have no place in that order. Each is delivered once, to the
+// subscriptions of that moment, and is not found in the timelines afterwards.
+//
+// # Memory
+//
+// An idle subscription takes some 500 bytes and no goroutine. The queue of a slow one is bounded.
+type Feed struct {
+	table  *table.Table
+	source Source
+	log    *slog.Logger
+	buffer int
+	// reading is a semaphore of the subscriptions that read timelines.
+	reading chan struct{}
+	// backlog is how many events from timelines are held for subscriptions.
+	backlog atomic.Int64
+	// runs are the goroutines that read the source.
+	runs sync.WaitGroup
+
+	// mu may be held while a Subscription's own lock is taken, and not the other way round. Nothing
+	// is read while it is held.
+	mu            sync.Mutex
+	closed        bool
+	run           *run
+	subscriptions map[topic][]*Subscription
+	count         int
+}
+
+// topic is the subject of a subscription.
+type topic struct {
+	kind topicKind
+	// id is the ID of the order or the customer, or the name of the status. It is empty for all
+	// statuses.
+	id string
+}
+
+type topicKind uint8
+
+const (
+	topicOrder topicKind = iota + 1
+	topicCustomer
+	topicStatus
+)
+
+// Open returns a feed of a table. It reads nothing before the first subscription.
+func Open(t *table.Table, source Source, opts Options) *Feed {
+	f := &Feed{
+		table: t.Strong(), source: source, log: opts.Log, buffer: opts.Buffer,
+		reading: make(chan struct{}, maxCatchingUp), subscriptions: map[topic][]*Subscription{},
+	}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	if f.buffer <= 0 {
+		f.buffer = defaultBuffer
+	}
+	return f
+}
+
+// Order subscribes to one order, which need not exist yet. If after is not empty, the subscription
+// begins after that event of the order's timeline.
+//
+// Errors: commerce.InvalidError if after is not an event of the order that has a position,
+// ErrUnavailable if the table has no stream, those of table.Failed.
+func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
+	partition, err := model.EntityOrderEvent.PK.Key(string(id))
+	if err != nil {
+		return nil, err
+	}
+	return f.subscribe(ctx, topic{topicOrder, string(id)}, &orderHistory{feed: f, partition: partition}, after)
+}
+
+// CustomerOrders subscribes to all orders of one customer. If after is not empty, the subscription
+// begins after that event of any of the customer's orders.
+//
+// Errors: as Order's. If too much has happened since after, commerce.InvalidError asks to read the
+// orders instead.
+func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
+	partition, err := model.EntityLastEvent.PK.Key(string(id))
+	if err != nil {
+		return nil, err
+	}
+	return f.subscribe(ctx, topic{topicCustomer, string(id)}, &customerHistory{feed: f, partition: partition}, after)
+}
+
+// OrderStatus subscribes to orders that change to a status, or to any status if it is zero.
+//
+// Errors: as Order's.
+func (f *Feed) OrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
+	return f.subscribe(ctx, statusTopic(status), nil, "")
+}
+
+func statusTopic(status commerce.Status) topic {
+	if status == 0 {
+		return topic{kind: topicStatus}
+	}
+	return topic{topicStatus, status.String()}
+}
+
+// subscribe begins a subscription.
+func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce.EventID) (*Subscription, error) {
+	s := &Subscription{feed: f, topic: t, history: h, wake: make(chan struct{}, 1)}
+	run, err := f.attach(s)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-run.begun:
+		err = run.err
+	case <-ctx.Done():
+		err = table.Failed("subscribe to", t.String(), ctx.Err())
+	}
+	if err == nil && h != nil {
+		err = s.begin(ctx, after)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// attach registers a subscription. The first one starts the reading of the source.
+func (f *Feed) attach(s *Subscription) (*run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, fmt.Errorf("subscribe to %s: %w: the feed is closed", s.topic, table.ErrUnavailable)
+	}
+	s.index = len(f.subscriptions[s.topic])
+	f.subscriptions[s.topic] = append(f.subscriptions[s.topic], s)
+	f.count++
+	if f.run == nil {
+		f.run = f.start()
+	}
+	return f.run, nil
+}
+
+// detach removes a subscription. The last one ends the reading of the source. The caller holds mu.
+func (f *Feed) detach(s *Subscription) {
+	list := f.subscriptions[s.topic]
+	if s.index >= len(list) || list[s.index] != s {
+		return
+	}
+	end := len(list) - 1
+	list[s.index], list[end].index = list[end], s.index
+	list[end] = nil
+	if f.subscriptions[s.topic] = list[:end]; end == 0 {
+		delete(f.subscriptions, s.topic)
+	}
+	if f.count--; f.count == 0 && f.run != nil {
+		f.run.cancel()
+		f.run = nil
+	}
+}
+
+// Close ends the feed and all its subscriptions, and waits until nothing is read any more.
+func (f *Feed) Close() {
+	f.mu.Lock()
+	f.closed = true
+	if f.run != nil {
+		f.run.cancel()
+		f.run = nil
+	}
+	f.endAll(fmt.Errorf("%w: the feed is closed", table.ErrUnavailable), nil)
+	f.mu.Unlock()
+	f.runs.Wait()
+}
+
+// endAll ends the subscriptions whose topic matches, or all of them if match is nil. The caller
+// holds mu.
+func (f *Feed) endAll(err error, match func(topic) bool) {
+	for t, list := range f.subscriptions {
+		if match == nil || match(t) {
+			for len(list) > 0 {
+				s := list[len(list)-1]
+				s.end(err)
+				f.detach(s)
+				list = f.subscriptions[t]
+			}
+		}
+	}
+}
+
+// Subscriptions returns how many subscriptions there are.
+func (f *Feed) Subscriptions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count
+}
+
+func (t topic) String() string {
+	switch t.kind {
+	case topicOrder:
+		return "order " + t.id
+	case topicCustomer:
+		return "the orders of customer " + t.id
+	case topicStatus:
+		if t.id != "" {
+			return "orders that become " + t.id
+		}
+	}
+	return "all orders"
+}

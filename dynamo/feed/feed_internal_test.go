@@ -1,0 +1,77 @@
+package feed
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+)
+
+// 5,000 idle subscriptions take a bounded amount of memory, and no goroutine each. Nothing is left
+// when they are closed.
+func TestIdleSubscriptions(t *testing.T) {
+	const subscriptions, most = 5_000, 1_000 // bytes each; some 500 were measured
+	engine := embedded.New()
+	orders := table.OpenTable(engine.Client(), "t", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
+	feed := Open(orders, Observed(engine), Options{})
+	defer feed.Close()
+	first := &Subscription{feed: feed, topic: topic{topicOrder, "first"}}
+	if _, err := feed.attach(first); err != nil {
+		t.Fatal(err)
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, goroutines := heap(), runtime.NumGoroutine()
+	idle := make([]*Subscription, subscriptions)
+	for i := range idle {
+		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
+		idle[i] = &Subscription{feed: feed, topic: topic{topicOrder, id}, history: &orderHistory{feed: feed, partition: "ORDER#" + id}, wake: make(chan struct{}, 1)}
+		if _, err := feed.attach(idle[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := (heap() - before) / subscriptions; took > most {
+		t.Errorf("a subscription takes %d bytes, want %d at most", took, most)
+	} else {
+		t.Logf("a subscription takes %d bytes", took)
+	}
+	if n := runtime.NumGoroutine() - goroutines; n > 0 {
+		t.Errorf("%d goroutines more", n)
+	}
+	for _, s := range idle {
+		s.Close()
+	}
+	if first.Close(); feed.Subscriptions() != 0 || len(feed.subscriptions) != 0 {
+		t.Errorf("%d subscriptions, %d topics are left", feed.Subscriptions(), len(feed.subscriptions))
+	}
+}
+
+// The pauses after failures grow up to a bound, and are never zero.
+func TestPausesAfterFailures(t *testing.T) {
+	r := &shardReader{streamReader: &streamReader{streamed: &streamed{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
+	for failures := 1; failures < 100; failures++ {
+		most := 250 * time.Millisecond << min(failures, 6)
+		if got := r.pauseAfter(failures); got < most/2 || got > most || got > 16*time.Second {
+			t.Errorf("%s after %d failures", got, failures)
+		}
+	}
+}
+
+// A panic while a shard is read is an error.
+func TestPanicInShardReader(t *testing.T) {
+	r := &shardReader{streamReader: &streamReader{streamed: &streamed{}}, shard: &shard{}}
+	if err := r.read(context.Background()); err == nil {
+		t.Error("a reader without a client got no error")
+	}
+}

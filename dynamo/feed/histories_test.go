@@ -1,0 +1,340 @@
+package feed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+)
+
+// lagging is a source that reports changes when the test says so, and has gaps when the test wants
+// them.
+type lagging struct {
+	engine  feed.Observable
+	waiting []func()
+	run     *feed.Run
+}
+
+func (l *lagging) watch(ctx context.Context, table string, r *feed.Run) error {
+	l.run = r
+	l.waiting = nil
+	stop := l.engine.Observe(table, func(before, after []map[string]types.AttributeValue) {
+		l.waiting = append(l.waiting, func() { r.Changed(before, after) })
+	})
+	defer stop()
+	r.Ready()
+	<-ctx.Done()
+	return nil
+}
+
+// report reports so many batches of changes.
+func (l *lagging) report(n int) {
+	for range min(n, len(l.waiting)) {
+		next := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		next()
+	}
+}
+
+// topic is the subject of a subscription: an order or all orders of a customer.
+type topic struct {
+	customer bool
+	id       string
+}
+
+func orderTopic(id commerce.OrderID) topic { return topic{id: string(id)} }
+
+func customerTopic(id commerce.CustomerID) topic { return topic{customer: true, id: string(id)} }
+
+// subscriber is a client that resumes after its last event when its subscription is ended.
+type subscriber struct {
+	what topic
+	s    *feed.Subscription
+	last commerce.EventID
+	got  []commerce.EventID
+	// from is how many of the topic's events there were when it began.
+	from int
+}
+
+// histories are random interleavings of writers, subscribers who come, go, read and do not, a stream
+// that lags behind, and gaps in it.
+type histories struct {
+	t     *rapid.T
+	ctx   context.Context
+	store *dynamo.Store
+	// writers write by clocks that differ; the feed has one of these.
+	writers []*dynamo.Store
+	feed    *feed.Feed
+	source  *lagging
+	orders  []commerce.OrderID
+	// of are all events of each topic, in the order of the commits.
+	of          map[topic][]commerce.EventID
+	owner       map[commerce.OrderID]commerce.CustomerID
+	quantity    int
+	foreign     int
+	subscribers []*subscriber
+}
+
+func newHistories(t *rapid.T, buffer int) *histories {
+	engine := embedded.New()
+	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &histories{t: t, ctx: context.Background(), store: store, source: &lagging{engine: engine}, of: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
+	for range 3 {
+		skew := time.Duration(rapid.IntRange(-300, 300).Draw(t, "skew")) * time.Second
+		writer, err := dynamo.New(engine.Client(), dynamo.Options{Table: "t", Clock: func() time.Time { return time.Now().Add(skew) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.writers = append(h.writers, writer)
+	}
+	h.must(store.CreateTable(h.ctx))
+	price, err := commerce.ParseMoney("1.00", "USD")
+	h.must(err)
+	_, err = store.Load(h.ctx, commerce.Book{
+		Customers: []commerce.Customer{{ID: "c0", Name: "c0", Email: "c0@example.com"}, {ID: "c1", Name: "c1", Email: "c1@example.com"}},
+		Products:  []commerce.Product{{SKU: "p", Name: "p", Category: "p", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
+	})
+	h.must(err)
+	h.feed = h.writers[0].OpenFeed(feed.SourceFunc(h.source.watch), feed.Options{Buffer: buffer})
+	return h
+}
+
+func (h *histories) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// writer returns any of the writers.
+func (h *histories) writer() *dynamo.Store { return rapid.SampledFrom(h.writers).Draw(h.t, "writer") }
+
+// happened records an order's last event.
+func (h *histories) happened(id commerce.OrderID) {
+	last, err := h.store.Consistent().Get(h.ctx, &model.LastEvent.AccessPattern, model.LastEventKeys(&model.KeyBuilder{Shards: 1}, h.owner[id]))
+	h.must(err)
+	event := commerce.EventID(last.Text("eventId"))
+	for _, t := range []topic{orderTopic(id), customerTopic(h.owner[id])} {
+		h.of[t] = append(h.of[t], event)
+	}
+}
+
+func (h *histories) place() {
+	customer := commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))
+	o, err := h.writer().PlaceOrder(h.ctx, dynamo.Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
+	h.must(err)
+	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
+	h.quantity = max(h.quantity, 1)
+	h.happened(o.ID)
+}
+
+func (h *histories) change() {
+	for range rapid.IntRange(1, 4).Draw(h.t, "times") {
+		h.set(rapid.SampledFrom(h.orders).Draw(h.t, "order"))
+	}
+}
+
+func (h *histories) set(id commerce.OrderID) {
+	h.quantity++
+	_, err := h.writer().SetOrderItem(h.ctx, dynamo.Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
+	h.must(err)
+	h.happened(id)
+}
+
+// subscribe begins a subscription, after any event of its topic or from now on.
+func (h *histories) subscribe() {
+	f := &subscriber{what: orderTopic(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}
+	if rapid.Bool().Draw(h.t, "customer") {
+		f.what = customerTopic(commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))) // it may have no orders yet
+	}
+	events := h.of[f.what]
+	f.from = len(events)
+	if at := rapid.IntRange(0, len(events)).Draw(h.t, "after"); at < len(events) {
+		f.last, f.from = events[at], at+1
+	}
+	h.attach(f)
+	h.subscribers = append(h.subscribers, f)
+}
+
+func (h *histories) attach(f *subscriber) {
+	var err error
+	if f.what.customer {
+		f.s, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.what.id), f.last)
+	} else {
+		f.s, err = h.feed.Order(h.ctx, commerce.OrderID(f.what.id), f.last)
+	}
+	h.must(err)
+}
+
+// take delivers the next change to a subscriber. It reports false if there is none.
+func (h *histories) take(f *subscriber) bool {
+	change, found, err := f.s.Poll(h.ctx)
+	if errors.Is(err, feed.ErrTooSlow) {
+		if f.last == "" {
+			// It got no event that it could resume after, so it begins again.
+			f.from = len(h.of[f.what])
+		}
+		h.attach(f)
+		return true
+	}
+	h.must(err)
+	if found && change.Position != "" { // an event by other software has no position
+		f.last, f.got = change.Position, append(f.got, change.Position)
+	}
+	return found
+}
+
+// write puts an event by other software into a timeline.
+func (h *histories) write() {
+	h.foreign++
+	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.foreign)
+	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
+	if ahead != 0 {
+		var err error
+		id, err = h.store.NewULID(time.Now().Add(ahead))
+		h.must(err)
+	}
+	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
+	rec := model.EventRecord(&model.KeyBuilder{Shards: 1}, event)
+	if ahead <= 0 || rapid.Bool().Draw(h.t, "nameless") {
+		delete(rec, "entity")
+	}
+	_, err := h.store.Db.PutItem(h.ctx, &dynamodb.PutItemInput{TableName: &h.store.Name, Item: rec})
+	h.must(err)
+}
+
+// Each subscriber gets each event exactly once, in the order of the commits, from where it began.
+func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistories(t, rapid.IntRange(1, 6).Draw(t, "buffer"))
+		defer h.feed.Close()
+		h.place()
+		t.Repeat(map[string]func(*rapid.T){
+			"place":     func(*rapid.T) { h.place() },
+			"change":    func(*rapid.T) { h.change() },
+			"write":     func(*rapid.T) { h.write() },
+			"subscribe": func(*rapid.T) { h.subscribe() },
+			"report":    func(t *rapid.T) { h.source.report(rapid.IntRange(1, 5).Draw(t, "batches")) },
+			"take": func(t *rapid.T) {
+				if len(h.subscribers) == 0 {
+					t.Skip("no subscribers")
+				}
+				f := rapid.SampledFrom(h.subscribers).Draw(t, "subscriber")
+				for range rapid.IntRange(1, 5).Draw(t, "changes") {
+					h.take(f)
+				}
+			},
+			"leave": func(t *rapid.T) {
+				if len(h.subscribers) == 0 {
+					t.Skip("no subscribers")
+				}
+				i := rapid.IntRange(0, len(h.subscribers)-1).Draw(t, "subscriber")
+				if f := h.subscribers[i]; f.last != "" && rapid.Bool().Draw(t, "comes back") {
+					f.s.Close()
+					h.attach(f)
+					return
+				}
+				h.subscribers[i].s.Close()
+				h.subscribers = slices.Delete(h.subscribers, i, i+1)
+			},
+			"gap": func(t *rapid.T) {
+				if len(h.subscribers) == 0 {
+					t.Skip("no subscribers")
+				}
+				// Some of the waiting changes are lost; the others come after the gap.
+				h.source.waiting = h.source.waiting[rapid.IntRange(0, len(h.source.waiting)).Draw(t, "lost"):]
+				h.source.run.Gap(errors.New("lost"))
+			},
+		})
+		// The last change shows whether an event came twice.
+		for _, id := range h.orders {
+			h.set(id)
+		}
+		h.source.report(len(h.source.waiting))
+		for _, f := range h.subscribers {
+			for h.take(f) {
+			}
+			if want := h.of[f.what][f.from:]; !slices.Equal(f.got, want) {
+				t.Fatalf("a subscriber to %+v got\n%s\nwant\n%s", f.what, f.got, want)
+			}
+		}
+	})
+}
+
+// A panic while changes are delivered does not end the server, and no event is left out.
+func TestPanicDuringDelivery(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistories(t, 5)
+		defer h.feed.Close()
+		h.place()
+		h.attach(&subscriber{what: orderTopic(h.orders[0])})
+		f := &subscriber{what: orderTopic(h.orders[0]), from: 1}
+		h.attach(f)
+		statuses, err := h.feed.OrderStatus(h.ctx, 0)
+		h.must(err)
+		h.set(h.orders[0])
+		h.source.waiting = nil
+		h.source.run.Changed(nil, []map[string]types.AttributeValue{{}}) // the record before the change is missing
+		if _, err := statuses.Next(h.ctx); !errors.Is(err, table.ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		h.set(h.orders[0])
+		h.source.report(len(h.source.waiting))
+		for h.take(f) {
+		}
+		if want := h.of[f.what][1:]; !slices.Equal(f.got, want) {
+			t.Fatalf("got %s, want %s", f.got, want)
+		}
+	})
+}
+
+// The backlogs of all subscriptions together are bounded. At the limit each gets few events at a
+// time, and misses none.
+func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistories(t, 5)
+		defer h.feed.Close()
+		h.place()
+		h.orders = h.orders[:1]
+		for range 2*feed.MinBacklog + rapid.IntRange(1, 5).Draw(t, "more") {
+			h.set(h.orders[0])
+		}
+		full := int64(feed.MaxBacklog + rapid.IntRange(-feed.MinBacklog, 5).Draw(t, "over"))
+		h.feed.Backlog().Store(full)
+		for _, what := range []topic{orderTopic(h.orders[0]), customerTopic(h.owner[h.orders[0]])} {
+			f := &subscriber{what: what, last: h.of[what][0]}
+			h.attach(f)
+			if n := f.s.Backlog(); n > feed.MinBacklog {
+				t.Fatalf("%d events wait", n)
+			}
+			for h.take(f) {
+			}
+			if want := h.of[what][1:]; !slices.Equal(f.got, want) {
+				t.Fatalf("got %s, want %s", f.got, want)
+			}
+			left := &subscriber{what: what, last: h.of[what][0]}
+			h.attach(left)
+			left.s.Close()
+			left.s.Close()
+			if got := h.feed.Backlog().Load(); got != full {
+				t.Fatalf("%d events are counted, want %d", got, full)
+			}
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package model_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// Numbers of the same value are equal, however they are spelled.
+func TestNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := rapid.StringMatching(`-?[1-9][0-9]{0,37}`).Draw(t, "whole")
+		zeros := rapid.IntRange(0, 20).Draw(t, "zeros")
+		plain, ok := model.ParseNumber(whole)
+		for _, spelled := range []string{
+			whole + "." + strings.Repeat("0", zeros),
+			whole + strings.Repeat("0", zeros) + fmt.Sprintf("e-%d", zeros),
+			fmt.Sprintf("%sE+%d", whole, 0),
+		} {
+			if n, also := model.ParseNumber(spelled); n != plain || !ok || !also {
+				t.Fatalf("%s is %v, %s is %v", whole, plain, spelled, n)
+			}
+		}
+		if n, ok := model.ParseNumber(whole + "1"); ok && n == plain {
+			t.Fatalf("%s1 is worth %s", whole, whole)
+		}
+	})
+	for text, fits := range map[string]bool{
+		"9.9999999999999999999999999999999999999E+125": true, "1E-130": true, "0.1E-130": false, "10E125": false, ".5": true, "5.": true, "0e1000": true,
+		"0." + strings.Repeat("0", 129) + "1": true, "1" + strings.Repeat("0", 125): true, "1" + strings.Repeat("0", 126): false,
+	} {
+		if _, ok := model.ParseNumber(text); ok != fits {
+			t.Errorf("%s: %t, want %t", text, ok, fits)
+		}
+	}
+}
