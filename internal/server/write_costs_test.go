@@ -2,8 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +10,11 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
+
+const writeCosts = "../../docs/write-costs.md"
 
 // cost is one line of the table of write costs: a mutation and a variant of it, done after what
 // comes before it.
@@ -125,7 +126,7 @@ func costs() []cost {
 
 // The table of docs/write-costs.md is what mutations cost on either engine, and no transaction
 // writes a record that its pattern does not name, or leaves out one that it does.
-func TestWriteCosts(t *testing.T) {
+func TestGoldenWriteCosts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
 		for i, c := range costs() {
@@ -159,18 +160,18 @@ func TestWriteCosts(t *testing.T) {
 			})
 		}
 		if len(rows) > len(costs()) {
-			compareTable(t, "costs", markdownTable(rows))
+			golden.Section(t, writeCosts, "costs", markdownTable(rows))
 		}
 	})
 }
 
 // The table of write patterns in docs/write-costs.md is the model's.
-func TestWritePatternsAreDocumented(t *testing.T) {
+func TestGoldenWritePatterns(t *testing.T) {
 	rows := [][]string{{"id", "mutation", "records", "for each line", "only some requests"}}
 	for _, p := range model.WritePatterns() {
 		rows = append(rows, []string{p.ID, "`" + p.Mutation + "`", entities(p.Writes), entities(p.Each), entities(p.Maybe)})
 	}
-	compareTable(t, "patterns", markdownTable(rows))
+	golden.Section(t, writeCosts, "patterns", markdownTable(rows))
 }
 
 func entities(es []model.Entity) string {
@@ -250,36 +251,4 @@ func markdownTable(rows [][]string) string {
 		}
 	}
 	return b.String()
-}
-
-// compareTable holds the table between two markers of docs/write-costs.md against what it should
-// be.
-func compareTable(t *testing.T, marker, table string) {
-	t.Helper()
-	const name = "../../docs/write-costs.md"
-	doc, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
-	head, rest, found := strings.Cut(string(doc), begin)
-	shown, tail, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no %q and %q", name, begin, end)
-	}
-	if *update {
-		if err := os.WriteFile(name, []byte(head+begin+table+end+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if shown != table {
-		want, got := strings.Split(shown, "\n"), strings.Split(table, "\n")
-		for i, line := range got {
-			if i >= len(want) || want[i] != line {
-				t.Errorf("line %d of the %s is\n%s\nand %s says\n%s", i+1, marker, line, name, slices.Concat(want, make([]string, len(got)))[i])
-			}
-		}
-		t.Errorf("%s does not show the %s: run go test ./internal/server -run Write -update", name, marker)
-	}
 }
