@@ -17,9 +17,9 @@ lint:
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 
-# After a change of *.graphqls, gqlgen.yml or the access patterns.
+# Updates all derived files: generated code, tables of the docs, golden files.
 generate:
-	go generate .
+	go generate ./...
 
 # After a change below internal/graphiql/ui; the result is committed.
 graphiql:

@@ -2,6 +2,7 @@
 package main
 
 //go:generate go run ./internal/generate
+//go:generate env ORDERGRAPH_TEST_UPDATE=1 go test -count=1 -run ^TestGolden ./...
 
 import (
 	"context"

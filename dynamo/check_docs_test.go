@@ -1,15 +1,12 @@
 package dynamo_test
 
 import (
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo/repair"
+	"github.com/ordergraph/ordergraph/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
 
 // Every class is described, and is found in some damage of the table of damages.
 func TestClassesOfDrift(t *testing.T) {
@@ -35,25 +32,6 @@ func TestClassesOfDrift(t *testing.T) {
 	}
 }
 
-func TestDocsShowTheClassesOfDrift(t *testing.T) {
-	const name, begin, end = "../docs/check.md", "<!-- drifts -->\n", "<!-- /drifts -->"
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	shown, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no %q and %q", name, begin, end)
-	}
-	table := repair.DriftsMarkdown()
-	if *update {
-		if err := os.WriteFile(name, []byte(before+begin+table+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if strings.TrimSpace(shown) != strings.TrimSpace(table) {
-		t.Errorf("%s does not show the classes of drift: run go test ./dynamo -run Docs -update", name)
-	}
+func TestGoldenCheckDocs(t *testing.T) {
+	golden.Section(t, "../docs/check.md", "drifts", repair.DriftsMarkdown())
 }

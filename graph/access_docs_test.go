@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
 const accessDocs = "../docs/access.md"
@@ -128,7 +128,7 @@ func TestDescriptionsSayWhoMay(t *testing.T) {
 }
 
 // docs/access.md shows the policy, and the rule of every field.
-func TestDocsShowWhoMay(t *testing.T) {
+func TestGoldenAccessDocs(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	cells := func(permission string) string {
 		p, ok := commerce.ParsePermission(permission)
@@ -172,27 +172,6 @@ func TestDocsShowWhoMay(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile(accessDocs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := string(text)
-	for place, table := range map[string]string{"permissions": permissions, "fields": fields} {
-		begin, end := "<!-- "+place+" -->\n", "<!-- /"+place+" -->"
-		before, rest, ok := strings.Cut(now, begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("%s has no place for the %s", accessDocs, place)
-		}
-		now = before + begin + table + end + after
-	}
-	if *update {
-		if err := os.WriteFile(accessDocs, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if now != string(text) {
-		t.Errorf("%s does not show the rules: run go test ./graph -run Docs -update", accessDocs)
-	}
+	golden.Section(t, accessDocs, "permissions", permissions)
+	golden.Section(t, accessDocs, "fields", fields)
 }

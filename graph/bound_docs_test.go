@@ -9,12 +9,12 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
 // docs/bounds.md shows the bounds of the queries whose budgets are documented, and of the
 // mutations: a bound that is of no use would be seen there.
-func TestDocsShowTheBounds(t *testing.T) {
-	const name, begin, end = "../docs/bounds.md", "<!-- bounds -->\n", "<!-- /bounds -->"
+func TestGoldenBoundDocs(t *testing.T) {
 	budgets, err := os.ReadFile("../docs/request-budgets.md")
 	if err != nil {
 		t.Fatal(err)
@@ -34,25 +34,7 @@ func TestDocsShowTheBounds(t *testing.T) {
 		most := bounded(t, fmt.Sprintf("mutation($i: %s) { %s(input: $i) { userErrors { message } } }", input, p.Mutation), 1)
 		fmt.Fprintf(&table, "| `%s` |  | %d | %d | %v |  |\n", p.Mutation, most.Requests, most.RoundTrips, most.ReadUnits)
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the bounds", name)
-	}
-	now := before + begin + table.String() + end + after
-	if *update {
-		if err := os.WriteFile(name, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if now != string(text) {
-		t.Errorf("%s does not show the bounds: run go test ./graph -run Docs -update", name)
-	}
+	golden.Section(t, "../docs/bounds.md", "bounds", table.String())
 }
 
 // sharded are the bounds of a table of four shards where they are others.

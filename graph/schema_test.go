@@ -1,9 +1,7 @@
 package graph
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the published schema of the subgraph, and the tables of the docs, instead of comparing them")
 
 // own are the types that this schema defines, by name.
 func own(t *testing.T) []*ast.Definition {
@@ -179,7 +176,7 @@ func TestMachineryIsNotPromised(t *testing.T) {
 }
 
 // What composers are given says what they need to know, and leaves out what they bring themselves.
-func TestSubgraph(t *testing.T) {
+func TestGoldenSubgraph(t *testing.T) {
 	sdl := Subgraph{}.SDL()
 	document, err := parser.ParseSchema(&ast.Source{Input: sdl})
 	if err != nil {
@@ -205,13 +202,5 @@ func TestSubgraph(t *testing.T) {
 		t.Errorf("entities are %v, _Entity is one of %v", entities, members)
 	}
 
-	const published = "../deploy/subgraph.graphqls"
-	if *update {
-		if err := os.WriteFile(published, []byte(sdl), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text, err := os.ReadFile(published); err != nil || string(text) != sdl {
-		t.Errorf("%s is not what the server tells (%v): go test ./graph -run Subgraph -update writes it", published, err)
-	}
+	golden.File(t, "../deploy/subgraph.graphqls", sdl)
 }

@@ -76,7 +76,7 @@ func (p WritePattern) Records() string {
 	for _, group := range []struct {
 		of, each string
 		entities []Entity
-	}{{"", "", p.Writes}, {"", " for each line", p.Each}, {"perhaps ", "", p.Maybe}} {
+	}{{"", "", p.Writes}, {"", " for each line", p.Each}, {"", " for some lines", p.MaybeEach}, {"perhaps ", "", p.Maybe}} {
 		for _, e := range group.entities {
 			parts = append(parts, group.of+e.Name+group.each)
 		}

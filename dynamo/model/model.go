@@ -174,9 +174,14 @@ type WritePattern struct {
 	ID string
 	// Mutation is the GraphQL field that it serves.
 	Mutation string
-	// Writes are the records that it writes or checks; Each those it has one of for every line of
-	// the order, and Maybe those that only some requests need.
-	Writes, Each, Maybe []Entity
+	// Writes are the records that it writes or checks, and Maybe those that only some requests
+	// need. An entity is listed once for each of its records.
+	Writes, Maybe []Entity
+	// Each are the entities with one record for every line of the order.
+	Each []Entity
+	// MaybeEach are the entities with at most one record for every line of the order. These records
+	// are written without a condition.
+	MaybeEach []Entity
 	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one
 	// of for every line of the order.
 	Reads, ReadsEach []Entity
@@ -192,7 +197,7 @@ var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
 		Writes: of(EntityCustomer, EntityEmailClaim), Maybe: of(EntityIdempotency, EntityCustomerRep, EntityEmployee)}
 	WriteUpdateCustomer = WritePattern{ID: "WP2", Mutation: "updateCustomer",
-		Writes: of(EntityCustomer), Maybe: of(EntityEmailClaim, EntityCustomerRep), Reads: of(EntityCustomer)}
+		Writes: of(EntityCustomer), Maybe: of(EntityEmailClaim, EntityEmailClaim, EntityCustomerRep), Reads: of(EntityCustomer)}
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: of(EntityCustomer, EntityCustomerRep), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
@@ -205,10 +210,11 @@ var (
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
+	// The items of an order get records of their own when there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderItem, EntityProduct), Reads: of(EntityOrder, EntityProduct), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderItem, EntityProduct), Reads: of(EntityOrder, EntityProduct), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
@@ -218,7 +224,7 @@ var (
 	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
 		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}
 	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
-		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
+		Writes: of(EntityInventoryLevel), Maybe: of(EntityProduct, EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
 	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
 		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
 	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
@@ -228,6 +234,11 @@ var (
 )
 
 func of(entities ...Entity) []Entity { return entities }
+
+// MostActions returns how many actions the transaction has at most for an order of so many lines.
+func (p WritePattern) MostActions(lines int) int {
+	return len(p.Writes) + len(p.Maybe) + lines*(len(p.Each)+len(p.MaybeEach))
+}
 
 // WritePatterns returns every write pattern, by id.
 func WritePatterns() []WritePattern {

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,10 +10,9 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
-
-var update = flag.Bool("update", false, "write the docs' tables instead of comparing them")
 
 // root is the repository.
 const root = "../../"
@@ -24,7 +22,7 @@ var firstSettings = []string{"PORT", "ORDERGRAPH_STORE", "ORDERGRAPH_TABLE", "OR
 
 // The tables of settings in the documentation are made from the rows: limits, which have Exceeded,
 // are in docs/limits.md, all others in docs/configuration.md, and the first ones in README.md, too.
-func TestDocsListTheSettings(t *testing.T) {
+func TestGoldenSettingDocs(t *testing.T) {
 	var first, reference string
 	limits := "| variable | default | meaning | what clients get beyond it |\n|---|---|---|---|\n"
 	const head = "| variable | default | meaning |\n|---|---|---|\n"
@@ -45,24 +43,7 @@ func TestDocsListTheSettings(t *testing.T) {
 		}
 	}
 	for file, table := range map[string]string{"README.md": head + first, "docs/configuration.md": "\n" + reference, "docs/limits.md": limits} {
-		const begin, end = "<!-- settings -->\n", "<!-- /settings -->"
-		text, err := os.ReadFile(root + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, rest, ok := strings.Cut(string(text), begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("%s has no place for the settings", file)
-		}
-		now := before + begin + table + end + after
-		if *update {
-			if err := os.WriteFile(root+file, []byte(now), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		} else if now != string(text) {
-			t.Errorf("%s does not list the settings: run go test ./internal/config -run Docs -update", file)
-		}
+		golden.Section(t, root+file, "settings", table)
 	}
 }
 

@@ -2,8 +2,7 @@
 // connections and payloads of the schema, gqlgen's code, and beside it the code by which the server
 // executes operations (graph/execute.go), plans what they read (graph/plan.go), and resolves the
 // fields that access patterns read and the mutations. It reads the schema, gqlgen.yml, the
-// declarations of the access patterns and the Store's methods. Run it with "go generate" in the
-// module's root.
+// declarations of the access patterns and the Store's methods. "go generate ./..." runs it.
 package main
 
 import (

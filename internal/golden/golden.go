@@ -1,0 +1,66 @@
+// Package golden compares derived text with the committed files that hold it: tables of the docs,
+// published schemas, and recorded responses. With ORDERGRAPH_TEST_UPDATE=1, which "go generate ./..."
+// sets, it writes the files instead. The package imports nothing of the module.
+package golden
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// prefix is how the names of all tests begin that compare files. go generate selects them by it.
+const prefix = "TestGolden"
+
+// Updating reports whether files are written instead of compared.
+func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
+
+// File fails t if the file does not hold the text.
+func File(t testing.TB, name, text string) {
+	t.Helper()
+	if !strings.HasPrefix(t.Name(), prefix) {
+		t.Fatalf("the test compares %s, so its name must begin with %s", name, prefix)
+	}
+	committed, err := os.ReadFile(name)
+	switch {
+	case err == nil && string(committed) == text:
+	case Updating():
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case err != nil:
+		t.Errorf("%v: run go generate ./...", err)
+	default:
+		t.Errorf("%s is out of date: run go generate ./...\n%s", name, difference(string(committed), text))
+	}
+}
+
+// Section fails t if the Markdown file does not hold the text between the comments
+// <!-- marker --> and <!-- /marker -->.
+func Section(t testing.TB, name, marker, text string) {
+	t.Helper()
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+marker+" -->\n", "<!-- /"+marker+" -->"
+	before, rest, opened := strings.Cut(string(file), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("%s lacks %q followed by %q", name, begin, end)
+	}
+	File(t, name, before+begin+text+end+after)
+}
+
+// difference returns the lines from the first to the last one that differ.
+func difference(committed, derived string) string {
+	have, want := strings.Split(committed, "\n"), strings.Split(derived, "\n")
+	for len(have) > 0 && len(want) > 0 && have[0] == want[0] {
+		have, want = have[1:], want[1:]
+	}
+	for len(have) > 0 && len(want) > 0 && have[len(have)-1] == want[len(want)-1] {
+		have, want = have[:len(have)-1], want[:len(want)-1]
+	}
+	return strings.Join(slices.Concat([]string{"committed:"}, have, []string{"derived:"}, want), "\n")
+}
