@@ -139,7 +139,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{Table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).listing(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
+			l, err := (&Store{table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).listing(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}

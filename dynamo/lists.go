@@ -87,7 +87,7 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
 	for i, row := range rows {
-		if items[i], err = p.Decode(&s.Codec, row.record); err != nil {
+		if items[i], err = p.Decode(&s.table.Codec, row.record); err != nil {
 			return Slice[V]{}, err
 		}
 		positions[i] = row.position
@@ -139,8 +139,8 @@ func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 
 // appendShards appends the partitions over which a partition key is spread.
 func (s *Store) appendShards(partitions []string, key string) []string {
-	for shard := range s.Shards {
-		partitions = append(partitions, key+model.ShardSuffix(shard, s.Shards))
+	for shard := range s.table.Shards {
+		partitions = append(partitions, key+model.ShardSuffix(shard, s.table.Shards))
 	}
 	return partitions
 }
@@ -169,10 +169,10 @@ func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrde
 	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), func(sk string, r model.Reader) (err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
-			whole.Order, err = s.DecodeOrder(r)
+			whole.Order, err = s.table.DecodeOrder(r)
 			return err
 		case strings.HasPrefix(sk, model.EntityOrderItem.SK.Literal()):
-			whole.Items, err = appendDecoded(whole.Items, r, s.DecodeOrderItem)
+			whole.Items, err = appendDecoded(whole.Items, r, s.table.DecodeOrderItem)
 		case strings.HasPrefix(sk, model.EntityOrderEvent.SK.Literal()):
 			whole.Events, err = appendDecoded(whole.Events, r, model.DecodeEvent)
 		}
@@ -207,7 +207,7 @@ func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProdu
 	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), func(sk string, r model.Reader) (err error) {
 		switch {
 		case sk == string(model.EntityProduct.SK):
-			whole.Product, err = s.DecodeProduct(r)
+			whole.Product, err = s.table.DecodeProduct(r)
 			return err
 		case strings.HasPrefix(sk, model.EntityInventoryLevel.SK.Literal()):
 			whole.Levels, err = appendDecoded(whole.Levels, r, model.DecodeInventoryLevel)
@@ -237,7 +237,7 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	if err != nil {
 		return false, err
 	}
-	records, more, err := s.Query(ctx, p, pk, "", model.Range{}, collectionLimit, true)
+	records, more, err := s.table.Query(ctx, p, pk, "", model.Range{}, collectionLimit, true)
 	if err != nil {
 		return false, err
 	}
@@ -258,5 +258,5 @@ func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, er
 	if err != nil {
 		return 0, err
 	}
-	return s.Count(ctx, p, partition, string(p.SK))
+	return s.table.Count(ctx, p, partition, string(p.SK))
 }

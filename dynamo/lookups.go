@@ -25,7 +25,7 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 	ks := make([]model.Keys, 0, len(ids))
 	places := make([]int, 0, len(ids))
 	for i, id := range ids {
-		b := s.KeyBuilder()
+		b := s.table.KeyBuilder()
 		k := p.Key(b, id)
 		if b.Err != nil {
 			// Clients' ids were checked before: this one stands in a record, so it is no client's
@@ -38,7 +38,7 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 	if len(ks) == 0 {
 		return results, nil
 	}
-	records, err := s.GetMany(ctx, &p.AccessPattern, ks)
+	records, err := s.table.GetMany(ctx, &p.AccessPattern, ks)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 			result.Err = commerce.ErrNotFound
 			continue
 		}
-		result.Value, result.Err = p.Decode(&s.Codec, r)
+		result.Value, result.Err = p.Decode(&s.table.Codec, r)
 	}
 	return results, nil
 }
@@ -59,14 +59,14 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 // ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], id K) (V, error) {
 	var missing V
-	b := s.KeyBuilder()
+	b := s.table.KeyBuilder()
 	k := p.Key(b, id)
 	if b.Err != nil {
 		return missing, b.Err
 	}
-	r, err := s.Get(ctx, &p.AccessPattern, k)
+	r, err := s.table.Get(ctx, &p.AccessPattern, k)
 	if err != nil {
 		return missing, err
 	}
-	return p.Decode(&s.Codec, r)
+	return p.Decode(&s.table.Codec, r)
 }

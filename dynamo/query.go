@@ -195,7 +195,7 @@ func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) err
 // readStream reads the rows that a stream needs.
 func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
 	forward := l.forward()
-	records, more, err := s.QueryUpTo(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
+	records, more, err := s.table.QueryUpTo(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
 	if err != nil {
 		return err
 	}

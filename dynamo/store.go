@@ -42,7 +42,7 @@ type Options struct {
 // Store is the order book in a table. It is safe for concurrent use and keeps nothing between
 // calls.
 type Store struct {
-	*table.Table
+	table *table.Table
 	Mutations
 	check.Checks
 	bulk.Transfers
@@ -79,27 +79,27 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 // Consistent returns the same order book, read with strong consistency: what was written a moment
 // ago is seen. Reads of the table cost twice as much, and lists that are read through the index lag
 // behind as ever, as DynamoDB has no consistent reads of an index.
-func (s *Store) Consistent() *Store { return over(s.Table.Strong()) }
+func (s *Store) Consistent() *Store { return over(s.table.Strong()) }
 
 // Currency is the currency of records that name none.
-func (s *Store) Currency() commerce.Currency { return s.Table.Currency }
+func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 
 // LongWay names the setting of the client that keeps reads and transactions off the fast path, so
 // that the AWS SDK makes them all. It is empty where they are on the fast path.
-func (s *Store) LongWay() string { return s.Fallback }
+func (s *Store) LongWay() string { return s.table.Fallback }
 
 // OpenFeed returns a feed of the table's changes. It reads nothing before the first subscription.
 func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
-	return feed.Open(s.Table, source, opts)
+	return feed.Open(s.table, source, opts)
 }
 
 // Ping makes the cheapest read there is, and compares the clocks.
 //
 // Errors: ClockError where the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
-	_, err := s.Db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
+	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {
 		return table.Failed("GetItem", "of nothing", err)
 	}
-	return s.ClockErr()
+	return s.table.ClockErr()
 }

@@ -24,8 +24,8 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	for _, name := range []string{model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
 		attributes = append(attributes, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
 	}
-	out, err := s.Db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:            &s.Name,
+	out, err := s.table.Client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:            &s.table.Name,
 		AttributeDefinitions: attributes,
 		KeySchema:            model.TableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
@@ -37,12 +37,12 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		}},
 	})
 	if err != nil {
-		return table.Failed("CreateTable", s.Name, err)
+		return table.Failed("CreateTable", s.table.Name, err)
 	}
 	// Only Amazon's takes its time; the local engines answer when the table is there.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
-			return table.Failed("CreateTable", s.Name, err)
+			return table.Failed("CreateTable", s.table.Name, err)
 		}
 	}
 	return s.EnableExpiry(ctx)
@@ -50,7 +50,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 
 // waitForTable waits until the table can be used.
 func (s *Store) waitForTable(ctx context.Context) error {
-	return dynamodb.NewTableExistsWaiter(s.Db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name}, 5*time.Minute)
+	return dynamodb.NewTableExistsWaiter(s.table.Client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name}, 5*time.Minute)
 }
 
 // wantedStream is the setting of a stream by which changes can be followed.
@@ -64,20 +64,20 @@ func wantedStream() *types.StreamSpecification {
 // Errors: ErrOtherStream where there is one of another kind, ErrNoTable, ErrUnavailable,
 // ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
-	is, err := s.Stream(ctx)
+	is, err := s.table.Stream(ctx)
 	if err != nil || is.View == table.WantedView {
 		return err
 	}
 	if is.View != "" {
 		return fmt.Errorf("%w: it has a stream of %s, and subscriptions need one of %s", table.ErrOtherStream, is.View, table.WantedView)
 	}
-	out, err := s.Db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.Name, StreamSpecification: wantedStream()})
+	out, err := s.table.Client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table.Name, StreamSpecification: wantedStream()})
 	if err != nil {
-		return table.Failed("UpdateTable", s.Name, err)
+		return table.Failed("UpdateTable", s.table.Name, err)
 	}
 	if d := out.TableDescription; d != nil && d.TableStatus == types.TableStatusUpdating {
 		if err := s.waitForTable(ctx); err != nil {
-			return table.Failed("UpdateTable", s.Name, err)
+			return table.Failed("UpdateTable", s.table.Name, err)
 		}
 	}
 	return nil
@@ -92,21 +92,21 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 	if err != nil || on {
 		return err
 	}
-	_, err = s.Db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               &s.Name,
+	_, err = s.table.Client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &s.table.Name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(model.AttrExpiresAt), Enabled: aws.Bool(true)},
 	})
 	if err != nil {
-		return table.Failed("UpdateTimeToLive", s.Name, err)
+		return table.Failed("UpdateTimeToLive", s.table.Name, err)
 	}
 	return nil
 }
 
 // expires tells whether DynamoDB deletes records that have expired.
 func (s *Store) expires(ctx context.Context) (bool, error) {
-	out, err := s.Db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.Name})
+	out, err := s.table.Client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table.Name})
 	if err != nil {
-		return false, table.Failed("DescribeTimeToLive", s.Name, err)
+		return false, table.Failed("DescribeTimeToLive", s.table.Name, err)
 	}
 	d := out.TimeToLiveDescription
 	if d == nil || aws.ToString(d.AttributeName) != model.AttrExpiresAt {
@@ -163,12 +163,12 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 
 // compareTable is DescribeTable but for what serving does not need.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
-	out, err := s.Db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Name})
+	out, err := s.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name})
 	if err != nil {
-		return TableDescription{}, table.Failed("DescribeTable", s.Name, err)
+		return TableDescription{}, table.Failed("DescribeTable", s.table.Name, err)
 	}
 	t := out.Table
-	d := TableDescription{Name: s.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: table.StreamOf(t).Missing()}
+	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: table.StreamOf(t).Missing()}
 	differ := func(what, want, have string) {
 		if want != have {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
@@ -201,7 +201,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 			return TableDescription{}, err
 		}
 		if len(keys) > 0 {
-			d.Misplaced = &table.ShardsError{Shards: s.Shards, Keys: keys}
+			d.Misplaced = &table.ShardsError{Shards: s.table.Shards, Keys: keys}
 		}
 	}
 	return d, nil
@@ -213,8 +213,8 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	var elsewhere []string
 	add := func(base string) {
-		if s.Shards > 1 {
-			elsewhere = append(elsewhere, base+model.ShardSuffix(0, 1), base+model.ShardSuffix(s.Shards, model.MaxShards))
+		if s.table.Shards > 1 {
+			elsewhere = append(elsewhere, base+model.ShardSuffix(0, 1), base+model.ShardSuffix(s.table.Shards, model.MaxShards))
 			return
 		}
 		elsewhere = append(elsewhere, base+model.ShardSuffix(0, model.MaxShards))
@@ -230,7 +230,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	}
 	found := make([]bool, len(elsewhere))
 	err := table.Parallel(ctx, len(elsewhere), table.MaxParallel, func(ctx context.Context, i int) error {
-		records, _, err := s.Query(ctx, &model.Orders.AccessPattern, elsewhere[i], "", model.Range{}, 1, true)
+		records, _, err := s.table.Query(ctx, &model.Orders.AccessPattern, elsewhere[i], "", model.Range{}, 1, true)
 		found[i] = len(records) > 0
 		return err
 	})
@@ -261,7 +261,7 @@ func (s *Store) Check(ctx context.Context) error {
 //
 // Errors: ErrNoStream, and those of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {
-	is, err := s.Stream(ctx)
+	is, err := s.table.Stream(ctx)
 	if err != nil {
 		return err
 	}

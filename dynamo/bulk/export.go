@@ -99,7 +99,7 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 	if at.After != nil {
 		in.ExclusiveStartKey = model.Keys{PK: at.After.PK, SK: at.After.SK}.Attributes()
 	}
-	out, err := t.table.Db.Scan(ctx, in, t.table.Bulk)
+	out, err := t.table.Client.Scan(ctx, in, t.table.Bulk)
 	if err != nil {
 		return ExportPage{}, table.Failed("Scan", t.table.Name, err)
 	}
@@ -145,7 +145,7 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {
-	out, err := t.table.Db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
+	out, err := t.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
 	if err != nil {
 		return "", table.Failed("DescribeTable", t.table.Name, err)
 	}

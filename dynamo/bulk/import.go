@@ -431,7 +431,7 @@ func (i *importer) replace(ctx context.Context, key model.Keys, rec model.Record
 }
 
 func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.PutItemInput) error {
-	_, err := i.table.Db.PutItem(ctx, in, i.table.Bulk)
+	_, err := i.table.Client.PutItem(ctx, in, i.table.Bulk)
 	if err == nil {
 		return nil
 	}
@@ -443,7 +443,7 @@ func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.Put
 
 // current is the record at a key as it is now, nil where there is none.
 func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
-	out, err := i.table.Db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.Bulk)
+	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.Bulk)
 	if err != nil {
 		return nil, table.Failed("GetItem", key.PK+" "+key.SK, err)
 	}

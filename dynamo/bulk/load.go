@@ -163,7 +163,7 @@ func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 		if err := table.BackOff(ctx, attempt); err != nil {
 			return table.Failed("BatchWriteItem", subject, err)
 		}
-		out, err := t.table.Db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.Bulk)
+		out, err := t.table.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.Bulk)
 		if err != nil {
 			return table.Failed("BatchWriteItem", subject, err)
 		}

@@ -68,7 +68,7 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
 		}
 		batch := wanted[from:min(from+table.BatchSize, len(wanted))]
-		out, err := r.Table.Db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		out, err := r.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems:           map[string]types.KeysAndAttributes{r.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		}, r.Table.Bulk)
@@ -102,7 +102,7 @@ func (r *Client) Query(ctx context.Context, p *model.AccessPattern, partition, p
 		in.IndexName = &p.Index
 	}
 	for {
-		out, err := r.Table.Db.Query(ctx, in, r.Table.Bulk)
+		out, err := r.Table.Client.Query(ctx, in, r.Table.Bulk)
 		if err != nil {
 			return table.Failed("Query", partition, err)
 		}
@@ -163,7 +163,7 @@ func (r *Client) Scan(ctx context.Context, segment, segments int, take func(page
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		out, err := r.Table.Db.Scan(ctx, in, r.Table.Bulk)
+		out, err := r.Table.Client.Scan(ctx, in, r.Table.Bulk)
 		if err != nil {
 			return table.Failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}

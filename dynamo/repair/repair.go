@@ -107,7 +107,7 @@ func (c *Client) transact(ctx context.Context, v *Verdict, fixes []Fix) error {
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := c.Table.Db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.Table.Bulk)
+	_, err := c.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.Table.Bulk)
 	if err == nil {
 		return nil
 	}

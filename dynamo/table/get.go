@@ -53,7 +53,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 //
 // Errors: the SDK's, ErrOverBudget.
 func (t *Table) getItem(ctx context.Context, k model.Keys, priced bool) (answer, error) {
-	db, along := t.Db, leaveAsIs
+	db, along := t.Client, leaveAsIs
 	if t.wire != nil {
 		body, ok := getItemBody(t.asking(priced), k)
 		a, rest, err := t.shortly(ctx, t.wire.operations.getItem, body, ok, 1)
@@ -85,7 +85,7 @@ func leaveAsIs(*dynamodb.Options) {}
 // Errors: ErrOverBudget.
 func (t *Table) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (a *answer, fallback rest, err error) {
 	if !writable {
-		return nil, rest{db: t.Db, along: leaveAsIs}, nil
+		return nil, rest{db: t.Client, along: leaveAsIs}, nil
 	}
 	if err := spend(ctx); err != nil {
 		return &answer{}, rest{}, err
@@ -213,7 +213,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 //
 // Errors: the SDK's, ErrOverBudget.
 func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, priced bool) (answer, error) {
-	db, along := t.Db, leaveAsIs
+	db, along := t.Client, leaveAsIs
 	if t.wire != nil {
 		body, ok := batchBody(t.asking(priced), ks)
 		a, rest, err := t.shortly(ctx, t.wire.operations.batchGetItem, body, ok, len(ks))

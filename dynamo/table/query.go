@@ -62,7 +62,7 @@ const mostExpected = 256
 //
 // Errors: the SDK's, ErrOverBudget.
 func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
-	db, along := t.Db, leaveAsIs
+	db, along := t.Client, leaveAsIs
 	if t.wire != nil {
 		asks := t.asking(priced)
 		asks.consistent = asks.consistent && q.pattern.Index == ""
@@ -123,7 +123,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	for range MaxCountedPages {
 		timed := StartTimer(ctx)
 		in.ReturnConsumedCapacity = returning(timed.On())
-		out, err := t.Db.Query(ctx, in)
+		out, err := t.Client.Query(ctx, in)
 		if err != nil {
 			return 0, Failed("Query", partition, err)
 		}

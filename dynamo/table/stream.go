@@ -45,7 +45,7 @@ func StreamOf(d *types.TableDescription) tableStream {
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t *Table) Stream(ctx context.Context) (tableStream, error) {
-	out, err := t.Db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name})
+	out, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name})
 	if err != nil {
 		return tableStream{}, Failed("DescribeTable", t.Name, err)
 	}

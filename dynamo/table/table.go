@@ -16,9 +16,9 @@ type Table struct {
 	model.Codec
 	// Name is the table's name.
 	Name string
-	// Db is the SDK's client. Its reads are on the budgets of their contexts, and its writes fail
+	// Client is the SDK's client. Its reads are on the budgets of their contexts, and its writes fail
 	// while the clocks differ.
-	Db *dynamodb.Client
+	Client *dynamodb.Client
 	// wire is the fast path. It is nil where the client's settings leave all requests to the SDK,
 	// and fallback says which setting does.
 	wire     *wire
@@ -43,7 +43,7 @@ func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func()
 	watched, watch := watchClock(db, clock, logClock(log))
 	t.watch = watch
 	t.wire, t.Fallback = newWire(db, watched)
-	t.Db = refuseWrites(budgeted(watched), watch)
+	t.Client = refuseWrites(budgeted(watched), watch)
 	t.writing, t.Bulk = persistently(maxWriteAttempts), persistently(maxBulkAttempts)
 	return t
 }

@@ -14,7 +14,7 @@ import (
 //
 // Errors: the SDK's, and ClockError.
 func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
-	db, along := t.Db, leaveAsIs
+	db, along := t.Client, leaveAsIs
 	if t.wire != nil {
 		if err := t.ClockErr(); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteIt
 //
 // Errors: the SDK't.
 func (t *Table) TransactGet(ctx context.Context, k model.Keys) (answer, error) {
-	db, along := t.Db, leaveAsIs
+	db, along := t.Client, leaveAsIs
 	if t.wire != nil {
 		if body, ok := transactGetBody(t.Name, k); ok {
 			a, fallback := t.wire.try(ctx, t.wire.operations.transactGetItems, t.Name, body, 1)

@@ -393,7 +393,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt
 	// by the old one is no first attempt of its.
 	ahead = time.Hour
-	if _, err := s.Db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
+	if _, err := s.Client.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := slowly(s).wireless(s).getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
@@ -406,7 +406,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 
 // wireless is the store on the client of s's short way.
 func (c *Table) wireless(s *Table) *Table {
-	c.Db = s.wire.db
+	c.Client = s.wire.db
 	return c
 }
 
