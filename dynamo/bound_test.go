@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -29,9 +30,9 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 		phones = append(phones, strings.Repeat("5", commerce.MaxPhoneNumber))
 	}
 	keyed := 0
-	caller := func() dynamo.Caller {
+	caller := func() change.Caller {
 		keyed++
-		return dynamo.Caller{ID: "anonymous", Name: "anonymous", IdempotencyKey: fmt.Sprintf("%0*d", commerce.MaxIdempotencyKey, keyed)}
+		return change.Caller{ID: "anonymous", Name: "anonymous", IdempotencyKey: fmt.Sprintf("%0*d", commerce.MaxIdempotencyKey, keyed)}
 	}
 	must := func(err error) {
 		t.Helper()

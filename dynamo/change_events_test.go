@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -176,7 +177,7 @@ func placed(t storetest.TB, store *dynamo.Store, customer commerce.CustomerID, n
 	t.Helper()
 	var ids []commerce.OrderID
 	for range n {
-		o, err := store.PlaceOrder(context.Background(), dynamo.Caller{Name: "test"}, commerce.NewOrder{
+		o, err := store.PlaceOrder(context.Background(), change.Caller{Name: "test"}, commerce.NewOrder{
 			CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}},
 		})
 		if err != nil {
@@ -189,7 +190,7 @@ func placed(t storetest.TB, store *dynamo.Store, customer commerce.CustomerID, n
 
 // addressed changes where an order goes, the n-th time.
 func addressed(store *dynamo.Store, id commerce.OrderID, n int) error {
-	_, err := store.UpdateShippingAddress(context.Background(), dynamo.Caller{Name: "test"}, commerce.ShippingAddressChange{
+	_, err := store.UpdateShippingAddress(context.Background(), change.Caller{Name: "test"}, commerce.ShippingAddressChange{
 		OrderID: id, ShippingAddress: commerce.Address{Recipient: "R", Line1: fmt.Sprintf("Street %d", n), City: "C", PostalCode: "1", CountryCode: "US"},
 	})
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -68,7 +69,7 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 // Every field of an update is written by itself, and a value that is there already changes nothing.
 func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
-	ctx, caller := t.Context(), dynamo.Caller{Name: "c"}
+	ctx, caller := t.Context(), change.Caller{Name: "c"}
 	testFields(t, func() commerce.CustomerChange { return commerce.CustomerChange{ID: "c1"} },
 		func(c commerce.CustomerChange) (*commerce.Customer, error) {
 			return r.store.UpdateCustomer(ctx, caller, c)
@@ -90,7 +91,7 @@ func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
 		r.set("EMAIL#ann@example.com", "#METADATA", item{"verifiedAt": text("2026-01-01")})
 		email := "ANN@example.com"
-		if _, err := r.store.UpdateCustomer(t.Context(), dynamo.Caller{Name: "c"}, commerce.CustomerChange{ID: "c1", Email: &email}); err != nil {
+		if _, err := r.store.UpdateCustomer(t.Context(), change.Caller{Name: "c"}, commerce.CustomerChange{ID: "c1", Email: &email}); err != nil {
 			t.Fatal(err)
 		}
 		if claim := r.get("EMAIL#ann@example.com", "#METADATA"); !sameAs(claim["verifiedAt"], text("2026-01-01")) || !sameAs(claim["customerId"], text("c1")) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -38,7 +39,7 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 		}
 		r.set("PRODUCT#p00", "#METADATA", wrong)
 		_, summary := r.repairedBeside(func() {
-			_, err := r.store.PlaceOrder(t.Context(), dynamo.Caller{Name: "test"}, commerce.NewOrder{
+			_, err := r.store.PlaceOrder(t.Context(), change.Caller{Name: "test"}, commerce.NewOrder{
 				CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 7}},
 			})
 			if err != nil {
@@ -106,7 +107,7 @@ func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 		r.set("EMAIL#ann@example.com", "#METADATA", item{"customerId": text("c2")})
 		address := "ann@example.com"
 		drifts, _ := r.repairedBeside(func() {
-			if _, err := r.store.UpdateCustomer(t.Context(), dynamo.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
+			if _, err := r.store.UpdateCustomer(t.Context(), change.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -41,9 +42,9 @@ func unjudged() map[string][]string {
 // everyEntity is a table with a record of every entity.
 func everyEntity(t *testing.T, db *dynamodb.Client) rawTable {
 	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-	ctx, caller := context.Background(), dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
+	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
 	order := commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
-	if _, err := r.store.SetInventoryLevel(ctx, dynamo.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
+	if _, err := r.store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.store.PlaceOrder(ctx, caller, order); err != nil {

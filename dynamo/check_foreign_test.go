@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -231,7 +232,7 @@ func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
 		before := r.get("PRODUCT#p02", "#METADATA")
 		r.drop("PRODUCT#p02", "#METADATA")
-		created, err := r.store.CreateProduct(t.Context(), dynamo.Caller{Name: "c"}, commerce.Product{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: money("2.50")})
+		created, err := r.store.CreateProduct(t.Context(), change.Caller{Name: "c"}, commerce.Product{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: money("2.50")})
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -21,7 +22,7 @@ import (
 // is refused: stock runs out, and orders cannot move everywhere.
 func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 	random := rand.New(rand.NewPCG(seed, 0))
-	caller := dynamo.Caller{Name: fmt.Sprintf("live%d", seed)}
+	caller := change.Caller{Name: fmt.Sprintf("live%d", seed)}
 	var orders []commerce.OrderID
 	pick := func() commerce.OrderID {
 		if len(orders) == 0 {

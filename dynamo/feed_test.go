@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -57,7 +58,7 @@ func newFollowed(t testing.TB, db *dynamodb.Client, opts feed.Options) *followed
 	return f
 }
 
-var caller = dynamo.Caller{Name: "tester"}
+var caller = change.Caller{Name: "tester"}
 
 func (f *followed) place(customer commerce.CustomerID) commerce.OrderID {
 	f.t.Helper()

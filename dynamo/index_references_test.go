@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -75,7 +76,7 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 // Records of other software that name an account rep, a warehouse or a category in an index key
 // alone are read, changed, exported, imported and checked without losing it.
 func TestReferencesInIndexKeysAlone(t *testing.T) {
-	caller := dynamo.Caller{Name: "c"}
+	caller := change.Caller{Name: "c"}
 	order, name := commerce.OrderID(shopOrder(0)), "New"
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		healthy := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})

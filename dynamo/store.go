@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -43,14 +44,14 @@ type Options struct {
 // calls.
 type Store struct {
 	table *table.Table
-	Mutations
+	change.Mutations
 	check.Checks
 	bulk.Transfers
 }
 
 // over returns the order book in a table.
 func over(t *table.Table) *Store {
-	return &Store{t, newMutations(t), check.NewChecks(t), bulk.NewTransfers(t)}
+	return &Store{t, change.NewMutations(t), check.NewChecks(t), bulk.NewTransfers(t)}
 }
 
 // New returns the order book in the table that opts name, read through db. It makes no request.

@@ -27,6 +27,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -644,7 +645,7 @@ func TestAClientThatNeverTriesAgain(t *testing.T) {
 			return store.Export(ctx, make([]bulk.Segment, 1), func(bulk.ExportPage) error { return nil })
 		},
 		"mutation": func() error {
-			_, err := store.CreateWarehouse(ctx, dynamo.Caller{Name: "c"}, commerce.Warehouse{ID: "w9", Name: "New"})
+			_, err := store.CreateWarehouse(ctx, change.Caller{Name: "c"}, commerce.Warehouse{ID: "w9", Name: "New"})
 			return err
 		},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -23,7 +24,7 @@ import (
 // unreadableShop is a shop in which every attribute that the model writes stands in some record.
 func unreadableShop(t *testing.T, db *dynamodb.Client) rawTable {
 	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-	_, err := r.store.MoveOrder(t.Context(), dynamo.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(shopOrder(2)), To: commerce.Delivered, Note: "by phone"})
+	_, err := r.store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(shopOrder(2)), To: commerce.Delivered, Note: "by phone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 // an item that is set. Lists that show the record still do.
 func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	t.Parallel()
-	caller := dynamo.Caller{Name: "c"}
+	caller := change.Caller{Name: "c"}
 	order, name, nowhere := commerce.OrderID(shopOrder(0)), "New", commerce.WarehouseID("")
 	mutations := []struct {
 		of string

@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -36,15 +36,15 @@ func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
 // caller is who asks for a change: who is granted the own records only changes no others.
 //
 // Errors: FORBIDDEN where they are granted none, as the gate would have told.
-func (r *Resolver) caller(ctx context.Context) (dynamo.Caller, error) {
+func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	who := r.principal(ctx)
 	switch r.grantedHere(ctx) {
 	case commerce.All:
-		return dynamo.Caller{ID: who.ID, Name: who.Name}, nil
+		return change.Caller{ID: who.ID, Name: who.Name}, nil
 	case commerce.Own:
-		return dynamo.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
+		return change.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
 	default:
-		return dynamo.Caller{}, errcode.New(nil, errcode.Forbidden, "%s may not use this mutation", who.Role)
+		return change.Caller{}, errcode.New(nil, errcode.Forbidden, "%s may not use this mutation", who.Role)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -252,7 +253,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	})
 	var of []*commerce.Order
 	for range 5 {
-		order, err := store.PlaceOrder(t.Context(), dynamo.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+		order, err := store.PlaceOrder(t.Context(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,75 +126,75 @@ func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to
 }
 
 func (r *mutationResolver) CreateCustomer(ctx context.Context, input input.CreateCustomerInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.CreateCustomer, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.CreateCustomer, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.UpdateCustomer, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.UpdateCustomer, input.Command, nil)
 }
 
 func (r *mutationResolver) AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error) {
-	return change(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
 }
 
 func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) DeliverOrder(ctx context.Context, input input.DeliverOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) CancelOrder(ctx context.Context, input input.CancelOrderInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
 func (r *mutationResolver) RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
 func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error) {
-	return change(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
 }
 
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
-	return change(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error) {
-	return change(ctx, r.Resolver, r.store.UpdateProduct, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.UpdateProduct, input.Command, nil)
 }
 
 func (r *mutationResolver) CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error) {
-	return change(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
-	return change(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
 }
 
 func (r *mutationResolver) AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error) {
-	return change(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error) {
-	return change(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
+	return mutate(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
-	return change(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
+	return mutate(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.

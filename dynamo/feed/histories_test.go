@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -139,7 +140,7 @@ func (h *histories) happened(id commerce.OrderID) {
 
 func (h *histories) place() {
 	customer := commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))
-	o, err := h.writer().PlaceOrder(h.ctx, dynamo.Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
+	o, err := h.writer().PlaceOrder(h.ctx, change.Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
 	h.must(err)
 	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
 	h.quantity = max(h.quantity, 1)
@@ -154,7 +155,7 @@ func (h *histories) change() {
 
 func (h *histories) set(id commerce.OrderID) {
 	h.quantity++
-	_, err := h.writer().SetOrderItem(h.ctx, dynamo.Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
+	_, err := h.writer().SetOrderItem(h.ctx, change.Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
 	h.must(err)
 	h.happened(id)
 }

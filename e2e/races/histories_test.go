@@ -166,8 +166,8 @@ func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
 	return n
 }
 
-// change is what is known of one version of an inventory level.
-type change struct {
+// levelChange is what is known of one version of an inventory level.
+type levelChange struct {
 	quantity, delta int
 	adjusted        bool
 }
@@ -175,10 +175,10 @@ type change struct {
 // checkStock plays back what was answered about each inventory level. Shipments leave gaps in its
 // versions, and what they took is what the orders say that were shipped from there.
 func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
-	known, shipped := map[string]map[int]change{}, map[string][]int{}
+	known, shipped := map[string]map[int]levelChange{}, map[string][]int{}
 	for i := range w.Products {
 		for j := range w.Warehouses {
-			known[fmt.Sprintf("inventoryLevel p%d w%d", i, j)] = map[int]change{1: {quantity: w.Stock}}
+			known[fmt.Sprintf("inventoryLevel p%d w%d", i, j)] = map[int]levelChange{1: {quantity: w.Stock}}
 		}
 	}
 	gone, set := map[string]bool{}, map[string]bool{}
@@ -195,9 +195,9 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel":
 			level := shoptest.Subject(e.Field, e.Input, r)
 			if known[level] == nil {
-				known[level] = map[int]change{0: {}}
+				known[level] = map[int]levelChange{0: {}}
 			}
-			c := change{quantity: r.Quantity}
+			c := levelChange{quantity: r.Quantity}
 			if e.Field == "adjustInventory" {
 				c.delta, c.adjusted = e.Input["delta"].(int), true
 			} else {

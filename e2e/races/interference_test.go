@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -28,12 +29,12 @@ import (
 // deed is a change of a shop, done with a caller's key.
 type deed struct {
 	name string
-	do   func(ctx context.Context, s *dynamo.Store, caller dynamo.Caller) (any, error)
+	do   func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error)
 }
 
 // as makes a deed of a method of the store.
-func as[C, V any](name string, method func(*dynamo.Store, context.Context, dynamo.Caller, C) (V, error), command C) deed {
-	return deed{name, func(ctx context.Context, s *dynamo.Store, caller dynamo.Caller) (any, error) {
+func as[C, V any](name string, method func(*dynamo.Store, context.Context, change.Caller, C) (V, error), command C) deed {
+	return deed{name, func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error) {
 		return method(s, ctx, caller, command)
 	}}
 }
@@ -141,13 +142,13 @@ func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
 	}
 	storetest.Load(t, store, book)
 	for i, id := range []*commerce.OrderID{&w.orders.pending, &w.orders.confirmed, &w.orders.shipped} {
-		o, err := store.PlaceOrder(t.Context(), dynamo.Caller{Name: "before"}, commerce.NewOrder{CustomerID: "c1", Lines: [][]commerce.OrderLine{large, lines, lines}[i]})
+		o, err := store.PlaceOrder(t.Context(), change.Caller{Name: "before"}, commerce.NewOrder{CustomerID: "c1", Lines: [][]commerce.OrderLine{large, lines, lines}[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		*id = o.ID
 		for _, to := range []commerce.Status{commerce.Confirmed, commerce.Shipped}[:i] {
-			if _, err := store.MoveOrder(t.Context(), dynamo.Caller{Name: "before"}, commerce.OrderMove{OrderID: o.ID, To: to, WarehouseID: "w0"}); err != nil {
+			if _, err := store.MoveOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderMove{OrderID: o.ID, To: to, WarehouseID: "w0"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -254,7 +255,7 @@ func (w *workshop) touched(t *testing.T, d deed) map[storetest.Key]bool {
 		collect(body, touched)
 		return faults.None
 	})
-	if _, err := d.do(t.Context(), store, dynamo.Caller{Name: d.name}); err != nil {
+	if _, err := d.do(t.Context(), store, change.Caller{Name: d.name}); err != nil {
 		t.Errorf("%s: %v", d.name, err)
 	}
 	return touched
@@ -351,7 +352,7 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 // It tells whether there was an in between: a change that is refused at once writes nothing.
 func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	t.Helper()
-	me, they := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, dynamo.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
+	me, they := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
 	var clean *dynamo.Store
 	theirs := ""
 	failing, clean, shop := w.shop(t, func(r faults.Request) faults.Kind {
@@ -407,7 +408,7 @@ func TestATwinIsFaster(t *testing.T) {
 			if !storetest.Every(t, 4, i) {
 				continue
 			}
-			caller := dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
+			caller := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
 			var clean *dynamo.Store
 			first := ""
 			failing, clean, table := w.shop(t, func(r faults.Request) faults.Kind {
@@ -450,13 +451,13 @@ func TestSomebodyIsAlwaysFaster(t *testing.T) {
 				ctx.Pass()
 			}
 			name := fmt.Sprintf("Name %d", n)
-			if _, err := clean.UpdateCustomer(t.Context(), dynamo.Caller{Name: "they"}, commerce.CustomerChange{ID: "c0", Name: &name}); err != nil {
+			if _, err := clean.UpdateCustomer(t.Context(), change.Caller{Name: "they"}, commerce.CustomerChange{ID: "c0", Name: &name}); err != nil {
 				t.Error(err)
 			}
 			return faults.None
 		})
 		phones := []string{"1"}
-		_, err := failing.UpdateCustomer(ctx, dynamo.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}, commerce.CustomerChange{ID: "c0", PhoneNumbers: &phones})
+		_, err := failing.UpdateCustomer(ctx, change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}, commerce.CustomerChange{ID: "c0", PhoneNumbers: &phones})
 		if !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("the error is %v, want ErrUnavailable", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
@@ -100,7 +101,7 @@ func TestLastingTrouble(t *testing.T) {
 					t.Fatal(err)
 				}
 				order := commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}}
-				if _, err := store.PlaceOrder(ctx, dynamo.Caller{ID: "test", Name: "test", IdempotencyKey: "k"}, order); !errors.Is(err, table.ErrUnavailable) {
+				if _, err := store.PlaceOrder(ctx, change.Caller{ID: "test", Name: "test", IdempotencyKey: "k"}, order); !errors.Is(err, table.ErrUnavailable) {
 					t.Errorf("the error is %v, want ErrUnavailable", err)
 				}
 				if n := between.Counts()[kind]; n != 4 {

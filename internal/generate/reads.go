@@ -438,6 +438,6 @@ func (g *generator) changes(o *codegen.Object) {
 			key = input.VarName + ".IdempotencyKey"
 		}
 		g.p("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
-		g.p("return change(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
+		g.p("return mutate(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/replay"
@@ -106,7 +107,7 @@ func TestTransactionsAreReplayed(t *testing.T) {
 	replayed.ReplayTransactions()
 	orders := map[commerce.OrderID]bool{}
 	for range 3 {
-		order, err := store.PlaceOrder(ctx, dynamo.Caller{Name: "test"}, commerce.NewOrder{
+		order, err := store.PlaceOrder(ctx, change.Caller{Name: "test"}, commerce.NewOrder{
 			CustomerID: before.ID, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}},
 		})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -83,7 +83,7 @@ func TestASubscriptionEndsWhenTheOrderIsGivenAway(t *testing.T) {
 	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id order { shippingAddress { recipient } timeline { nodes { note } } } } }`, id, g.last(id)))
 	g.following(1)
 	g.give(id, "cust_01", "cust_001", false)
-	if _, err := g.store.MoveOrder(t.Context(), dynamo.Caller{Name: "x"}, commerce.OrderMove{OrderID: id, To: commerce.Confirmed, Note: "SECRET"}); err != nil {
+	if _, err := g.store.MoveOrder(t.Context(), change.Caller{Name: "x"}, commerce.OrderMove{OrderID: id, To: commerce.Confirmed, Note: "SECRET"}); err != nil {
 		t.Fatal(err)
 	}
 	f := w.receive()

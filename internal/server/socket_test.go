@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
@@ -67,7 +68,7 @@ func (l *live) place() commerce.OrderID {
 // placeFor places an order of a customer, and returns its id.
 func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
 	l.t.Helper()
-	order, err := l.store.PlaceOrder(context.Background(), dynamo.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+	order, err := l.store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
 // set changes how many pieces an order has.
 func (l *live) set(id commerce.OrderID, quantity int) {
 	l.t.Helper()
-	if _, err := l.store.SetOrderItem(context.Background(), dynamo.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "prod_100", Quantity: quantity}); err != nil {
+	if _, err := l.store.SetOrderItem(context.Background(), change.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "prod_100", Quantity: quantity}); err != nil {
 		l.t.Fatal(err)
 	}
 }

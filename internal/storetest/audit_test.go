@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -30,10 +31,10 @@ func lived(t *testing.T, db *dynamodb.Client, shards int) string {
 	table := storetest.TableName()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
 	storetest.Load(t, store, shoptest.World{Customers: 2, Products: 2, Warehouses: 1, Employees: 2, Stock: 20}.Book(t))
-	caller := dynamo.Caller{Name: "test"}
+	caller := change.Caller{Name: "test"}
 	var ids []commerce.OrderID
 	for _, key := range []string{"a", "b", "c", "d"} {
-		o, err := store.PlaceOrder(t.Context(), dynamo.Caller{ID: "test", Name: "test", IdempotencyKey: key}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
+		o, err := store.PlaceOrder(t.Context(), change.Caller{ID: "test", Name: "test", IdempotencyKey: key}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package dynamo
+package change
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 type Mutations struct{ table *table.Table }
 
 // newMutations returns the mutations of a table.
-func newMutations(t *table.Table) Mutations { return Mutations{t} }
+func NewMutations(t *table.Table) Mutations { return Mutations{t} }
 
 // Caller is who asks for a change.
 type Caller struct {

@@ -1,4 +1,4 @@
-package dynamo
+package change
 
 import (
 	"context"

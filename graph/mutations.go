@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/graph/input"
 )
 
@@ -18,9 +18,9 @@ type Payload[T any] struct {
 	UserErrors []commerce.Refusal
 }
 
-// change makes a mutation's payload: it checks the input, has the change made, and tells what the
+// mutate makes a mutation's payload: it checks the input, has the change made, and tells what the
 // rules refused. Faults are errors of the field.
-func change[C, T any](ctx context.Context, r *Resolver, do func(context.Context, dynamo.Caller, C) (*T, error), command func(*input.Checks) C, key *string) (*Payload[T], error) {
+func mutate[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Checks) C, key *string) (*Payload[T], error) {
 	c := input.NewChecks(r.store.Currency())
 	asked := command(c)
 	caller, err := r.caller(ctx)
