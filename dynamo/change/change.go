@@ -229,11 +229,11 @@ func (c *change) add(k model.Keys, units float64, action types.TransactWriteItem
 }
 
 // create puts a record that must not be there.
-func (c *change) create(r model.Record) { c.put(r, model.Absent) }
+func (c *change) create(r model.Record) { c.put(r, table.Absent) }
 
 // put puts a whole record.
-func (c *change) put(r model.Record, when model.Condition) {
-	var e model.Expression
+func (c *change) put(r model.Record, when table.Condition) {
+	var e table.Expression
 	k := model.KeyOf(r)
 	text := when(&e)
 	c.add(k, model.WriteUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
@@ -245,8 +245,8 @@ func (c *change) put(r model.Record, when model.Condition) {
 
 // update makes after of before, which are what this program writes of a record: attributes of other
 // software stay.
-func (c *change) update(before, after model.Record, when model.Condition) {
-	var e model.Expression
+func (c *change) update(before, after model.Record, when table.Condition) {
+	var e table.Expression
 	k := model.KeyOf(after)
 	stands := c.known[k]
 	if stands == nil {
@@ -284,16 +284,16 @@ func (c *change) unchanged(stands, before, after model.Record) model.Record {
 }
 
 // upsert makes a record hold after, if a condition holds. Its other attributes stay.
-func (c *change) upsert(after model.Record, when model.Condition) {
-	var e model.Expression
+func (c *change) upsert(after model.Record, when table.Condition) {
+	var e table.Expression
 	c.set(model.KeyOf(after), e.Setting(nil, after), &e, model.WriteUnits(c.known[model.KeyOf(after)], after), when)
 }
 
 // mirror makes a record that follows another one like after, whatever it was before; before is what
 // the record is likely to be, and optional are attributes that it must not have where after has
 // none. It is made where it is missing. when is nil for no condition.
-func (c *change) mirror(before, after model.Record, when model.Condition, optional ...string) {
-	var e model.Expression
+func (c *change) mirror(before, after model.Record, when table.Condition, optional ...string) {
+	var e table.Expression
 	lost := model.Record{}
 	for _, name := range optional {
 		lost[name] = nil
@@ -307,16 +307,16 @@ func (c *change) mirror(before, after model.Record, when model.Condition, option
 // Adjusting a product raises its stock revision. This is the only place that does: every mutation
 // that changes stock or what orders hold of it adjusts the product, if only with an empty map
 // because the product keeps no counter.
-func (c *change) adjust(k model.Keys, deltas map[string]int, when model.Condition) {
+func (c *change) adjust(k model.Keys, deltas map[string]int, when table.Condition) {
 	if of := model.EntityOf(k); of != nil && of.Name == model.EntityProduct.Name {
 		deltas = maps.Clone(deltas)
 		deltas[model.AttrStockRevision] = 1
 	}
-	var e model.Expression
+	var e table.Expression
 	c.set(k, e.Adding(deltas), &e, model.AdjustUnits(c.known[k.Primary()]), when)
 }
 
-func (c *change) set(k model.Keys, text string, e *model.Expression, units float64, when model.Condition) {
+func (c *change) set(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {
 	update := &types.Update{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), UpdateExpression: &text,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -329,8 +329,8 @@ func (c *change) set(k model.Keys, text string, e *model.Expression, units float
 }
 
 // remove deletes a record, if a condition holds where there is one.
-func (c *change) remove(before model.Record, when model.Condition) {
-	var e model.Expression
+func (c *change) remove(before model.Record, when table.Condition) {
+	var e table.Expression
 	k := model.KeyOf(before)
 	deletion := &types.Delete{
 		TableName: &c.table.Name, Key: k.Attributes(),
@@ -344,8 +344,8 @@ func (c *change) remove(before model.Record, when model.Condition) {
 }
 
 // require lets the transaction pass only if a condition holds for a record that it does not write.
-func (c *change) require(k model.Keys, when model.Condition) {
-	var e model.Expression
+func (c *change) require(k model.Keys, when table.Condition) {
+	var e table.Expression
 	text := when(&e)
 	c.add(k, model.CheckUnits(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,

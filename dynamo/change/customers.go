@@ -57,7 +57,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			if c.missing(rep) {
 				refusals = append(refusals, commerce.Unknown("employee", cmd.AccountRepID, "accountRepId"))
 			}
-			c.require(rep, model.Present)
+			c.require(rep, table.Present)
 		}
 		if len(refusals) > 0 {
 			return nil, refusals
@@ -93,7 +93,7 @@ func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Cu
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt)
-	c.update(model.CustomerRecord(c.former(), *before), model.CustomerRecord(&c.KeyBuilder, *after), model.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
+	c.update(model.CustomerRecord(c.former(), *before), model.CustomerRecord(&c.KeyBuilder, *after), table.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
 }
 
@@ -143,20 +143,20 @@ func (c *change) claim(before string, after commerce.Customer) error {
 	if r, stands := c.stands(model.KeyOf(claim)); stands && !model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
 		return commerce.Taken()
 	}
-	c.upsert(claim, model.Either(model.Absent, mine))
+	c.upsert(claim, table.Either(table.Absent, mine))
 	if was == "" || was == is {
 		return nil
 	}
 	old := model.EmailClaimRecord(&c.KeyBuilder, was, after.ID)
 	if r, stands := c.stands(model.KeyOf(old)); !stands || model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
-		c.remove(old, model.Either(model.Absent, mine))
+		c.remove(old, table.Either(table.Absent, mine))
 	}
 	return nil
 }
 
 // isCustomer is the condition that a record is that customer's.
-func isCustomer(id commerce.CustomerID) model.Condition {
-	return model.Is(model.AttrCustomerID, "=", model.Str(string(id)))
+func isCustomer(id commerce.CustomerID) table.Condition {
+	return table.Is(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
 // AssignAccountRep names the employee who looks after a customer from now on, or nobody (WP3).
@@ -176,7 +176,7 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 			if c.missing(k) {
 				return nil, commerce.Unknown("employee", cmd.EmployeeID, "employeeId")
 			}
-			c.require(k, model.Present)
+			c.require(k, table.Present)
 		}
 		after := *before
 		after.AccountRepID = cmd.EmployeeID

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 func employeeForm() form[*commerce.Employee] {
@@ -53,7 +54,7 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 		return nil
 	}
 	k := model.WarehouseKeys(&c.KeyBuilder, id)
-	c.require(k, model.Present)
+	c.require(k, table.Present)
 	if c.missing(k) {
 		unknown := commerce.Unknown("warehouse", id, "warehouseId")
 		return &unknown
@@ -87,7 +88,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 		}
 		after.Version++
 		was, is := model.EmployeeRecords(c.former(), *before), model.EmployeeRecords(&c.KeyBuilder, after)
-		c.update(was[0], is[0], model.Still(stands[0], model.AttrVersion))
+		c.update(was[0], is[0], table.Still(stands[0], model.AttrVersion))
 		kept := c.unchanged(stands[0], model.EmployeeAttributes(*before), model.EmployeeAttributes(after))
 		// The edges by name and title are always there, the one by warehouse is the last where
 		// there is one.

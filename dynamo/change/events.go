@@ -5,6 +5,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // happened adds an event of an order to the transaction: to the order's timeline, and as its
@@ -31,11 +32,11 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 // behind is the condition that the last event in the table has a lower ID than last, or that there
 // is none. An event without a position must not block the customer's orders for ever. It is
 // replaced if it is as it was read, and the IDs rise from there.
-func (c *change) behind(last model.Record) model.Condition {
+func (c *change) behind(last model.Record) table.Condition {
 	if have, ok := c.stands(model.KeyOf(last)); ok && c.table.Position(model.LastEventID(have)) == "" {
-		return model.Still(have, "eventId")
+		return table.Still(have, "eventId")
 	}
-	return model.Either(model.Absent, model.Is("eventId", "<", last["eventId"]))
+	return table.Either(table.Absent, table.Is("eventId", "<", last["eventId"]))
 }
 
 // lastEventTime is when the last event of a customer's orders happened, as far as a transaction has

@@ -52,7 +52,7 @@ func (c *change) remember(i *idempotency, result model.Record) {
 		"entity": model.Str(model.EntityIdempotency.Name), "mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
 		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
 		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
-	}), model.Either(model.Absent, model.Is(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
+	}), table.Either(table.Absent, table.Is(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)
 }
 

@@ -79,17 +79,17 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 			return nil, err
 		}
 		for i, line := range lines {
-			stands := model.Still(records[i+1], "name", "unitPrice", "currency")
-			c.adjust(ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, model.AllOf(stands, model.Is(model.AttrAvailable, ">=", model.Num(line.Quantity))))
+			stands := table.Still(records[i+1], "name", "unitPrice", "currency")
+			c.adjust(ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Is(model.AttrAvailable, ">=", model.Num(line.Quantity))))
 		}
 		for _, item := range order.Items {
 			c.create(model.LineRecord(&c.KeyBuilder, order, item))
 		}
-		if model.IsCounted(records[0], model.AttrOrderCount) {
-			c.adjust(ks[0], map[string]int{model.AttrOrderCount: 1}, model.AllOf(model.Still(records[0], "accountRepId"), model.Counted(model.AttrOrderCount)))
+		if table.IsCounted(records[0], model.AttrOrderCount) {
+			c.adjust(ks[0], map[string]int{model.AttrOrderCount: 1}, table.AllOf(table.Still(records[0], "accountRepId"), table.Counted(model.AttrOrderCount)))
 		} else {
 			// Nobody has counted this customer's orders: one more would make a count of one.
-			c.require(ks[0], model.Still(records[0], "accountRepId", model.AttrOrderCount))
+			c.require(ks[0], table.Still(records[0], "accountRepId", model.AttrOrderCount))
 		}
 		return &order, nil
 	})
@@ -169,13 +169,13 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // order's record as it stands in the table.
 func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt, c.lastEventTime(before.CustomerID))
-	var when model.Condition
+	var when table.Condition
 	if rep := stands["accountRepId"]; rep == nil || model.IsText(rep, "") {
 		after.AccountRepID, when = c.repOfCopy(*before)
 	}
 	ownBefore, theirsBefore := model.OrderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := model.OrderHeaders(&c.KeyBuilder, *after)
-	c.update(ownBefore, ownAfter, model.Still(stands, model.AttrVersion, "updatedAt", "status"))
+	c.update(ownBefore, ownAfter, table.Still(stands, model.AttrVersion, "updatedAt", "status"))
 	theirsAfter.With(c.unchanged(stands, model.OrderAttributes(*before), model.OrderAttributes(*after)))
 	optional := []string{"items", "itemCount", "shippingAddress", "accountRepId"}
 	if theirsAfter["accountRepId"] == nil {
@@ -189,12 +189,12 @@ func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e c
 // repOfCopy returns the account rep of an order whose own record names none: the one whom the
 // customer's copy names in its index key. It does not read the copy. The condition holds unless the
 // copy may name one that is not known yet; when it fails, DynamoDB returns the copy.
-func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, model.Condition) {
+func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.stands(model.CustomerOrderKeys(c.former(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
-		return "", model.Either(model.Has("entity"), model.Lacks(model.AttrIndexPK))
+		return "", table.Either(table.Has("entity"), table.Lacks(model.AttrIndexPK))
 	}
-	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), model.Still(copied, "entity", model.AttrIndexPK)
+	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Still(copied, "entity", model.AttrIndexPK)
 }
 
 // moveTo is the write pattern and the event of a move to a status; nil where nothing moves there.
@@ -303,7 +303,7 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 		if told && have < item.Quantity {
 			refusals = append(refusals, commerce.TooFew(commerce.Path("warehouseId"), item.SKU, item.Quantity, have, " in warehouse "+string(from)))
 		}
-		c.adjust(level, map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, model.Is(model.AttrQuantity, ">=", model.Num(item.Quantity)))
+		c.adjust(level, map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Is(model.AttrQuantity, ">=", model.Num(item.Quantity)))
 		c.count(item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
 	if len(refusals) == 0 {
@@ -332,11 +332,11 @@ func (c *change) count(sku commerce.SKU, counter string, delta int) {
 	k := model.ProductKeys(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {
 	case c.missing(k):
-		c.require(k, model.Absent)
-	case ok && !model.IsCounted(r, counter):
-		c.adjust(k, map[string]int{}, model.Still(r, counter))
+		c.require(k, table.Absent)
+	case ok && !table.IsCounted(r, counter):
+		c.adjust(k, map[string]int{}, table.Still(r, counter))
 	default:
-		c.adjust(k, map[string]int{counter: delta}, model.Counted(counter))
+		c.adjust(k, map[string]int{counter: delta}, table.Counted(counter))
 	}
 }
 
@@ -403,9 +403,9 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		switch {
 		case by > 0 && was == 0:
-			c.adjust(k, map[string]int{model.AttrAvailable: -by}, model.AllOf(model.Still(record, "name", "unitPrice", "currency"), model.Is(model.AttrAvailable, ">=", model.Num(by))))
+			c.adjust(k, map[string]int{model.AttrAvailable: -by}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), table.Is(model.AttrAvailable, ">=", model.Num(by))))
 		case by > 0:
-			c.adjust(k, map[string]int{model.AttrAvailable: -by}, model.Is(model.AttrAvailable, ">=", model.Num(by)))
+			c.adjust(k, map[string]int{model.AttrAvailable: -by}, table.Is(model.AttrAvailable, ">=", model.Num(by)))
 		default:
 			c.count(cmd.SKU, model.AttrAvailable, -by)
 		}

@@ -68,7 +68,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.former() // other software may know no categories: the product stays in no list
 		}
-		c.update(model.ProductRecord(c.former(), *before), model.ProductRecord(b, after), model.Still(records[0], c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
+		c.update(model.ProductRecord(c.former(), *before), model.ProductRecord(b, after), table.Still(records[0], c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
 		return &after, nil
 	})
 }
@@ -181,7 +181,7 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 	// nothing.
 	product := model.Reader{Record: records[1]}
 	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
-		if model.IsCounted(product.Record, counter) {
+		if table.IsCounted(product.Record, counter) {
 			*place = product.Number(counter)
 		}
 	}
@@ -208,7 +208,7 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		return &before.InventoryLevel, nil
 	}
 	r := before.productRecord
-	if by < 0 && model.IsCounted(r, model.AttrAvailable) && before.available < -by {
+	if by < 0 && table.IsCounted(r, model.AttrAvailable) && before.available < -by {
 		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.available, ", the rest is reserved")
 	}
 	if by > 0 && before.total > commerce.MaxInventory-by {
@@ -218,10 +218,10 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	after.Quantity, after.Version = quantity, before.Version+1
 	b := &c.KeyBuilder
 	if before.record != nil {
-		c.update(model.InventoryLevelRecord(b, before.InventoryLevel), model.InventoryLevelRecord(b, after), model.Still(before.record, model.AttrVersion, model.AttrQuantity))
+		c.update(model.InventoryLevelRecord(b, before.InventoryLevel), model.InventoryLevelRecord(b, after), table.Still(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
 		c.create(model.InventoryLevelRecord(b, after))
-		c.require(model.WarehouseKeys(b, before.WarehouseID), model.Present)
+		c.require(model.WarehouseKeys(b, before.WarehouseID), table.Present)
 	}
 	if by == 0 {
 		return &after, nil
@@ -229,21 +229,21 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	// What nobody has counted is not counted from nothing: a check's repair does, from all the
 	// levels.
 	k, counters := model.ProductKeys(b, before.SKU), map[string]int{}
-	conditions := []model.Condition{model.Present}
+	conditions := []table.Condition{table.Present}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {
-		case !model.IsCounted(r, counter):
-			conditions = append(conditions, model.Still(r, counter))
+		case !table.IsCounted(r, counter):
+			conditions = append(conditions, table.Still(r, counter))
 			continue
 		case counter == model.AttrAvailable && by < 0:
-			conditions = append(conditions, model.Is(counter, ">=", model.Num(-by)))
+			conditions = append(conditions, table.Is(counter, ">=", model.Num(-by)))
 		case counter == model.AttrTotalInventory && by > 0:
-			conditions = append(conditions, model.Is(counter, "<=", model.Num(commerce.MaxInventory-by)))
+			conditions = append(conditions, table.Is(counter, "<=", model.Num(commerce.MaxInventory-by)))
 		default:
-			conditions = append(conditions, model.Counted(counter))
+			conditions = append(conditions, table.Counted(counter))
 		}
 		counters[counter] = by
 	}
-	c.adjust(k, counters, model.AllOf(conditions...))
+	c.adjust(k, counters, table.AllOf(conditions...))
 	return &after, nil
 }

@@ -101,7 +101,7 @@ func (c *Client) transact(ctx context.Context, v *Verdict, fixes []Fix) error {
 			continue
 		}
 		written[r.Key] = true
-		e := &model.Expression{}
+		e := &table.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: &c.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(asRead(r.Have, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
@@ -153,11 +153,11 @@ func refusal(err error) error {
 
 // action is a write with its conditions.
 func (c *Client) action(w Fix) types.TransactWriteItem {
-	e := &model.Expression{}
+	e := &table.Expression{}
 	switch {
 	case w.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.Table.Name, Item: w.put, ConditionExpression: aws.String(model.Absent(e)),
+			TableName: &c.Table.Name, Item: w.put, ConditionExpression: aws.String(table.Absent(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	case w.deletes:
@@ -166,9 +166,9 @@ func (c *Client) action(w Fix) types.TransactWriteItem {
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := asRead(w.Have, append(model.AttributeNames(w.Set), w.remove...))(e)
+	condition := asRead(w.Have, append(table.AttributeNames(w.Set), w.remove...))(e)
 	var sets, removes []string
-	for _, name := range model.AttributeNames(w.Set) {
+	for _, name := range table.AttributeNames(w.Set) {
 		if w.Have[name] == nil {
 			condition += " AND attribute_not_exists(" + e.Foreign(name) + ")"
 		}
@@ -178,7 +178,7 @@ func (c *Client) action(w Fix) types.TransactWriteItem {
 		removes = append(removes, e.Foreign(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(model.Clauses(sets, removes)),
+		TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.Clauses(sets, removes)),
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
@@ -234,11 +234,11 @@ const maxConditions = 120
 // The first attributes to be compared are those that Ordergraph changes with every write, and then
 // those that the repair changes. Only a record of more than maxConditions attributes has some that
 // are not compared. It has them of other software.
-func asRead(have model.Record, changed []string) model.Condition {
+func asRead(have model.Record, changed []string) table.Condition {
 	if have == nil {
-		return model.Absent
+		return table.Absent
 	}
-	return func(e *model.Expression) string {
+	return func(e *table.Expression) string {
 		rank := func(name string) int {
 			switch {
 			case changesWithEveryWrite(name):
@@ -248,7 +248,7 @@ func asRead(have model.Record, changed []string) model.Condition {
 			}
 			return 2
 		}
-		names := model.AttributeNames(have)
+		names := table.AttributeNames(have)
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 		var parts []string
 		for _, name := range names[:min(len(names), maxConditions)] {

@@ -346,7 +346,7 @@ func Replacement(have, want model.Record) Fix {
 			w.Set[name] = v
 		}
 	}
-	for _, name := range model.AttributeNames(have) {
+	for _, name := range table.AttributeNames(have) {
 		if want[name] == nil {
 			w.remove = append(w.remove, name)
 		}

@@ -26,36 +26,21 @@ var sample []byte
 // Errors: those of Read.
 func Sample() (commerce.Book, error) { return Read(bytes.NewReader(sample)) }
 
-// The form of the file. Amounts are strings, so that no JSON library makes floats of them.
+// The form of the file. Records have the fields of their types in commerce. Amounts are strings, so
+// that no JSON library makes floats of them.
 type file struct {
-	Source    string `json:"source"`
-	Employees []struct {
-		ID           string   `json:"id"`
-		Name         string   `json:"name"`
-		PhoneNumbers []string `json:"phoneNumbers"`
-		WarehouseID  string   `json:"warehouseId"`
-		JobTitle     string   `json:"jobTitle"`
-		HireDate     string   `json:"hireDate"`
-	} `json:"employees"`
-	Warehouses []struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-	} `json:"warehouses"`
-	Products []struct {
-		SKU       string         `json:"sku"`
-		Name      string         `json:"name"`
-		Category  string         `json:"category"`
+	Source     string               `json:"source"`
+	Employees  []commerce.Employee  `json:"employees"`
+	Warehouses []commerce.Warehouse `json:"warehouses"`
+	Products   []struct {
+		commerce.Product
 		UnitPrice string         `json:"unitPrice"`
 		Currency  string         `json:"currency"`
 		Inventory map[string]int `json:"inventory"`
 	} `json:"products"`
 	Customers []struct {
-		ID           string    `json:"id"`
-		Name         string    `json:"name"`
-		Email        string    `json:"email"`
-		PhoneNumbers []string  `json:"phoneNumbers"`
-		AccountRepID string    `json:"accountRepId"`
-		CreatedAt    time.Time `json:"createdAt"`
+		commerce.Customer
+		CreatedAt time.Time `json:"createdAt"`
 	} `json:"customers"`
 	Orders []struct {
 		ID         string    `json:"id"`
@@ -106,10 +91,17 @@ func (p *place) note(where string, err error) {
 	}
 }
 
-func id[ID ~string](p *place, where, s string) ID {
-	v, err := commerce.ParseID[ID](s)
+func id[ID ~string](p *place, where string, s ID) ID {
+	v, err := commerce.ParseID[ID](string(s))
 	p.note(where, err)
 	return v
+}
+
+// reference is an ID that a record may lack.
+func reference[ID ~string](p *place, where string, s ID) {
+	if s != "" {
+		id(p, where, s)
+	}
 }
 
 func (p *place) currency(where, currency string) commerce.Currency {
@@ -124,10 +116,9 @@ func (p *place) money(where, amount string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-func (p *place) text(where, s string) string {
-	v, err := commerce.ParseText(s, 256)
+func (p *place) text(where, s string) {
+	_, err := commerce.ParseText(s, 256)
 	p.note(where, err)
-	return v
 }
 
 func (f file) book() (commerce.Book, error) {
@@ -135,52 +126,49 @@ func (f file) book() (commerce.Book, error) {
 	var b commerce.Book
 	for i, e := range f.Employees {
 		at := fmt.Sprintf("employees[%d]", i)
-		date, err := commerce.ParseDate(e.HireDate)
+		_, err := commerce.ParseDate(string(e.HireDate))
 		p.note(at+".hireDate", err)
-		employee := commerce.Employee{
-			ID: id[commerce.EmployeeID](&p, at+".id", e.ID), Name: p.text(at+".name", e.Name), PhoneNumbers: e.PhoneNumbers,
-			JobTitle: p.text(at+".jobTitle", e.JobTitle), HireDate: date, Version: 1,
-		}
-		if e.WarehouseID != "" {
-			employee.WarehouseID = id[commerce.WarehouseID](&p, at+".warehouseId", e.WarehouseID)
-		}
-		b.Employees = append(b.Employees, employee)
+		id(&p, at+".id", e.ID)
+		p.text(at+".name", e.Name)
+		p.text(at+".jobTitle", e.JobTitle)
+		reference(&p, at+".warehouseId", e.WarehouseID)
+		e.Version = 1
+		b.Employees = append(b.Employees, e)
 	}
 	for i, w := range f.Warehouses {
 		at := fmt.Sprintf("warehouses[%d]", i)
-		b.Warehouses = append(b.Warehouses, commerce.Warehouse{
-			ID: id[commerce.WarehouseID](&p, at+".id", w.ID), Name: p.text(at+".name", w.Name), Version: 1,
-		})
+		id(&p, at+".id", w.ID)
+		p.text(at+".name", w.Name)
+		w.Version = 1
+		b.Warehouses = append(b.Warehouses, w)
 	}
 	for i, product := range f.Products {
 		at := fmt.Sprintf("products[%d]", i)
-		sku := id[commerce.SKU](&p, at+".sku", product.SKU)
-		b.Products = append(b.Products, commerce.Product{
-			SKU: sku, Name: p.text(at+".name", product.Name), Category: p.text(at+".category", product.Category),
-			UnitPrice: p.money(at, product.UnitPrice, p.currency(at, product.Currency)), Version: 1,
-		})
+		id(&p, at+".sku", product.SKU)
+		p.text(at+".name", product.Name)
+		p.text(at+".category", product.Category)
+		product.Product.UnitPrice = p.money(at, product.UnitPrice, p.currency(at, product.Currency))
+		product.Version = 1
+		b.Products = append(b.Products, product.Product)
 		for _, warehouse := range slices.Sorted(maps.Keys(product.Inventory)) {
 			b.Levels = append(b.Levels, commerce.InventoryLevel{
-				SKU: sku, WarehouseID: id[commerce.WarehouseID](&p, at+".inventory", warehouse),
+				SKU: product.SKU, WarehouseID: id(&p, at+".inventory", commerce.WarehouseID(warehouse)),
 				Quantity: product.Inventory[warehouse], Version: 1,
 			})
 		}
 	}
 	for i, c := range f.Customers {
 		at := fmt.Sprintf("customers[%d]", i)
-		customer := commerce.Customer{
-			ID: id[commerce.CustomerID](&p, at+".id", c.ID), Name: p.text(at+".name", c.Name), Email: c.Email, PhoneNumbers: c.PhoneNumbers,
-			CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt, Version: 1,
-		}
 		_, err := commerce.ParseEmail(c.Email)
 		p.note(at+".email", err)
 		if c.CreatedAt.IsZero() {
 			p.note(at+".createdAt", commerce.Invalid("is missing"))
 		}
-		if c.AccountRepID != "" {
-			customer.AccountRepID = id[commerce.EmployeeID](&p, at+".accountRepId", c.AccountRepID)
-		}
-		b.Customers = append(b.Customers, customer)
+		id(&p, at+".id", c.ID)
+		p.text(at+".name", c.Name)
+		reference(&p, at+".accountRepId", c.AccountRepID)
+		c.Customer.CreatedAt, c.UpdatedAt, c.Version = c.CreatedAt, c.CreatedAt, 1
+		b.Customers = append(b.Customers, c.Customer)
 	}
 	f.orders(&p, &b)
 	return b, p.err
@@ -197,14 +185,15 @@ func (f file) orders(p *place, b *commerce.Book) {
 			p.note(at+".placedAt", fmt.Errorf("is %s, but the order's id says %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
 		}
 		order := commerce.OrderWithItems{Order: commerce.Order{
-			ID: orderID, CustomerID: id[commerce.CustomerID](p, at+".customerId", o.CustomerID), Status: status,
+			ID: orderID, CustomerID: id(p, at+".customerId", commerce.CustomerID(o.CustomerID)), Status: status,
 			PlacedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Version: 1,
 		}}
 		currency := p.currency(at, o.Currency)
 		for j, item := range o.Items {
 			at := fmt.Sprintf("%s.items[%d]", at, j)
+			p.text(at+".name", item.Name)
 			order.Lines = append(order.Lines, commerce.LineItem{
-				SKU: id[commerce.SKU](p, at+".sku", item.SKU), Name: p.text(at+".name", item.Name), Quantity: item.Quantity,
+				SKU: id(p, at+".sku", commerce.SKU(item.SKU)), Name: item.Name, Quantity: item.Quantity,
 				UnitPrice: p.money(at, item.UnitPrice, currency),
 			})
 		}

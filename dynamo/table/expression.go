@@ -1,4 +1,4 @@
-package model
+package table
 
 import (
 	"fmt"
@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Expression collects the names and values of the expressions of one write. Every name goes by a
 // placeholder: name, status and total are words of DynamoDB's own.
 type Expression struct {
 	Names  map[string]string
-	Values Record
+	Values model.Record
 }
 
 func (e *Expression) name(attribute string) string {
@@ -28,7 +30,7 @@ func (e *Expression) name(attribute string) string {
 // Value returns the placeholder of a value.
 func (e *Expression) Value(v types.AttributeValue) string {
 	if e.Values == nil {
-		e.Values = Record{}
+		e.Values = model.Record{}
 	}
 	placeholder := ":v" + strconv.Itoa(len(e.Values))
 	e.Values[placeholder] = v
@@ -65,10 +67,10 @@ func Lacks(attribute string) Condition {
 }
 
 // Present is the condition that there is a record, absent that there is none.
-func Present(e *Expression) string { return Has(AttrPK)(e) }
+func Present(e *Expression) string { return Has(model.AttrPK)(e) }
 
 // Absent is the condition that there is no record.
-func Absent(e *Expression) string { return Lacks(AttrPK)(e) }
+func Absent(e *Expression) string { return Lacks(model.AttrPK)(e) }
 
 // Is compares an attribute with a value: relation is =, >= or the like.
 func Is(attribute, relation string, v types.AttributeValue) Condition {
@@ -78,19 +80,19 @@ func Is(attribute, relation string, v types.AttributeValue) Condition {
 // Counted is the condition that the record has a number there.
 func Counted(attribute string) Condition {
 	return func(e *Expression) string {
-		return "attribute_type(" + e.name(attribute) + ", " + e.Value(Str("N")) + ")"
+		return "attribute_type(" + e.name(attribute) + ", " + e.Value(model.Str("N")) + ")"
 	}
 }
 
 // IsCounted tells whether the record has a number there.
-func IsCounted(r Record, attribute string) bool {
+func IsCounted(r model.Record, attribute string) bool {
 	_, ok := r[attribute].(*types.AttributeValueMemberN)
 	return ok
 }
 
 // Still is the condition that the record still has the attributes that it had, each with its value
 // or not at all.
-func Still(before Record, attributes ...string) Condition {
+func Still(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{Present(e)}
 		for _, a := range attributes {
@@ -106,15 +108,15 @@ func Still(before Record, attributes ...string) Condition {
 
 // Setting is the update expression that makes after of before: attributes that differ are set,
 // those that after lacks are removed. Keys are not touched. It is empty where nothing differs.
-func (e *Expression) Setting(before, after Record) string {
+func (e *Expression) Setting(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range AttributeNames(after) {
-		if a != AttrPK && a != AttrSK && !SameValue(before[a], after[a]) {
+		if a != model.AttrPK && a != model.AttrSK && !model.SameValue(before[a], after[a]) {
 			sets = append(sets, e.name(a)+" = "+e.Value(after[a]))
 		}
 	}
 	for _, a := range AttributeNames(before) {
-		if _, kept := after[a]; !kept && a != AttrPK && a != AttrSK {
+		if _, kept := after[a]; !kept && a != model.AttrPK && a != model.AttrSK {
 			removes = append(removes, e.name(a))
 		}
 	}
@@ -128,19 +130,19 @@ func (e *Expression) Adding(deltas map[string]int) string {
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		name := e.name(a)
 		switch {
-		case a == AttrVersion, a == AttrStockRevision:
-			sets = append(sets, fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(Num(0)), e.Value(Num(deltas[a]))))
+		case a == model.AttrVersion, a == model.AttrStockRevision:
+			sets = append(sets, fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(model.Num(deltas[a]))))
 		case deltas[a] < 0:
-			sets = append(sets, fmt.Sprintf("%s = %s - %s", name, name, e.Value(Num(-deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s - %s", name, name, e.Value(model.Num(-deltas[a]))))
 		default:
-			sets = append(sets, fmt.Sprintf("%s = %s + %s", name, name, e.Value(Num(deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s + %s", name, name, e.Value(model.Num(deltas[a]))))
 		}
 	}
 	return Clauses(sets, nil)
 }
 
 // AttributeNames are a record's, in order, so that equal writes have equal expressions.
-func AttributeNames(r Record) []string { return slices.Sorted(maps.Keys(r)) }
+func AttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
 
 // Clauses joins the SET and REMOVE clauses of an update.
 func Clauses(sets, removes []string) string {
