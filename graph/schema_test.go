@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
@@ -105,6 +107,22 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 			if f.Type.Elem != nil && element.Kind == ast.Object && !strings.HasSuffix(d.Name, "Connection") && !strings.HasPrefix(f.Name, "__") {
 				t.Errorf("%s.%s is a list of %s, not a connection", d.Name, f.Name, element.Name)
 			}
+		}
+	}
+}
+
+// The schema and the docs state how many lines an order can have.
+func TestMaxLinesIsDocumented(t *testing.T) {
+	operations, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, text := range map[string]string{
+		fmt.Sprintf("an order of 1 to %d products", commerce.MaxLines):                                                           parsedSchema.Mutation.Fields.ForName("placeOrder").Description,
+		fmt.Sprintf("| lines of an order, pieces of a line, pieces in a warehouse, in all warehouses | %d, ", commerce.MaxLines): string(operations),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the limit is not documented as %q", want)
 		}
 	}
 }

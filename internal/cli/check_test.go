@@ -27,6 +27,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -54,7 +55,7 @@ func seeded(t *testing.T) (db *dynamodb.Client, table string, variables []string
 
 func TestCheckOfACleanTable(t *testing.T) {
 	_, table, variables := seeded(t)
-	book, n := sample(t)
+	book, n := storetest.SampleBook(t)
 	c := run(t, "check", variables...)
 	c.checkDone(t, fmt.Sprintf("Table %s: %d orders, %d customers", table, len(book.Orders), len(book.Customers)), fmt.Sprint(n, " records"), "read units", "\nclean\n")
 	run(t, "check -repair", variables...).checkDone(t, "\nclean\n")
@@ -254,7 +255,7 @@ func TestCheckThatCouldNotVerify(t *testing.T) {
 
 // What was found and repaired until then is told, and where the check ended.
 func TestCheckThatIsStopped(t *testing.T) {
-	_, n := sample(t)
+	_, n := storetest.SampleBook(t)
 	db, table, variables := seeded(t)
 	for _, line := range []string{"check -repair", "check -repair -json"} {
 		damageSample(t, db, table)

@@ -124,7 +124,10 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 		if line == "patterns" {
-			c.checkDone(t, "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency", "WP18 ")
+			c.checkDone(t, "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency")
+			for _, p := range model.WritePatterns() {
+				c.checkDone(t, p.ID+" ", p.Mutation)
+			}
 		}
 		c.checkDone(t, "Query GSI1 per shard", "CUSTOMER#{customerId}", "GetItem", "with AP10")
 	}

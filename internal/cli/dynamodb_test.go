@@ -18,11 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/embedded"
-	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -88,20 +84,6 @@ func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[st
 	return records
 }
 
-// sample returns the sample data and the number of its records.
-func sample(t *testing.T) (book commerce.Book, records int) {
-	t.Helper()
-	book, err := sampledata.Sample()
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, err = storetest.NewTable(t, embedded.New().Client(), dynamo.Options{}).Load(t.Context(), book)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return book, records
-}
-
 // The way of a stranger with an empty DynamoDB, from the first error to the first answer.
 func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	db, table, variables := local(t)
@@ -111,7 +93,7 @@ func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	run(t, "table create", variables...).checkDone(t, table, "ordergraph seed")
 	run(t, "table describe", variables...).checkDone(t, table, "ACTIVE", "fits     yes")
 
-	book, n := sample(t)
+	book, n := storetest.SampleBook(t)
 	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(book.Orders), len(book.Customers)), table, fmt.Sprint(n, " records"))
 	once := contents(t, db, table)
 	if len(once) != n {

@@ -26,7 +26,7 @@ func TestSeedGenerate(t *testing.T) {
 	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkDone(t)
 	storetest.Clean(t, db, table, 1)
 	run(t, "seed", variables...).checkDone(t)
-	book, n := sample(t)
+	book, n := storetest.SampleBook(t)
 	if both := contents(t, db, table); len(both) < len(once)+n+60*4 {
 		t.Errorf("%d records became %d", len(once), len(both))
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // pipe runs a command line with standard input and output of its own.
@@ -42,7 +43,7 @@ func pipe(t *testing.T, line, stdin string, variables ...string) (status int, st
 }
 
 func TestExportAndImport(t *testing.T) {
-	_, n := sample(t)
+	_, n := storetest.SampleBook(t)
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
@@ -187,7 +188,7 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 
 // A signal leaves a state that the same command goes on from.
 func TestInterruptedExportAndImport(t *testing.T) {
-	_, n := sample(t)
+	_, n := storetest.SampleBook(t)
 	_, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
@@ -288,7 +289,7 @@ func TestImportOfWhatIsNoExport(t *testing.T) {
 
 // A damaged table comes back from its export but for what is damaged, which is named.
 func TestImportOfADamagedTable(t *testing.T) {
-	_, n := sample(t)
+	_, n := storetest.SampleBook(t)
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
@@ -314,7 +315,7 @@ func TestImportOfADamagedTable(t *testing.T) {
 }
 
 func TestInterruptedSeedAndCreate(t *testing.T) {
-	_, n := sample(t)
+	_, n := storetest.SampleBook(t)
 	_, table, variables := local(t)
 	interrupted := interruptible(t, variables)
 	interrupted("table create", ".DescribeTimeToLive", 1).checkFailed(t, 1, "table create: interrupted; run it again")

@@ -182,9 +182,10 @@ func TestShapesThatCannotBe(t *testing.T) {
 		"products is 4":           func(s *sampledata.Shape) { s.Products = 4 },
 		"items is 0-5":            func(s *sampledata.Shape) { s.FewestItems = 0 },
 		"items is 6-5":            func(s *sampledata.Shape) { s.FewestItems = 6 },
-		"items is 1-46":           func(s *sampledata.Shape) { s.MostItems = 46 },
 		"statuses names no":       func(s *sampledata.Shape) { s.Statuses = sampledata.Weights{} },
 		"products is 10000001: g": func(s *sampledata.Shape) { s.Products = 10_000_001 },
+
+		fmt.Sprintf("items is 1-%d", commerce.MaxLines+1): func(s *sampledata.Shape) { s.MostItems = commerce.MaxLines + 1 },
 	} {
 		s := sampledata.DefaultShape()
 		change(&s)

@@ -309,37 +309,39 @@ func TestEmbeddedItemsComeAndGo(t *testing.T) {
 	})
 }
 
-// An order has up to 45 lines through all of its life, however it comes to them.
-func TestFortyFiveLines(t *testing.T) {
+// An order has up to commerce.MaxLines lines through all of its life, however it comes to them.
+func TestMaxLines(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
-		got := s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines(skus(46)...), "idempotencyKey": "k"}, "TOO_MANY_LINES input.items")
-		if got.UserErrors[0].Limit != 45 {
+		most := skus(commerce.MaxLines)
+		last := most[len(most)-1]
+		got := s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines(skus(commerce.MaxLines + 1)...), "idempotencyKey": "k"}, "TOO_MANY_LINES input.items")
+		if got.UserErrors[0].Limit != commerce.MaxLines {
 			t.Errorf("it is told %+v", got.UserErrors)
 		}
-		// 46 lines of 45 products are 45 lines.
-		first := s.do(t, "placeOrder", in{"customerId": "ann", "items": append(lines(skus(45)...), lines("p00")...), "idempotencyKey": "k"})
-		if !strings.Contains(string(first.Value), `"itemCount":45`) {
+		// Two lines of one product are one.
+		first := s.do(t, "placeOrder", in{"customerId": "ann", "items": append(lines(most...), lines("p00")...), "idempotencyKey": "k"})
+		if !strings.Contains(string(first.Value), fmt.Sprintf(`"itemCount":%d`, commerce.MaxLines)) {
 			t.Errorf("the order is %s", first.Value)
 		}
-		id := s.place(t, "ann", skus(45)...)
-		got = s.refuse(t, "setOrderItem", in{"orderId": id, "sku": "p45", "quantity": 1}, "TOO_MANY_LINES input.sku")
-		if got.UserErrors[0].Limit != 45 {
+		id := s.place(t, "ann", most...)
+		got = s.refuse(t, "setOrderItem", in{"orderId": id, "sku": skus(commerce.MaxLines + 1)[commerce.MaxLines], "quantity": 1}, "TOO_MANY_LINES input.sku")
+		if got.UserErrors[0].Limit != commerce.MaxLines {
 			t.Errorf("it is told %+v", got.UserErrors)
 		}
-		s.do(t, "setOrderItem", in{"orderId": id, "sku": "p44", "quantity": 3})
+		s.do(t, "setOrderItem", in{"orderId": id, "sku": last, "quantity": 3})
 		s.do(t, "confirmOrder", in{"orderId": id, "idempotencyKey": "c"})
 		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north", "idempotencyKey": "s"})
-		if got := s.stock(t, "p44"); got != "6 of 7 available, 7 in north" {
-			t.Errorf("of p44, %s", got)
+		if got := s.stock(t, last); got != "6 of 7 available, 7 in north" {
+			t.Errorf("of %s, %s", last, got)
 		}
 		if got := s.stock(t, "p00"); got != "7 of 9 available, 9 in north" {
 			t.Errorf("of p00, %s", got)
 		}
-		another := s.place(t, "bob", skus(45)...)
+		another := s.place(t, "bob", most...)
 		s.do(t, "cancelOrder", in{"orderId": another, "idempotencyKey": "x"})
-		if got := s.stock(t, "p44"); got != "6 of 7 available, 7 in north" {
-			t.Errorf("of p44, %s", got)
+		if got := s.stock(t, last); got != "6 of 7 available, 7 in north" {
+			t.Errorf("of %s, %s", last, got)
 		}
 	})
 }

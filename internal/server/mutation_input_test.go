@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -51,7 +52,7 @@ func TestBadMutationInput(t *testing.T) {
 		{"lines that sum up to more than there is", "placeOrder", order.with("items", append(line("mug", 100), line("mug", 3)...)), 1, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
 		{"currencies mixed", "placeOrder", order.with("items", lines("mug", "yen")), 1, []string{"INVALID input.items.1.sku"}},
 		{"no items", "placeOrder", order.with("items", []in{}), 0, []string{"INVALID input.items"}},
-		{"46 lines", "placeOrder", order.with("items", lines(skus(46)...)), 0, []string{"TOO_MANY_LINES input.items"}},
+		{"one line too many", "placeOrder", order.with("items", lines(skus(commerce.MaxLines+1)...)), 0, []string{"TOO_MANY_LINES input.items"}},
 		{"3,000 lines", "placeOrder", order.with("items", slices.Repeat(lines("a"), 3000)), 0, []string{"TOO_MANY_LINES input.items"}},
 		{"all of a line", "placeOrder", in{"customerId": "a#b", "items": line("", 0), "idempotencyKey": "a#b", "shippingAddress": in{"recipient": " ", "line1": long, "city": "\x01", "countryCode": "XX"}}, 0,
 			[]string{"INVALID input.customerId", "INVALID input.items.0.sku", "INVALID input.items.0.quantity", "INVALID input.shippingAddress.recipient", "INVALID input.shippingAddress.line1", "INVALID input.shippingAddress.city", "INVALID input.shippingAddress.countryCode", "INVALID input.idempotencyKey"}},

@@ -102,11 +102,27 @@ func Load(t testing.TB, store *dynamo.Store, book commerce.Book) {
 // Sample returns the sample order book in a new table.
 func Sample(t testing.TB, db *dynamodb.Client) *dynamo.Store {
 	t.Helper()
-	store := NewTable(t, db, dynamo.Options{})
+	store, _, _ := loadSample(t, db)
+	return store
+}
+
+// SampleBook returns the sample order book and the number of its records.
+func SampleBook(t testing.TB) (commerce.Book, int) {
+	t.Helper()
+	_, book, records := loadSample(t, embedded.New().Client())
+	return book, records
+}
+
+func loadSample(t testing.TB, db *dynamodb.Client) (*dynamo.Store, commerce.Book, int) {
+	t.Helper()
 	book, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	Load(t, store, book)
-	return store
+	store := NewTable(t, db, dynamo.Options{})
+	records, err := store.Load(context.Background(), book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, book, records
 }

@@ -134,20 +134,21 @@ func onlyFile(t testing.TB, name string) {
 
 func TestFileRoundTrip(t *testing.T) {
 	t.Parallel()
+	_, records := storetest.SampleBook(t)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := storetest.Sample(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
 		var told []transfer.Exported
 		out, err := transfer.ExportFile(context.Background(), hindered(t, db, from, unhindered), name, transfer.ExportOptions{Segments: 1, Clock: fast(), Progress: func(e transfer.Exported) { told = append(told, e) }})
-		if err != nil || out.Records != 101 || out.Bytes != int64(len(read(t, name))) || out.Resumed {
+		if err != nil || out.Records != records || out.Bytes != int64(len(read(t, name))) || out.Resumed {
 			t.Errorf("exported %+v, %v", out, err)
 		}
 		if len(told) < 10 || told[len(told)-1] != out || !slices.IsSortedFunc(told, func(a, b transfer.Exported) int { return a.Records - b.Records }) {
 			t.Errorf("told %+v", told)
 		}
 		onlyFile(t, name)
-		for _, want := range []bulk.Imported{{Written: 101}, {Unchanged: 101}} {
-			want.Lines, want.Offset = 101, out.Bytes
+		for _, want := range []bulk.Imported{{Written: records}, {Unchanged: records}} {
+			want.Lines, want.Offset = records, out.Bytes
 			var last bulk.Imported
 			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fast(), Progress: func(done bulk.Imported, size int64) {
 				if size != out.Bytes || done.Lines != last.Lines+1 {
@@ -155,7 +156,7 @@ func TestFileRoundTrip(t *testing.T) {
 				}
 				last = done
 			}})
-			if err != nil || in.Lines != want.Lines || in.Offset != want.Offset || in.Written != want.Written || in.Unchanged != want.Unchanged || last.Lines != 101 {
+			if err != nil || in.Lines != want.Lines || in.Offset != want.Offset || in.Written != want.Written || in.Unchanged != want.Unchanged || last.Lines != records {
 				t.Errorf("imported %+v, %v, want %+v", in, err, want)
 			}
 			if got := lines(t, to); !slices.Equal(got, sorted(read(t, name))) {
@@ -252,6 +253,7 @@ func begun(t *testing.T, db *dynamodb.Client, store *dynamo.Store, segments int)
 }
 
 func TestExportFileRefuses(t *testing.T) {
+	_, records := storetest.SampleBook(t)
 	db := embedded.New().Client()
 	store, other := storetest.Sample(t, db), storetest.Sample(t, db)
 	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, says ...string) {
@@ -286,7 +288,7 @@ func TestExportFileRefuses(t *testing.T) {
 	t.Run("other segments", func(t *testing.T) {
 		name, _ := begun(t, db, store, 1)
 		check(t, store, name, transfer.ExportOptions{Segments: 2}, "-segments 1")
-		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil || !out.Resumed || out.Records != 101 {
+		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil || !out.Resumed || out.Records != records {
 			t.Errorf("without a number of segments it does not go on: %+v, %v", out, err)
 		}
 	})
@@ -298,7 +300,7 @@ func TestExportFileRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, store, name, transfer.ExportOptions{}, "has 0 bytes")
-		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || out.Records != 101 || out.Resumed {
+		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || out.Records != records || out.Resumed {
 			t.Errorf("overwritten: %+v, %v", out, err)
 		}
 	})
@@ -360,6 +362,7 @@ func TestImportOfAPartOfAnExport(t *testing.T) {
 // An import that is killed at any request goes on where it was.
 func TestImportFileGoesOn(t *testing.T) {
 	t.Parallel()
+	_, records := storetest.SampleBook(t)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		text := strings.Join(lines(t, storetest.Sample(t, db)), "")
 		dir := t.TempDir()
@@ -388,7 +391,7 @@ func TestImportFileGoesOn(t *testing.T) {
 				}
 				last, done = in, err == nil
 			}
-			if last.Lines != 101 || last.Written+last.Unchanged != 101 || last.Conflicts > 0 || tries == 1 && last.Unchanged > 0 {
+			if last.Lines != records || last.Written+last.Unchanged != records || last.Conflicts > 0 || tries == 1 && last.Unchanged > 0 {
 				t.Fatalf("did %+v", last)
 			}
 			if got := strings.Join(lines(t, store), ""); got != text {
@@ -432,10 +435,10 @@ func TestImportFileOfAMendedFile(t *testing.T) {
 
 	// A dry run neither uses nor changes what is remembered.
 	write(t, name, strings.Join(all, ""))
-	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fast()}); err != nil || in.Written != 51 || in.Unchanged != 50 || read(t, side) != onDisk {
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fast()}); err != nil || in.Written != len(all)-50 || in.Unchanged != 50 || read(t, side) != onDisk {
 		t.Errorf("a dry run did %+v, %v", in, err)
 	}
-	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err != nil || in.Written != 101 || in.Unchanged != 0 || in.Lines != 101 {
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err != nil || in.Written != len(all) || in.Unchanged != 0 || in.Lines != len(all) {
 		t.Errorf("the mended file did %+v, %v", in, err)
 	}
 	onlyFile(t, name)
@@ -544,6 +547,7 @@ func TestExportFileReplaces(t *testing.T) {
 
 // What is killed between the last two steps is complete.
 func TestExportFileEndsBetweenItsLastSteps(t *testing.T) {
+	_, records := storetest.SampleBook(t)
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
 	name, side := begun(t, db, store, 1)
@@ -555,9 +559,9 @@ func TestExportFileEndsBetweenItsLastSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, side, fmt.Sprintf(`{"table": %q, "segments": [{"done": true}], "records": 101, "bytes": %d}`, id, len(whole)))
+	write(t, side, fmt.Sprintf(`{"table": %q, "segments": [{"done": true}], "records": %d, "bytes": %d}`, id, records, len(whole)))
 	out, err := transfer.ExportFile(context.Background(), killedAfter(t, db, store, 0), name, transfer.ExportOptions{})
-	if err != nil || out.Records != 101 || read(t, name) != whole {
+	if err != nil || out.Records != records || read(t, name) != whole {
 		t.Errorf("%+v, %v", out, err)
 	}
 	onlyFile(t, name)
@@ -565,13 +569,14 @@ func TestExportFileEndsBetweenItsLastSteps(t *testing.T) {
 
 // A link stays one: what it leads to is replaced.
 func TestExportFileThroughALink(t *testing.T) {
+	_, records := storetest.SampleBook(t)
 	store := storetest.Sample(t, embedded.New().Client())
 	name, link := filepath.Join(t.TempDir(), "shop.jsonl"), filepath.Join(t.TempDir(), "link")
 	write(t, name, "old")
 	if err := os.Symlink(name, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := transfer.ExportFile(context.Background(), store, link, transfer.ExportOptions{Overwrite: true}); err != nil || len(sorted(read(t, name))) != 101 {
+	if _, err := transfer.ExportFile(context.Background(), store, link, transfer.ExportOptions{Overwrite: true}); err != nil || len(sorted(read(t, name))) != records {
 		t.Error(err)
 	}
 	onlyFile(t, name)
@@ -646,7 +651,7 @@ func TestImportFileGoesOnBehindABadLine(t *testing.T) {
 		t.Fatalf("did %+v, %v", in, err)
 	}
 	in, err := transfer.ImportFile(context.Background(), store, name, skipping)
-	if err != nil || in.Written+in.Unchanged != 101 || in.Unreadable != 1 || len(in.BadLines) != 1 || in.BadLines[0].Line != 51 {
+	if err != nil || in.Written+in.Unchanged != len(all) || in.Unreadable != 1 || len(in.BadLines) != 1 || in.BadLines[0].Line != 51 {
 		t.Errorf("did %+v, %v", in, err)
 	}
 	onlyFile(t, name)
