@@ -159,15 +159,6 @@ var (
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
 
-// Entities returns every kind of record of the table.
-func Entities() []Entity {
-	return []Entity{
-		EntityCustomer, EntityCustomerRep, EntityEmailClaim, EntityOrder, EntityCustomerOrder, EntityOrderItem,
-		EntityOrderEvent, EntityLastEvent, EntityProduct, EntityInventoryLevel, EntityWarehouse, EntityEmployee, EntityEmployeeName,
-		EntityEmployeeTitle, EntityEmployeeWarehouse, EntityIdempotency,
-	}
-}
-
 // WritePattern is one way in which the table is changed: one TransactWriteItems for each mutation.
 type WritePattern struct {
 	// ID names it everywhere: WP1.
@@ -238,16 +229,6 @@ func of(entities ...Entity) []Entity { return entities }
 // MostActions returns how many actions the transaction has at most for an order of so many lines.
 func (p WritePattern) MostActions(lines int) int {
 	return len(p.Writes) + len(p.Maybe) + lines*(len(p.Each)+len(p.MaybeEach))
-}
-
-// WritePatterns returns every write pattern, by id.
-func WritePatterns() []WritePattern {
-	return []WritePattern{
-		WriteCreateCustomer, WriteUpdateCustomer, WriteAssignAccountRep, WritePlaceOrder, WriteConfirmOrder, WriteShipOrder,
-		WriteDeliverOrder, WriteCancelOrder, WriteSetOrderItem, WriteRemoveOrderItem, WriteUpdateShippingAddress,
-		WriteCreateProduct, WriteUpdateProduct, WriteCreateWarehouse, WriteSetInventoryLevel, WriteAdjustInventory,
-		WriteHireEmployee, WriteUpdateEmployee,
-	}
 }
 
 // MaxShards is how many shards a table can have.

@@ -43,3 +43,49 @@ func AccessPatterns() []AccessPattern {
 		LastEvent.AccessPattern,
 	}
 }
+
+// WritePatterns returns every write pattern, by number.
+func WritePatterns() []WritePattern {
+	return []WritePattern{
+		WriteCreateCustomer,
+		WriteUpdateCustomer,
+		WriteAssignAccountRep,
+		WritePlaceOrder,
+		WriteConfirmOrder,
+		WriteShipOrder,
+		WriteDeliverOrder,
+		WriteCancelOrder,
+		WriteSetOrderItem,
+		WriteRemoveOrderItem,
+		WriteUpdateShippingAddress,
+		WriteCreateProduct,
+		WriteUpdateProduct,
+		WriteCreateWarehouse,
+		WriteSetInventoryLevel,
+		WriteAdjustInventory,
+		WriteHireEmployee,
+		WriteUpdateEmployee,
+	}
+}
+
+// Entities returns every kind of record of the table.
+func Entities() []Entity {
+	return []Entity{
+		EntityCustomer,
+		EntityCustomerRep,
+		EntityEmailClaim,
+		EntityOrder,
+		EntityCustomerOrder,
+		EntityOrderItem,
+		EntityOrderEvent,
+		EntityLastEvent,
+		EntityProduct,
+		EntityInventoryLevel,
+		EntityWarehouse,
+		EntityEmployee,
+		EntityEmployeeName,
+		EntityEmployeeTitle,
+		EntityEmployeeWarehouse,
+		EntityIdempotency,
+	}
+}
