@@ -192,12 +192,7 @@ var ulids = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 func (w *workshop) text(a *storetest.Audited, answers ...string) string {
 	lines := slices.Clone(answers)
 	for k, r := range a.Records {
-		names := make([]string, 0, len(r))
-		for name, v := range r {
-			names = append(names, name+"="+storetest.Show(v))
-		}
-		slices.Sort(names)
-		lines = append(lines, k.PK+" "+k.SK+": "+strings.Join(names, " "))
+		lines = append(lines, k.PK+" "+k.SK+": "+r.String())
 	}
 	for i, line := range lines {
 		lines[i] = ulids.ReplaceAllStringFunc(line, func(id string) string {

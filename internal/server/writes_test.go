@@ -273,48 +273,13 @@ func (s *shop) records(t testing.TB) map[string]string {
 			t.Fatal(err)
 		}
 		for _, r := range page.Items {
-			k := inWords(r["pk"]) + " " + inWords(r["sk"])
+			k := storetest.Show(r["pk"]) + " " + storetest.Show(r["sk"])
 			delete(r, "pk")
 			delete(r, "sk")
-			records[k] = inWords(&types.AttributeValueMemberM{Value: r})
+			records[k] = storetest.Record(r).String()
 		}
 	}
 	return records
-}
-
-// inWords writes a value so that people can read it, and equal values equally: a list that is empty
-// as none, as the embedded store loses it, and numbers in the form of ours.
-func inWords(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberN:
-		return plainNumber(v.Value)
-	case *types.AttributeValueMemberL:
-		texts := make([]string, len(v.Value))
-		for i, e := range v.Value {
-			texts[i] = inWords(e)
-		}
-		return "[" + strings.Join(texts, ", ") + "]"
-	case *types.AttributeValueMemberM:
-		var texts []string
-		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
-			if l, ok := v.Value[name].(*types.AttributeValueMemberL); !ok || len(l.Value) > 0 {
-				texts = append(texts, name+"="+inWords(v.Value[name]))
-			}
-		}
-		return "{" + strings.Join(texts, " ") + "}"
-	default:
-		return fmt.Sprintf("%+v", v)
-	}
-}
-
-// plainNumber is a number without zeros at its end: DynamoDB drops them.
-func plainNumber(s string) string {
-	if strings.Contains(s, ".") {
-		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-	}
-	return s
 }
 
 // changes tells in words how records differ: a line with - for each that was, one with + for each

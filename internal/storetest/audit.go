@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -247,34 +248,7 @@ func equal(a, b types.AttributeValue) bool {
 		}
 		return true
 	}
-	return Show(a) == Show(b)
-}
-
-// Show writes a value for people.
-func Show(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case nil:
-		return "nothing"
-	case *types.AttributeValueMemberS:
-		return fmt.Sprintf("%q", v.Value)
-	case *types.AttributeValueMemberN:
-		return v.Value
-	case *types.AttributeValueMemberL:
-		parts := make([]string, len(v.Value))
-		for i, e := range v.Value {
-			parts[i] = Show(e)
-		}
-		return "[" + strings.Join(parts, " ") + "]"
-	case *types.AttributeValueMemberM:
-		var parts []string
-		for name, e := range v.Value {
-			parts = append(parts, name+": "+Show(e))
-		}
-		slices.Sort(parts)
-		return "{" + strings.Join(parts, " ") + "}"
-	default:
-		return fmt.Sprintf("%T %v", v, v)
-	}
+	return reflect.DeepEqual(a, b)
 }
 
 // sort puts the records of orders together.

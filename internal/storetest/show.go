@@ -1,0 +1,48 @@
+package storetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Show prints a value for failures of tests and for golden files. Values that are equal on both
+// engines print alike: an empty list prints as no attribute, because the embedded store loses it,
+// and numbers print without zeros at the end of their decimals, because DynamoDB drops them.
+func Show(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		if strings.Contains(v.Value, ".") {
+			return strings.TrimSuffix(strings.TrimRight(v.Value, "0"), ".")
+		}
+		return v.Value
+	case *types.AttributeValueMemberL:
+		texts := make([]string, len(v.Value))
+		for i, e := range v.Value {
+			texts[i] = Show(e)
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	case *types.AttributeValueMemberM:
+		return Record(v.Value).String()
+	default:
+		return fmt.Sprintf("%+v", v)
+	}
+}
+
+// String prints a record as Show prints its values, by the names of the attributes.
+func (r Record) String() string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if l, ok := r[name].(*types.AttributeValueMemberL); !ok || len(l.Value) > 0 {
+			texts = append(texts, name+"="+Show(r[name]))
+		}
+	}
+	return "{" + strings.Join(texts, " ") + "}"
+}
