@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"flag"
@@ -36,7 +36,7 @@ func TestClassesOfDrift(t *testing.T) {
 }
 
 func TestDocsShowTheClassesOfDrift(t *testing.T) {
-	const name, begin, end = "../docs/check.md", "<!-- drifts -->\n", "<!-- /drifts -->"
+	const name, begin, end = "../../docs/check.md", "<!-- drifts -->\n", "<!-- /drifts -->"
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +54,6 @@ func TestDocsShowTheClassesOfDrift(t *testing.T) {
 		return
 	}
 	if strings.TrimSpace(shown) != strings.TrimSpace(table) {
-		t.Errorf("%s does not show the classes of drift: run go test ./dynamo -run Docs -update", name)
+		t.Errorf("%s does not show the classes of drift: run go test ./dynamo/check -run Docs -update", name)
 	}
 }
