@@ -68,35 +68,35 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 
 // Every field of an update is written by itself, and a value that is there already changes nothing.
 func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
-	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
+	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
 	ctx, caller := t.Context(), change.Caller{Name: "c"}
 	testFields(t, func() commerce.CustomerChange { return commerce.CustomerChange{ID: "c1"} },
 		func(c commerce.CustomerChange) (*commerce.Customer, error) {
-			return r.store.UpdateCustomer(ctx, caller, c)
+			return r.Store.UpdateCustomer(ctx, caller, c)
 		})
 	testFields(t, func() commerce.EmployeeChange { return commerce.EmployeeChange{ID: "e1"} },
 		func(c commerce.EmployeeChange) (*commerce.Employee, error) {
-			return r.store.UpdateEmployee(ctx, caller, c)
+			return r.Store.UpdateEmployee(ctx, caller, c)
 		})
 	testFields(t, func() commerce.ProductChange { return commerce.ProductChange{SKU: "p00"} },
 		func(c commerce.ProductChange) (*commerce.Product, error) {
-			return r.store.UpdateProduct(ctx, caller, c)
+			return r.Store.UpdateProduct(ctx, caller, c)
 		})
-	r.checkClean()
+	r.CheckClean()
 }
 
 // A change of an e-mail address keeps what other software has written to the claim.
 func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-		r.set("EMAIL#ann@example.com", "#METADATA", item{"verifiedAt": text("2026-01-01")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+		r.Set("EMAIL#ann@example.com", "#METADATA", item{"verifiedAt": text("2026-01-01")})
 		email := "ANN@example.com"
-		if _, err := r.store.UpdateCustomer(t.Context(), change.Caller{Name: "c"}, commerce.CustomerChange{ID: "c1", Email: &email}); err != nil {
+		if _, err := r.Store.UpdateCustomer(t.Context(), change.Caller{Name: "c"}, commerce.CustomerChange{ID: "c1", Email: &email}); err != nil {
 			t.Fatal(err)
 		}
-		if claim := r.get("EMAIL#ann@example.com", "#METADATA"); !sameAs(claim["verifiedAt"], text("2026-01-01")) || !sameAs(claim["customerId"], text("c1")) {
-			t.Errorf("the claim is %s", show(claim))
+		if claim := r.Get("EMAIL#ann@example.com", "#METADATA"); !storetest.Equal(claim["verifiedAt"], text("2026-01-01")) || !storetest.Equal(claim["customerId"], text("c1")) {
+			t.Errorf("the claim is %s", storetest.ShowItem(claim))
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }

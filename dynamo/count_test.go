@@ -2,104 +2,41 @@ package dynamo_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// countedInPages ends every Query that counts after so many records, as DynamoDB does after a
-// megabyte.
-func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
-	return watched(db, func(_ context.Context, in any) error {
-		if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
-			query.Limit = aws.Int32(records)
-		}
-		return nil
-	})
-}
-
-// uncounted is a table with a customer whose record keeps no count of the orders, as other software
-// writes it. The customer's copy of each order has so many bytes more than it needs.
-func uncounted(t *testing.T, db *dynamodb.Client, orders, bytes int) rawTable {
-	r := newRawTable(t, db, commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Ann", Email: "ann@example.com", CreatedAt: start, UpdatedAt: start}}}, dynamo.Options{})
-	r.set("CUSTOMER#c1", "#METADATA", item{"orderCount": nil})
-	for i := range orders {
-		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
-		rec := func(pk, sk string) item {
-			rec := key(pk, sk)
-			rec["orderId"], rec["customerId"], rec["status"], rec["total"] = text(id), text("c1"), text("delivered"), number("0")
-			return rec
-		}
-		own := rec("ORDER#"+id, "#METADATA")
-		own["gsi1pk"], own["gsi1sk"] = text("STATUS#delivered"), text("ORDER#"+id)
-		event := key("ORDER#"+id, "EVENT#1")
-		event["eventId"], event["orderId"], event["type"], event["to"], event["createdAt"] = text("1"), text(id), text("delivered"), text("delivered"), text("2024-04-16T23:15:41Z")
-		r.put(own)
-		r.put(event)
-		copied := rec("CUSTOMER#c1", "ORDER#"+id)
-		copied["theirs"] = text(strings.Repeat("x", bytes))
-		r.put(copied)
-	}
-	return r
-}
-
 // A customer's orders are all counted, however many Queries that takes. Explain shows each of them.
 func TestOrdersAreCountedToTheLast(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := uncounted(t, db, 7, 0)
-		store := through(t, r.store, countedInPages(db, 2), dynamo.Options{})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+		r.Set("CUSTOMER#c1", "#METADATA", item{"orderCount": nil})
+		inPages := storetest.Watched(db, func(_ context.Context, in any) error {
+			if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
+				query.Limit = aws.Int32(2)
+			}
+			return nil
+		})
+		store := storetest.Through(t, r.Store, inPages, dynamo.Options{})
 		trace := &table.Trace{}
 		n, err := store.OrderCount(trace.Begin(t.Context()), "c1")
-		if err != nil || n != 7 {
-			t.Errorf("%d orders, %v, want 7", n, err)
+		if err != nil || n != 3 {
+			t.Errorf("%d orders, %v, want 3", n, err)
 		}
 		var counted []int
 		for _, request := range trace.Requests() {
 			counted = append(counted, request.Items)
 		}
-		if got := fmt.Sprint(counted); got != "[2 2 2 1]" {
+		if got := fmt.Sprint(counted); got != "[2 1]" {
 			t.Errorf("the requests count %s orders", got)
 		}
 	})
 }
-
-// Where there are too many orders to count, the server says so, and a repair writes the count.
-func TestTooManyOrdersToCount(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		const orders = 27
-		r := uncounted(t, db, orders, 380_000)
-		r.store = through(t, r.store, countedInPages(db, 2), dynamo.Options{})
-		if n, err := r.store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyToCount) {
-			t.Errorf("%d orders, %v", n, err)
-		}
-		drifts, summary := r.check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.Left() != 0 {
-			t.Errorf("found %+v, %d left", drifts, summary.Left())
-		}
-		if got := r.get("CUSTOMER#c1", "#METADATA")["orderCount"]; !sameAs(got, number("27")) {
-			t.Errorf("the repair wrote %v", got)
-		}
-		// One fewer Query counts them, and then a count may be missing.
-		r.set("CUSTOMER#c1", "#METADATA", item{"orderCount": nil})
-		r.store = through(t, r.store, countedInPages(db, 3), dynamo.Options{})
-		if n, err := r.store.OrderCount(t.Context(), "c1"); err != nil || n != orders {
-			t.Errorf("%d orders, %v", n, err)
-		}
-		r.checkClean()
-	})
-}
-
-func sameAs(a, b types.AttributeValue) bool { return reflect.DeepEqual(plain(a), plain(b)) }

@@ -23,9 +23,9 @@ import (
 // referencesInKeys is a shop of other software, which keeps account reps, an employee's warehouse
 // and a product's category in index keys alone: order 0 and customer c1 have account rep e1,
 // employee e1 works in warehouse w1, product p02 is one of the Things.
-func referencesInKeys(t *testing.T, db *dynamodb.Client) rawTable {
-	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-	order := "ORDER#" + shopOrder(0)
+func referencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
+	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+	order := "ORDER#" + storetest.SmallOrder(0)
 	for k, name := range map[string]string{
 		order + " #METADATA":    "accountRepId",
 		"CUSTOMER#c1 " + order:  "accountRepId",
@@ -38,7 +38,7 @@ func referencesInKeys(t *testing.T, db *dynamodb.Client) rawTable {
 		"PRODUCT#p02 #METADATA": "category",
 	} {
 		pk, sk, _ := strings.Cut(k, " ")
-		r.set(pk, sk, item{name: nil, "entity": nil})
+		r.Set(pk, sk, item{name: nil, "entity": nil})
 	}
 	return r
 }
@@ -77,10 +77,10 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 // alone are read, changed, exported, imported and checked without losing it.
 func TestReferencesInIndexKeysAlone(t *testing.T) {
 	caller := change.Caller{Name: "c"}
-	order, name := commerce.OrderID(shopOrder(0)), "New"
+	order, name := commerce.OrderID(storetest.SmallOrder(0)), "New"
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		healthy := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-		want := listings(t, healthy.store)
+		healthy := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+		want := listings(t, healthy.Store)
 		compare := func(what string, s *dynamo.Store) {
 			t.Helper()
 			if got := listings(t, s); !slices.Equal(got, want) {
@@ -88,82 +88,82 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 			}
 		}
 		r := referencesInKeys(t, db)
-		compare("at first", r.store)
+		compare("at first", r.Store)
 
-		lines := exported(t, r.store, 1)
+		lines := storetest.Export(t, r.Store, 1)
 		for _, shards := range []int{1, 3} {
 			to := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
-			imported(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
+			storetest.Import(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
 			compare(fmt.Sprintf("imported into %d shards", shards), to)
-			if got := exported(t, to, 1); shards == 1 && !slices.Equal(got, lines) {
+			if got := storetest.Export(t, to, 1); shards == 1 && !slices.Equal(got, lines) {
 				t.Errorf("imported is\n%s", strings.Join(got, ""))
 			}
 		}
 
 		for i, mutation := range []func(ctx context.Context) error{
 			func(ctx context.Context) error {
-				_, err := r.store.UpdateProduct(ctx, caller, commerce.ProductChange{SKU: "p02", Name: &name})
+				_, err := r.Store.UpdateProduct(ctx, caller, commerce.ProductChange{SKU: "p02", Name: &name})
 				return err
 			},
 			func(ctx context.Context) error {
-				_, err := r.store.UpdateCustomer(ctx, caller, commerce.CustomerChange{ID: "c1", Name: &name})
+				_, err := r.Store.UpdateCustomer(ctx, caller, commerce.CustomerChange{ID: "c1", Name: &name})
 				return err
 			},
 			func(ctx context.Context) error {
-				_, err := r.store.UpdateEmployee(ctx, caller, commerce.EmployeeChange{ID: "e1", Name: &name})
+				_, err := r.Store.UpdateEmployee(ctx, caller, commerce.EmployeeChange{ID: "e1", Name: &name})
 				return err
 			},
 		} {
 			if err := mutation(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			compare(fmt.Sprintf("after mutation %d", i), r.store)
+			compare(fmt.Sprintf("after mutation %d", i), r.Store)
 		}
 		transactions := 0
-		r.store = r.among(func(operation string, _ int, _ string) *http.Response {
+		r.Store = r.Among(func(operation string, _ int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				transactions++
 			}
 			return nil
-		}).store
+		}).Store
 		ordered := []func(ctx context.Context) (*commerce.Order, error){
 			func(ctx context.Context) (*commerce.Order, error) {
-				return r.store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: order, SKU: "p00", Quantity: 2})
+				return r.Store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: order, SKU: "p00", Quantity: 2})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
-				return r.store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Confirmed})
+				return r.Store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Confirmed})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
-				return r.store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})
+				return r.Store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})
 			},
 		}
 		pk := "ORDER#" + string(order)
 		for i, mutation := range ordered {
 			if i == 1 {
-				r.set(pk, "#METADATA", item{"entity": text("order")}) // the copy alone is of other software
+				r.Set(pk, "#METADATA", item{"entity": text("order")}) // the copy alone is of other software
 			}
 			transactions = 0
 			o, err := mutation(t.Context())
 			if err != nil || o.AccountRepID != "e1" {
 				t.Fatalf("mutation %d of the order: %+v, %v", i, o, err)
 			}
-			compare(fmt.Sprintf("after mutation %d of the order", i), r.store)
+			compare(fmt.Sprintf("after mutation %d of the order", i), r.Store)
 			if want := []int{2, 2, 1}[i]; transactions != want {
 				t.Errorf("mutation %d of the order took %d transactions, want %d", i, transactions, want)
 			}
 			for _, k := range [][2]string{{pk, "#METADATA"}, {"CUSTOMER#c1", pk}} {
-				if rec := r.get(k[0], k[1]); !sameAs(rec["accountRepId"], text("e1")) {
-					t.Errorf("mutation %d of the order leaves %s", i, show(rec))
+				if rec := r.Get(k[0], k[1]); !storetest.Equal(rec["accountRepId"], text("e1")) {
+					t.Errorf("mutation %d of the order leaves %s", i, storetest.ShowItem(rec))
 				}
 				if i == 0 {
-					r.set(k[0], k[1], item{"accountRepId": nil, "entity": nil})
+					r.Set(k[0], k[1], item{"accountRepId": nil, "entity": nil})
 				}
 			}
 		}
-		if drifts, summary := r.check(check.Options{Repair: true}); summary.Left() > 0 {
+		if drifts, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 {
 			t.Errorf("the repair left %+v", drifts)
 		}
-		compare("after a repair", r.store)
-		r.checkClean()
+		compare("after a repair", r.Store)
+		r.CheckClean()
 	})
 }

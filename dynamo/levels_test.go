@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -51,10 +52,10 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 				if !storetest.Every(t, 3, i) {
 					return
 				}
-				r := newRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t), dynamo.Options{})
+				r := storetest.NewRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t), dynamo.Options{})
 				ids, now := make([]commerce.OrderID, orders), make([]commerce.Status, orders)
 				for i := range ids {
-					placed, err := r.store.PlaceOrder(t.Context(), caller, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+					placed, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -62,7 +63,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 				}
 				read := map[commerce.Status]bool{}
 				moved := 0
-				walked := r.among(func(operation string, _ int, body string) *http.Response {
+				walked := r.Among(func(operation string, _ int, body string) *http.Response {
 					next := statusRead(body)
 					if operation != "Query" || next == 0 {
 						return nil
@@ -74,7 +75,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 							if cancelled != (to == commerce.Cancelled) || !slices.Contains(c.statuses, to) || !c.moves(now[i], to, next, read) {
 								continue
 							}
-							if _, err := r.store.MoveOrder(t.Context(), caller, commerce.OrderMove{OrderID: id, To: to, WarehouseID: warehouseFor(to)}); err != nil {
+							if _, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: to, WarehouseID: warehouseFor(to)}); err != nil {
 								t.Error(err)
 							}
 							now[i] = to
@@ -84,7 +85,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 					}
 					read[next] = true
 					return nil
-				}).store
+				}).Store
 				chosen := c.statuses
 				if len(chosen) == len(all) {
 					chosen = nil

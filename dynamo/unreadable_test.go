@@ -22,19 +22,19 @@ import (
 )
 
 // unreadableShop is a shop in which every attribute that the model writes stands in some record.
-func unreadableShop(t *testing.T, db *dynamodb.Client) rawTable {
-	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-	_, err := r.store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(shopOrder(2)), To: commerce.Delivered, Note: "by phone"})
+func unreadableShop(t *testing.T, db *dynamodb.Client) storetest.RawTable {
+	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+	_, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(storetest.SmallOrder(2)), To: commerce.Delivered, Note: "by phone"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.checkClean()
+	r.CheckClean()
 	return r
 }
 
 // repeated are the records of a shop that repeat one another's attributes. The others stand alone.
 func repeated() [][]string {
-	order := shopOrder(0)
+	order := storetest.SmallOrder(0)
 	return [][]string{
 		{"ORDER#" + order + " #METADATA", "CUSTOMER#c1 ORDER#" + order},
 		{"CUSTOMER#c1 #METADATA", "CUSTOMER#c1 REP"},
@@ -81,10 +81,10 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 // damaged calls test with the shop after one attribute of records that repeat it was replaced with
 // a value that cannot be read: every attribute of every entity, in one record by itself and in all
 // that repeat it. Then it restores the shop. By default every third attribute gets one such value.
-func damaged(t *testing.T, db *dynamodb.Client, test func(r rawTable, keys []string, name string, value types.AttributeValue)) {
+func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, keys []string, name string, value types.AttributeValue)) {
 	t.Helper()
 	r := unreadableShop(t, db)
-	healthy := r.all()
+	healthy := r.All()
 	attributes := 0
 	groups := repeated()
 	for _, k := range ofEveryEntity(healthy) {
@@ -108,19 +108,19 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r rawTable, keys []str
 					if healthy[k][name] != nil {
 						rec := maps.Clone(healthy[k])
 						rec[name] = value
-						r.put(rec)
+						r.Put(rec)
 						keys = append(keys, k)
 					}
 				}
 				test(r, keys, name, value)
-				now := r.all()
-				for _, k := range differing(healthy, now) {
+				now := r.All()
+				for _, k := range storetest.Differing(healthy, now) {
 					pk, sk, _ := strings.Cut(k, " ")
 					if now[k] != nil {
-						r.drop(pk, sk)
+						r.Delete(pk, sk)
 					}
 					if healthy[k] != nil {
-						r.put(healthy[k])
+						r.Put(healthy[k])
 					}
 				}
 				if t.Failed() {
@@ -136,11 +136,11 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r rawTable, keys []str
 func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		damaged(t, db, func(r rawTable, keys []string, name string, value types.AttributeValue) {
-			before := r.all()
-			drifts, summary := r.check(check.Options{Repair: true})
-			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, plain(value), drifts)
-			if changed := differing(before, r.all()); len(changed) > 0 {
+		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
+			before := r.All()
+			drifts, summary := r.Check(check.Options{Repair: true})
+			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.Number(value), drifts)
+			if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
 				t.Errorf("%s, and changed %q", what, changed)
 			}
 			var named []string
@@ -163,7 +163,7 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	caller := change.Caller{Name: "c"}
-	order, name, nowhere := commerce.OrderID(shopOrder(0)), "New", commerce.WarehouseID("")
+	order, name, nowhere := commerce.OrderID(storetest.SmallOrder(0)), "New", commerce.WarehouseID("")
 	mutations := []struct {
 		of string
 		// sets are attributes that the mutation is asked to replace.
@@ -217,22 +217,22 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		made, failed := 0, 0
-		damaged(t, db, func(r rawTable, keys []string, name string, value types.AttributeValue) {
+		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
 			pk, sk, _ := strings.Cut(keys[0], " ")
 			for _, copied := range []string{"REP", "ORDER#", "ITEM#", "LAST_EVENT", "NAME", "TITLE"} {
 				if strings.HasPrefix(sk, copied) || pk == "EMPLOYEE#e1" && sk == "WAREHOUSE" || name == "entity" && len(keys) > 1 {
 					return
 				}
 			}
-			before := r.all()
+			before := r.All()
 			for i, m := range mutations {
 				if m.of != pk || m.sets == name {
 					continue
 				}
-				err := m.do(t.Context(), r.store)
-				after := r.all()
-				changed := differing(before, after)
-				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, plain(value), i, m.of, err)
+				err := m.do(t.Context(), r.Store)
+				after := r.All()
+				changed := storetest.Differing(before, after)
+				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, storetest.Number(value), i, m.of, err)
 				switch {
 				case errors.Is(err, model.ErrCorrupt):
 					failed++
@@ -246,20 +246,20 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 				}
 				made++
 				for _, k := range keys {
-					if got := after[k][name]; after[k] != nil && !sameAs(got, value) {
-						t.Errorf("%s: %s has %#v", what, k, plain(got))
+					if got := after[k][name]; after[k] != nil && !storetest.Equal(got, value) {
+						t.Errorf("%s: %s has %#v", what, k, storetest.Number(got))
 					}
-					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !sameAs(after[k]["gsi1pk"], listed) {
+					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !storetest.Equal(after[k]["gsi1pk"], listed) {
 						t.Errorf("%s: %s has the index key %#v", what, k, after[k]["gsi1pk"])
 					}
 				}
 				for _, k := range changed {
 					pk, sk, _ := strings.Cut(k, " ")
 					if after[k] != nil {
-						r.drop(pk, sk)
+						r.Delete(pk, sk)
 					}
 					if before[k] != nil {
-						r.put(before[k])
+						r.Put(before[k])
 					}
 				}
 			}
@@ -276,11 +276,11 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 func TestTheRestOfARecordIsChecked(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
-	order := "ORDER#" + shopOrder(0)
+	order := "ORDER#" + storetest.SmallOrder(0)
 	address := text("Ann, 1 Road, Town")
 	for i, c := range []struct {
 		name   string
-		damage func(r rawTable)
+		damage func(r storetest.RawTable)
 		found  string
 		// keeps are records and an attribute that cannot be read, which has this value after the
 		// repair.
@@ -291,73 +291,73 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 	}{
 		{name: "order", found: "index-keys 1, order-total 2, timeline 1, unreadable 2", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
-			damage: func(r rawTable) {
-				r.set(order, own, item{"shippingAddress": address, "total": number("1"), "gsi1pk": text("STATUS#shipped")})
-				r.set("CUSTOMER#c1", order, item{"shippingAddress": address, "total": number("1")})
-				r.drop(order, "EVENT#"+ulidAt(start, 1))
+			damage: func(r storetest.RawTable) {
+				r.Set(order, own, item{"shippingAddress": address, "total": number("1"), "gsi1pk": text("STATUS#shipped")})
+				r.Set("CUSTOMER#c1", order, item{"shippingAddress": address, "total": number("1")})
+				r.Delete(order, "EVENT#"+storetest.ULIDAt(start, 1))
 			}},
 		{name: "order whose copy is lost", found: "copy-missing 1, unreadable 1", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
-			damage: func(r rawTable) {
-				r.set(order, own, item{"shippingAddress": address})
-				r.drop("CUSTOMER#c1", order)
+			damage: func(r storetest.RawTable) {
+				r.Set(order, own, item{"shippingAddress": address})
+				r.Delete("CUSTOMER#c1", order)
 			}},
 		{name: "order of which the copy is left", found: "order-missing 1, unreadable 1", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
-			damage: func(r rawTable) {
-				r.set("CUSTOMER#c1", order, item{"shippingAddress": address})
-				r.drop(order, own)
+			damage: func(r storetest.RawTable) {
+				r.Set("CUSTOMER#c1", order, item{"shippingAddress": address})
+				r.Delete(order, own)
 			}},
 		{name: "order whose version and time cannot be read", found: "timeline 1, unreadable 2", value: text("new"),
 			keeps: map[string]string{order + " " + own: "version", "CUSTOMER#c1 " + order: "updatedAt"},
-			damage: func(r rawTable) {
-				r.set(order, own, item{"version": text("new"), "updatedAt": text("new")})
-				r.set("CUSTOMER#c1", order, item{"version": text("new"), "updatedAt": text("new")})
-				r.drop(order, "EVENT#"+ulidAt(start, 1))
+			damage: func(r storetest.RawTable) {
+				r.Set(order, own, item{"version": text("new"), "updatedAt": text("new")})
+				r.Set("CUSTOMER#c1", order, item{"version": text("new"), "updatedAt": text("new")})
+				r.Delete(order, "EVENT#"+storetest.ULIDAt(start, 1))
 			}},
 		{name: "customer", found: "edge-missing 1, email-claim 1, order-count 1, unreadable 1", value: text("2, 3"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers"}, lacks: map[string]string{"CUSTOMER#c1 REP": "phoneNumbers"},
-			damage: func(r rawTable) {
-				r.set("CUSTOMER#c1", own, item{"phoneNumbers": text("2, 3"), "orderCount": number("9")})
-				r.drop("CUSTOMER#c1", "REP")
-				r.drop("EMAIL#ann@example.com", own)
+			damage: func(r storetest.RawTable) {
+				r.Set("CUSTOMER#c1", own, item{"phoneNumbers": text("2, 3"), "orderCount": number("9")})
+				r.Delete("CUSTOMER#c1", "REP")
+				r.Delete("EMAIL#ann@example.com", own)
 			}},
 		{name: "customer whose account rep cannot be read", found: "order-count 1, unreadable 1", value: number("17"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "accountRepId"},
-			damage: func(r rawTable) {
-				r.set("CUSTOMER#c1", own, item{"accountRepId": number("17"), "orderCount": number("9")})
+			damage: func(r storetest.RawTable) {
+				r.Set("CUSTOMER#c1", own, item{"accountRepId": number("17"), "orderCount": number("9")})
 			}},
 		{name: "customer of whom the edge is left", found: "customer-missing 1, unreadable 1", value: text("2, 3"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers", "CUSTOMER#c1 REP": "phoneNumbers"},
-			damage: func(r rawTable) {
-				r.set("CUSTOMER#c1", "REP", item{"phoneNumbers": text("2, 3")})
-				r.drop("CUSTOMER#c1", own)
+			damage: func(r storetest.RawTable) {
+				r.Set("CUSTOMER#c1", "REP", item{"phoneNumbers": text("2, 3")})
+				r.Delete("CUSTOMER#c1", own)
 			}},
 		{name: "employee", found: "edge-differs 1, edge-missing 1, unreadable 1", value: text("1"),
 			keeps: map[string]string{"EMPLOYEE#e1 " + own: "phoneNumbers"}, lacks: map[string]string{"EMPLOYEE#e1 NAME": "phoneNumbers"},
-			damage: func(r rawTable) {
-				r.set("EMPLOYEE#e1", own, item{"phoneNumbers": text("1")})
-				r.set("EMPLOYEE#e1", "TITLE", item{"name": text("Eric")})
-				r.drop("EMPLOYEE#e1", "NAME")
+			damage: func(r storetest.RawTable) {
+				r.Set("EMPLOYEE#e1", own, item{"phoneNumbers": text("1")})
+				r.Set("EMPLOYEE#e1", "TITLE", item{"name": text("Eric")})
+				r.Delete("EMPLOYEE#e1", "NAME")
 			}},
 		{name: "product", found: "stock-available 1, stock-total 1, unreadable 1", value: number("17"),
 			keeps: map[string]string{"PRODUCT#p00 " + own: "category"},
-			damage: func(r rawTable) {
-				r.set("PRODUCT#p00", own, item{"category": number("17"), "totalInventory": number("1"), "available": number("1")})
+			damage: func(r storetest.RawTable) {
+				r.Set("PRODUCT#p00", own, item{"category": number("17"), "totalInventory": number("1"), "available": number("1")})
 			}},
 		{name: "records that nothing needs", found: "orphan-item 1, unreadable 2", value: number("17"),
 			keeps: map[string]string{"ORDER#o-9 ITEM#p00": "name", "EMAIL#nobody@example.com " + own: "customerId"},
-			damage: func(r rawTable) {
-				rec := r.get(order, "ITEM#p00")
+			damage: func(r storetest.RawTable) {
+				rec := r.Get(order, "ITEM#p00")
 				rec["pk"], rec["gsi1sk"] = text("ORDER#o-9"), text("ORDER#o-9")
 				rec["name"] = number("17")
-				r.put(rec)
-				rec = r.get(order, "ITEM#p01")
+				r.Put(rec)
+				rec = r.Get(order, "ITEM#p01")
 				rec["pk"], rec["gsi1sk"] = text("ORDER#o-9"), text("ORDER#o-9")
-				r.put(rec)
+				r.Put(rec)
 				claim := key("EMAIL#nobody@example.com", own)
 				claim["customerId"] = number("17")
-				r.put(claim)
+				r.Put(claim)
 			}},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
@@ -365,27 +365,27 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 				if !storetest.Every(t, 4, i) {
 					return
 				}
-				r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 				c.damage(r)
-				if drifts, _ := r.check(check.Options{}); foundText(drifts) != c.found {
-					t.Errorf("found %s, want %s\n%+v", foundText(drifts), c.found, drifts)
+				if drifts, _ := r.Check(check.Options{}); storetest.Found(drifts) != c.found {
+					t.Errorf("found %s, want %s\n%+v", storetest.Found(drifts), c.found, drifts)
 				}
-				if drifts, summary := r.check(check.Options{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
+				if drifts, summary := r.Check(check.Options{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
 					t.Errorf("the repair left %d, want %d\n%+v", summary.Left(), len(c.keeps), drifts)
 				}
 				for k, name := range c.keeps {
 					pk, sk, _ := strings.Cut(k, " ")
-					if got := r.get(pk, sk)[name]; !sameAs(got, c.value) {
-						t.Errorf("%s of %s is %#v", name, k, plain(got))
+					if got := r.Get(pk, sk)[name]; !storetest.Equal(got, c.value) {
+						t.Errorf("%s of %s is %#v", name, k, storetest.Number(got))
 					}
 				}
 				for k, name := range c.lacks {
 					pk, sk, _ := strings.Cut(k, " ")
-					if rec := r.get(pk, sk); rec == nil || rec[name] != nil {
-						t.Errorf("%s is %s", k, show(rec))
+					if rec := r.Get(pk, sk); rec == nil || rec[name] != nil {
+						t.Errorf("%s is %s", k, storetest.ShowItem(rec))
 					}
 				}
-				if drifts, _ := r.check(check.Options{}); foundText(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
+				if drifts, _ := r.Check(check.Options{}); storetest.Found(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
 					t.Errorf("after the repair found %+v", drifts)
 				}
 			})

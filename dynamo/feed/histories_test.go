@@ -340,7 +340,3 @@ func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 		}
 	})
 }
-
-func key(pk, sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
-}

@@ -13,7 +13,7 @@ import (
 // Access tells who may use what. The schema says which permission a field needs, with @access; the
 // policy says who is granted it. What the role alone decides is refused before anything is read
 // (check); of what is granted for the own records only, others do not exist: for loaders
-// (loaders.Viewer), for changes (dynamo.Caller), and for those who follow orders (mayFollowOrder).
+// (loaders.Viewer), for changes (change.Caller), and for those who follow orders (mayFollowOrder).
 //
 // An input field can need a permission as well. Whose record the input is about is checked with the
 // mutation's own permission.

@@ -123,6 +123,21 @@ type Client struct {
 	lost   int
 }
 
+// Passing returns faults after which the same request may succeed.
+func Passing() []Kind { return []Kind{Throughput, Internal, Reset, Throttling, Silence} }
+
+// First returns a Chooser that lets the first requests of each operation meet these faults.
+func First(kinds ...Kind) Chooser {
+	met := map[string]int{}
+	return func(r Request) Kind {
+		if n := met[r.Operation]; n < len(kinds) {
+			met[r.Operation]++
+			return kinds[n]
+		}
+		return None
+	}
+}
+
 // Between returns a client of db's engine with faults in between.
 func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}

@@ -210,7 +210,7 @@ var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 // agree compares two records attribute by attribute, but for those of except.
 func (a *audit) agree(k Key, with string, one, other Record, except ...string) {
 	for name, v := range one {
-		if !slices.Contains(except, name) && !equal(v, other[name]) {
+		if !slices.Contains(except, name) && !Equal(v, other[name]) {
 			a.problem(k, "%s is %s, in %s it is %s", name, Show(v), with, Show(other[name]))
 		}
 	}
@@ -221,8 +221,8 @@ func (a *audit) agree(k Key, with string, one, other Record, except ...string) {
 	}
 }
 
-// equal compares values; numbers are compared as numbers.
-func equal(a, b types.AttributeValue) bool {
+// Equal reports whether two values are equal. Numbers are compared by value.
+func Equal(a, b types.AttributeValue) bool {
 	if one, ok := a.(*types.AttributeValueMemberN); ok {
 		other, ok := b.(*types.AttributeValueMemberN)
 		if !ok {
@@ -234,7 +234,7 @@ func equal(a, b types.AttributeValue) bool {
 	}
 	if one, ok := a.(*types.AttributeValueMemberL); ok {
 		other, ok := b.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(one.Value, other.Value, equal)
+		return ok && slices.EqualFunc(one.Value, other.Value, Equal)
 	}
 	if one, ok := a.(*types.AttributeValueMemberM); ok {
 		other, ok := b.(*types.AttributeValueMemberM)
@@ -242,7 +242,7 @@ func equal(a, b types.AttributeValue) bool {
 			return false
 		}
 		for name, v := range one.Value {
-			if !equal(v, other.Value[name]) {
+			if !Equal(v, other.Value[name]) {
 				return false
 			}
 		}

@@ -1,4 +1,4 @@
-package dynamo_test
+package feed_test
 
 import (
 	"bytes"
@@ -282,7 +282,7 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 // A record that cannot be read is reported once, and what follows is told.
 func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		var log lines
+		var log storetest.Log
 		f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
@@ -293,32 +293,12 @@ func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 		}
 		f.set(id, 2)
 		f.wants(w, "item_set")
-		if n := log.count("cannot be delivered"); n != 1 {
-			t.Errorf("it was reported %d times:\n%s", n, log.text())
+		if n := log.Count("cannot be delivered"); n != 1 {
+			t.Errorf("it was reported %d times:\n%s", n, log.String())
 		}
 		f.wants(f.order(id, first), "item_set")
 	})
 }
-
-// lines are what was logged.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *lines) count(of string) int { return strings.Count(l.text(), of) }
 
 func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -382,7 +362,7 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		var reading sync.Mutex
 		next := db.Options().HTTPClient
 		client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
-			o.HTTPClient = doer(func(r *http.Request) (*http.Response, error) {
+			o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
 					return nil, err
@@ -421,11 +401,6 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		}
 	})
 }
-
-// doer is an HTTP client.
-type doer func(*http.Request) (*http.Response, error)
-
-func (do doer) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
 // A last event is known since the program writes it. Before, there were timelines.
 func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
@@ -478,9 +453,9 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		repaired, other := f.place("c1"), f.place("c1")
-		r := rawTable{t: t, db: db, name: f.table, store: f.store}
+		r := storetest.RawTable{T: t, DB: db, Name: f.table, Store: f.store}
 		for _, k := range [][2]string{{"ORDER#" + string(repaired), "#METADATA"}, {"CUSTOMER#c1", "ORDER#" + string(repaired)}} {
-			r.set(k[0], k[1], item{"status": text("delivered")})
+			r.Set(k[0], k[1], item{"status": text("delivered")})
 		}
 		last := f.timeline(other)[0]
 		ofOrder, ofCustomer := f.order(repaired, ""), f.customer("c1", last)
@@ -530,13 +505,14 @@ func TestASlowFollowerIsCut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
-		ofOrder, ofCustomer, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.order(id, "")
+		ofOrder, ofCustomer, seen, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(0), f.order(id, "")
 		for quantity := 2; quantity < 7; quantity++ {
 			f.set(id, quantity)
 			f.next(quick)
 		}
 		for range 5 {
 			f.place("c2")
+			f.next(seen) // the stream has delivered it to ofAll, too
 		}
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer, ofAll} {
 			var last commerce.EventID

@@ -1,4 +1,4 @@
-package dynamo_test
+package feed_test
 
 import (
 	"bytes"

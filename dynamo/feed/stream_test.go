@@ -1,4 +1,4 @@
-package dynamo_test
+package feed_test
 
 import (
 	"context"
@@ -30,7 +30,7 @@ import (
 var quickly = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
 
 // reshape lets a shop on DynamoDB Local be followed through streams of another shape.
-func reshape(t *testing.T, log *lines) (*followed, *reshaped) {
+func reshape(t *testing.T, log *storetest.Log) (*followed, *reshaped) {
 	t.Helper()
 	db := dynamolocal.Shared(t).Client()
 	f := newFollowed(t, db, feed.Options{})
@@ -120,7 +120,7 @@ func history(t *testing.T, f *followed, between func(i int)) {
 // Shards split while orders change, and their children are listed before or after their end is
 // reached.
 func TestShardsThatSplit(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	f, shape := reshape(t, &log)
 	// Changes of statuses and of orders come from different partitions, so from different shards.
 	statuses, told := 0, make(chan struct{})
@@ -142,8 +142,8 @@ func TestShardsThatSplit(t *testing.T) {
 	if n := shape.requests("DescribeStream"); n < 4 {
 		t.Errorf("shards were listed in %d requests", n)
 	}
-	if log.text() != "" {
-		t.Errorf("it was logged:\n%s", log.text())
+	if log.String() != "" {
+		t.Errorf("it was logged:\n%s", log.String())
 	}
 	f.feed.Close()
 	<-everything.done
@@ -154,7 +154,7 @@ func TestShardsThatSplit(t *testing.T) {
 
 // An iterator lives for a quarter of an hour. The next one begins behind the last record.
 func TestIteratorsThatExpire(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	f, shape := reshape(t, &log)
 	statuses := f.status(0)
 	history(t, f, func(i int) {
@@ -168,7 +168,7 @@ func TestIteratorsThatExpire(t *testing.T) {
 
 // What was trimmed before it was read is read from the timelines. Statuses have none.
 func TestRecordsThatAreTrimmed(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	f, shape := reshape(t, &log)
 	statuses := f.status(commerce.Shipped)
 	history(t, f, func(i int) {
@@ -185,15 +185,15 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 	if shape.trims < 3 {
 		t.Errorf("it was trimmed %d times", shape.trims)
 	}
-	if log.count("changes were missed") == 0 {
-		t.Errorf("the gap was not logged:\n%s", log.text())
+	if log.Count("changes were missed") == 0 {
+		t.Errorf("the gap was not logged:\n%s", log.String())
 	}
 }
 
 // Where nothing was read of a shard when its iterator expired, nobody knows where to go on, and
 // what was missed is looked for.
 func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	f, shape := reshape(t, &log)
 	id := f.place("c1")
 	ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
@@ -243,7 +243,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 
 // A stream that is turned off and on again is another one.
 func TestAStreamThatIsMadeAnew(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	db := dynamolocal.Shared(t).Client()
 	f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	set := func(is types.StreamSpecification) {
@@ -280,8 +280,8 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	if c, err := w.Next(f.ctx); !errors.Is(err, table.ErrNoStream) || !errors.Is(err, table.ErrUnavailable) {
 		t.Errorf("told %+v, %v", c, err)
 	}
-	if !strings.Contains(log.text(), "ordergraph table create") {
-		t.Errorf("the log does not say what to do:\n%s", log.text())
+	if !strings.Contains(log.String(), "ordergraph table create") {
+		t.Errorf("the log does not say what to do:\n%s", log.String())
 	}
 	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) {
 		t.Errorf("got %v", err)
@@ -303,7 +303,7 @@ func orElse(id, otherwise commerce.EventID) commerce.EventID {
 // the end of a shard and the listing of those that follow on it does not wait for the next look at
 // all shards.
 func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	f, shape := reshape(t, &log)
 	id := f.place("c1")
 	first := f.order(id, "")
@@ -322,7 +322,7 @@ func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
 }
 
 func TestAShardHasOneReader(t *testing.T) {
-	var log lines
+	var log storetest.Log
 	f, shape := reshape(t, &log)
 	id := f.place("c1")
 	first := f.order(id, "")

@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"net/http"
@@ -20,42 +20,42 @@ import (
 
 // outdated is a table in which a customer's last event is older than events of the orders.
 type outdated struct {
-	rawTable
-	w             *witness
+	storetest.RawTable
+	w             *storetest.Witness
 	first, second commerce.OrderID
 }
 
 // newOutdated restores records to what they were before the last two changes.
 func newOutdated(t *testing.T, db *dynamodb.Client, back ...[2]string) outdated {
 	t.Helper()
-	watched, w := watch(db, false)
-	o := outdated{rawTable: newRawTable(t, watched, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Book(t), dynamo.Options{}), w: w}
-	ids := placed(t, o.store, "c0", 2)
+	watched, w := storetest.Witnessed(db, false)
+	o := outdated{RawTable: storetest.NewRawTable(t, watched, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Book(t), dynamo.Options{}), w: w}
+	ids := storetest.PlaceOrders(t, o.Store, "c0", 2)
 	o.first, o.second = ids[0], ids[1]
 	names := strings.NewReplacer("$1", string(o.first), "$2", string(o.second))
 	var before []item
 	for _, k := range back {
-		before = append(before, o.get(names.Replace(k[0]), names.Replace(k[1])))
+		before = append(before, o.Get(names.Replace(k[0]), names.Replace(k[1])))
 	}
 	for n, id := range []commerce.OrderID{o.second, o.first} {
-		if err := addressed(o.store, id, n); err != nil {
+		if err := storetest.ChangeAddress(o.Store, id, n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, rec := range before {
-		o.drop(rec["pk"].(*types.AttributeValueMemberS).Value, rec["sk"].(*types.AttributeValueMemberS).Value)
-		o.put(rec)
+		o.Delete(rec["pk"].(*types.AttributeValueMemberS).Value, rec["sk"].(*types.AttributeValueMemberS).Value)
+		o.Put(rec)
 	}
 	return o
 }
 
 // lastIs checks which event is the customer's last one.
 func (o outdated) lastIs(id commerce.EventID) {
-	o.t.Helper()
-	last, event := o.get("CUSTOMER#c0", "LAST_EVENT"), o.get("ORDER#"+string(o.first), "EVENT#"+string(id))
+	o.T.Helper()
+	last, event := o.Get("CUSTOMER#c0", "LAST_EVENT"), o.Get("ORDER#"+string(o.first), "EVENT#"+string(id))
 	for name, v := range event {
 		if name != "pk" && name != "sk" && name != "entity" && !reflect.DeepEqual(last[name], v) {
-			o.t.Errorf("the last event is %s, in the timeline it is %s", show(last), show(event))
+			o.T.Errorf("the last event is %s, in the timeline it is %s", storetest.ShowItem(last), storetest.ShowItem(event))
 			return
 		}
 	}
@@ -71,15 +71,15 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				o := newOutdated(t, db, back...)
-				events := o.w.events["c0"]
+				events := o.w.Events["c0"]
 				last := commerce.EventID(events[3])
 				for _, repair := range []bool{false, true} {
-					drifts, summary := o.check(check.Options{Repair: repair})
+					drifts, summary := o.Check(check.Options{Repair: repair})
 					i := 0
 					for i < len(drifts) && drifts[i].Class != "last-event" {
 						i++
 					}
-					if i == len(drifts) || classes(drifts)["last-event"] != 1 || repair && summary.Left() > 0 {
+					if i == len(drifts) || storetest.Classes(drifts)["last-event"] != 1 || repair && summary.Left() > 0 {
 						t.Fatalf("found %+v", drifts)
 					}
 					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
@@ -88,13 +88,13 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 					}
 				}
 				o.lastIs(last)
-				o.checkClean()
-				if err := addressed(o.store, o.second, 7); err != nil {
+				o.CheckClean()
+				if err := storetest.ChangeAddress(o.Store, o.second, 7); err != nil {
 					t.Fatal(err)
 				}
 				// The repair is an update of the record and no event.
-				rising(t, "c0", slices.DeleteFunc(o.w.events["c0"], func(id string) bool { return id == "" }))
-				o.checkClean()
+				storetest.Rising(t, "c0", slices.DeleteFunc(o.w.Events["c0"], func(id string) bool { return id == "" }))
+				o.CheckClean()
 			})
 		}
 	})
@@ -108,10 +108,10 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 		var once sync.Once
 		next := db.Options().HTTPClient
 		client := dynamodb.New(db.Options(), func(opts *dynamodb.Options) {
-			opts.HTTPClient = doer(func(r *http.Request) (*http.Response, error) {
+			opts.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
 				if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
 					once.Do(func() {
-						if err := addressed(o.store, o.first, 8); err != nil {
+						if err := storetest.ChangeAddress(o.Store, o.first, 8); err != nil {
 							t.Error(err)
 						}
 					})
@@ -120,18 +120,18 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 			})
 		})
 		var err error
-		if between.store, err = dynamo.New(client, dynamo.Options{Table: o.name}); err != nil {
+		if between.Store, err = dynamo.New(client, dynamo.Options{Table: o.Name}); err != nil {
 			t.Fatal(err)
 		}
-		if _, summary := between.check(check.Options{Repair: true}); summary.Left() > 0 {
+		if _, summary := between.Check(check.Options{Repair: true}); summary.Left() > 0 {
 			t.Errorf("left %+v", summary)
 		}
-		events := o.w.events["c0"]
+		events := o.w.Events["c0"]
 		if len(events) != 5 {
 			t.Fatalf("events %s, want 5", events)
 		}
 		o.lastIs(commerce.EventID(events[4]))
-		o.checkClean()
+		o.CheckClean()
 	})
 }
 
@@ -141,15 +141,17 @@ func TestLastEventsThatAreNotOutdated(t *testing.T) {
 		o := newOutdated(t, db)
 		first := "ORDER#" + string(o.first)
 		for _, k := range [][2]string{{first, "#METADATA"}, {"CUSTOMER#c0", first}} {
-			o.set(k[0], k[1], item{"updatedAt": text("2030-01-01T00:00:00.000Z")})
+			o.Set(k[0], k[1], item{"updatedAt": text("2030-01-01T00:00:00.000Z")})
 		}
-		for _, id := range []string{"evt-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", ulidAt(start.AddDate(200, 0, 0), 1)} {
-			o.put(timelineEntry(o.first, id))
+		for _, id := range []string{"evt-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
+			event := key(first, "EVENT#"+id)
+			event["eventId"], event["orderId"], event["type"], event["createdAt"] = text(id), text(string(o.first)), text("item_set"), text("2026-01-01T00:00:00.000Z")
+			o.Put(event)
 		}
-		o.checkClean()
-		if err := addressed(o.store, o.second, 3); err != nil {
+		o.CheckClean()
+		if err := storetest.ChangeAddress(o.Store, o.second, 3); err != nil {
 			t.Fatal(err)
 		}
-		o.checkClean()
+		o.CheckClean()
 	})
 }

@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"strings"
@@ -33,5 +33,5 @@ func TestClassesOfDrift(t *testing.T) {
 }
 
 func TestGoldenCheckDocs(t *testing.T) {
-	golden.Section(t, "../docs/check.md", "drifts", repair.DriftsMarkdown())
+	golden.Section(t, "../../docs/check.md", "drifts", repair.DriftsMarkdown())
 }

@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 	var orders []commerce.OrderID
 	pick := func() commerce.OrderID {
 		if len(orders) == 0 {
-			return commerce.OrderID(shopOrder(random.IntN(ordersOfShop)))
+			return commerce.OrderID(storetest.SmallOrder(random.IntN(storetest.SmallOrders)))
 		}
 		return orders[random.IntN(len(orders))]
 	}
@@ -68,7 +68,7 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
 		var made [3]atomic.Int64
@@ -76,7 +76,7 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		for seed := range made {
 			writers.Go(func() {
 				for round := uint64(0); ctx.Err() == nil; round++ {
-					if err := live(context.Background(), r.store, 3*round+uint64(seed), 5); err != nil {
+					if err := live(context.Background(), r.Store, 3*round+uint64(seed), 5); err != nil {
 						t.Errorf("mutation: %v", err)
 						return
 					}
@@ -94,7 +94,7 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		checks, unsettled := 0, 0
 		for checks < longtest.Size(3, 5) || mutations() < int64(longtest.Size(60, 180)) {
 			before := mutations()
-			drifts, summary := r.check(check.Options{Repair: true, Segments: 2})
+			drifts, summary := r.Check(check.Options{Repair: true, Segments: 2})
 			if len(drifts) > 0 {
 				t.Errorf("found %+v", drifts)
 			}
@@ -113,6 +113,6 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		if unsettled > 2*checks {
 			t.Errorf("%d checks could not tell of %d units", checks, unsettled)
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }

@@ -1,4 +1,4 @@
-package dynamo_test
+package bulk_test
 
 import (
 	"bytes"
@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/middleware"
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -35,82 +34,6 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
-
-// tableOf is the name of a store's table.
-func tableOf(t testing.TB, store *dynamo.Store) string {
-	t.Helper()
-	id, err := store.TableID(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	name, _, _ := strings.Cut(id, " ")
-	return name
-}
-
-// watched is a client that shows every request to see before it is made; an error of see's is its
-// answer.
-func watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *dynamodb.Client {
-	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-				if err := see(ctx, in.Parameters); err != nil {
-					return middleware.InitializeOutput{}, middleware.Metadata{}, err
-				}
-				return next.HandleInitialize(ctx, in)
-			}), middleware.Before)
-		})
-	})
-}
-
-// through is a store's table, read and written through another client.
-func through(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
-	t.Helper()
-	opts.Table = tableOf(t, store)
-	s, err := dynamo.New(db, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// smallPages makes every Scan one of a few records.
-func smallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
-	return watched(db, func(_ context.Context, in any) error {
-		if scan, ok := in.(*dynamodb.ScanInput); ok {
-			scan.Limit = aws.Int32(records)
-		}
-		return nil
-	})
-}
-
-// exported are the lines of a table, sorted.
-func exported(t testing.TB, store *dynamo.Store, segments int) []string {
-	t.Helper()
-	var text bytes.Buffer
-	err := store.Export(context.Background(), make([]bulk.Segment, segments), func(page bulk.ExportPage) error {
-		if n := bytes.Count(page.Lines, []byte("\n")); n != page.Records {
-			t.Errorf("a page of %d records has %d lines", page.Records, n)
-		}
-		text.Write(page.Lines)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Sorted(strings.Lines(text.String()))
-}
-
-func imported(t testing.TB, store *dynamo.Store, text string, opts bulk.ImportOptions) bulk.Imported {
-	t.Helper()
-	done, err := store.Import(context.Background(), strings.NewReader(text), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done.Offset != opts.From.Offset+int64(len(text)) {
-		t.Errorf("%d bytes are done of %d", done.Offset, len(text))
-	}
-	return done
-}
 
 // theirs are records of other software: types that the model does not use, numbers beyond float64,
 // index keys of their own.
@@ -141,7 +64,7 @@ func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.S
 		t.Fatal(err)
 	}
 	storetest.Load(t, store, book)
-	table := tableOf(t, store)
+	table := storetest.NameOf(t, store)
 	put := func(r map[string]types.AttributeValue) {
 		t.Helper()
 		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
@@ -166,7 +89,7 @@ func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.S
 func TestRoundTrip(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := wholeShop(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
-		lines := exported(t, through(t, from, smallPages(db, 10), dynamo.Options{}), 1)
+		lines := storetest.Export(t, storetest.Through(t, from, storetest.SmallPages(db, 10), dynamo.Options{}), 1)
 		if len(lines) != 104 {
 			t.Errorf("%d lines, want 104", len(lines))
 		}
@@ -174,11 +97,11 @@ func TestRoundTrip(t *testing.T) {
 			t.Error("a line is not in its canonical form")
 		}
 		text := strings.Join(lines, "")
-		first := imported(t, to, text, bulk.ImportOptions{})
+		first := storetest.Import(t, to, text, bulk.ImportOptions{})
 		if want := (bulk.Imported{Offset: int64(len(text)), Lines: 104, Written: 104}); !reflect.DeepEqual(first, want) {
 			t.Errorf("the first import did %+v, want %+v", first, want)
 		}
-		if got := exported(t, to, 1); !slices.Equal(got, lines) {
+		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
 			t.Errorf("the table came back as another one:\n%v\n%v", got, lines)
 		}
 		if got, want := scanned(t, db, to), scanned(t, db, from); !reflect.DeepEqual(got, want) {
@@ -187,14 +110,14 @@ func TestRoundTrip(t *testing.T) {
 
 		// Twice equals once, and the second time writes nothing.
 		var writes atomic.Int64
-		watching := through(t, to, watched(db, func(_ context.Context, in any) error {
+		watching := storetest.Through(t, to, storetest.Watched(db, func(_ context.Context, in any) error {
 			if put, ok := in.(*dynamodb.PutItemInput); ok && aws.ToString(put.ConditionExpression) == "" {
 				writes.Add(1)
 			}
 			return nil
 		}), dynamo.Options{})
 		for _, overwrite := range []bool{false, true} {
-			again := imported(t, watching, text, bulk.ImportOptions{Overwrite: overwrite})
+			again := storetest.Import(t, watching, text, bulk.ImportOptions{Overwrite: overwrite})
 			if want := (bulk.Imported{Offset: int64(len(text)), Lines: 104, Unchanged: 104}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
 				t.Errorf("the second import, overwrite %t, did %+v and replaced %d, want %+v", overwrite, again, writes.Load(), want)
 			}
@@ -209,7 +132,7 @@ func TestRoundTrip(t *testing.T) {
 func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	records := map[string]map[string]types.AttributeValue{}
-	table := tableOf(t, store)
+	table := storetest.NameOf(t, store)
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
@@ -239,14 +162,14 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		one := wholeShop(t, db, dynamo.Options{})
 		eight, back := storetest.NewTable(t, db, dynamo.Options{Shards: 8}), storetest.NewTable(t, db, dynamo.Options{})
-		lines := exported(t, one, 1)
-		imported(t, eight, strings.Join(lines, ""), bulk.ImportOptions{})
-		spread := exported(t, eight, 1)
+		lines := storetest.Export(t, one, 1)
+		storetest.Import(t, eight, strings.Join(lines, ""), bulk.ImportOptions{})
+		spread := storetest.Export(t, eight, 1)
 		if slices.Equal(spread, lines) {
 			t.Error("eight shards have the index keys of one")
 		}
-		imported(t, back, strings.Join(spread, ""), bulk.ImportOptions{})
-		if got := exported(t, back, 1); !slices.Equal(got, lines) {
+		storetest.Import(t, back, strings.Join(spread, ""), bulk.ImportOptions{})
+		if got := storetest.Export(t, back, 1); !slices.Equal(got, lines) {
 			t.Error("the table came back as another one")
 		}
 		page := dynamo.Page{Limit: 100}
@@ -292,19 +215,19 @@ func line(key, value string) string {
 // exported and imported as it is.
 func TestImportOfOneIndexKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for i, keys := range []item{
 			{"gsi1pk": text("THEIRS")}, {"gsi1sk": text("THEIRS")},
 			{"gsi1pk": text("CUSTOMER")}, {"gsi1pk": text("STATUS#pending")}, {"gsi1sk": text("ORDER#x")},
 		} {
 			rec := key("OTHER", fmt.Sprint(i))
 			maps.Copy(rec, keys)
-			r.put(rec)
+			r.Put(rec)
 		}
-		lines := exported(t, r.store, 1)
+		lines := storetest.Export(t, r.Store, 1)
 		to := storetest.NewTable(t, db, dynamo.Options{})
-		imported(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
-		if got := exported(t, to, 1); !slices.Equal(got, lines) {
+		storetest.Import(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
+		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
 			t.Errorf("the table has become\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(lines, ""))
 		}
 	})
@@ -323,27 +246,27 @@ func TestConflicts(t *testing.T) {
 				keys = append(keys, bulk.RecordKey{PK: "THEIRS", SK: key})
 			}
 		}
-		imported(t, store, old, bulk.ImportOptions{})
-		before := exported(t, store, 1)
+		storetest.Import(t, store, old, bulk.ImportOptions{})
+		before := storetest.Export(t, store, 1)
 		more := line("more", "new") + line("00", "old")
 		for _, dry := range []bool{true, false} {
-			got := imported(t, store, changed+more, bulk.ImportOptions{DryRun: dry})
+			got := storetest.Import(t, store, changed+more, bulk.ImportOptions{DryRun: dry})
 			if want := (bulk.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys}); !reflect.DeepEqual(got, want) {
 				t.Errorf("dry run %t: did %+v, want %+v", dry, got, want)
 			}
-			if dry && !slices.Equal(exported(t, store, 1), before) {
+			if dry && !slices.Equal(storetest.Export(t, store, 1), before) {
 				t.Error("the dry run wrote something")
 			}
 		}
-		if got := strings.Join(exported(t, store, 1), ""); got != old+line("more", "new") {
+		if got := strings.Join(storetest.Export(t, store, 1), ""); got != old+line("more", "new") {
 			t.Errorf("without -overwrite the table has become\n%s", got)
 		}
-		dry := imported(t, store, changed, bulk.ImportOptions{Overwrite: true, DryRun: true})
-		got := imported(t, store, changed, bulk.ImportOptions{Overwrite: true})
+		dry := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true, DryRun: true})
+		got := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true})
 		if want := (bulk.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
 			t.Errorf("overwriting did %+v, the dry run %+v, want %+v", got, dry, want)
 		}
-		if got := strings.Join(exported(t, store, 1), ""); got != changed+line("more", "new") {
+		if got := strings.Join(storetest.Export(t, store, 1), ""); got != changed+line("more", "new") {
 			t.Errorf("with -overwrite the table has become\n%s", got)
 		}
 	})
@@ -358,8 +281,8 @@ func TestLinesOfOneKey(t *testing.T) {
 		}
 		for overwrite, want := range map[bool]string{false: line("0", "0") + line("1", "1") + line("2", "2"), true: line("0", "198") + line("1", "199") + line("2", "197")} {
 			store := storetest.NewTable(t, db, dynamo.Options{})
-			done := imported(t, store, text, bulk.ImportOptions{Overwrite: overwrite})
-			if got := strings.Join(exported(t, store, 1), ""); got != want || done.Written != 3 || done.Replaced+done.Conflicts != 197 {
+			done := storetest.Import(t, store, text, bulk.ImportOptions{Overwrite: overwrite})
+			if got := strings.Join(storetest.Export(t, store, 1), ""); got != want || done.Written != 3 || done.Replaced+done.Conflicts != 197 {
 				t.Errorf("overwrite %t: %+v, the table is\n%s", overwrite, done, got)
 			}
 		}
@@ -370,17 +293,17 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		moment := `{"Item":{"pk":{"S":"IDEMPOTENCY#p#k"},"sk":{"S":"#METADATA"}}}` + "\n"
-		done := imported(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", bulk.ImportOptions{})
+		done := storetest.Import(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", bulk.ImportOptions{})
 		if done.Written != 1 || done.LeftOut != 1 || done.Lines != 5 {
 			t.Errorf("did %+v", done)
 		}
-		table := tableOf(t, store)
+		table := storetest.NameOf(t, store)
 		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: "IDEMPOTENCY#p#k"}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := exported(t, store, 1); len(got) != 1 || got[0] != line("a", "b") {
+		if got := storetest.Export(t, store, 1); len(got) != 1 || got[0] != line("a", "b") {
 			t.Errorf("exported %q", got)
 		}
 	})
@@ -420,7 +343,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 			if want := (bulk.Imported{Offset: int64(len(good)), Lines: 3, Written: 2}); !reflect.DeepEqual(done, want) {
 				t.Errorf("did %+v, want %+v", done, want)
 			}
-			if got := strings.Join(exported(t, store, 1), ""); got != line("1", "")+line("2", "") {
+			if got := strings.Join(storetest.Export(t, store, 1), ""); got != line("1", "")+line("2", "") {
 				t.Errorf("the table has become\n%.300s", got)
 			}
 		})
@@ -438,8 +361,8 @@ func TestTheLargestRecords(t *testing.T) {
 			"last":     strings.TrimSuffix(line("x", "no end of line"), "\n"),
 		} {
 			store := storetest.NewTable(t, db, dynamo.Options{})
-			imported(t, store, text, bulk.ImportOptions{})
-			if got := strings.Join(exported(t, store, 1), ""); got != strings.TrimSuffix(text, "\n")+"\n" {
+			storetest.Import(t, store, text, bulk.ImportOptions{})
+			if got := strings.Join(storetest.Export(t, store, 1), ""); got != strings.TrimSuffix(text, "\n")+"\n" {
 				t.Errorf("%s: %d bytes became %d: %.100s", name, len(text), len(got), got)
 			}
 		}
@@ -467,8 +390,8 @@ func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 			want = append(want, line(fmt.Sprint(i), "x"))
 		}
 		refuse := make(chan struct{})
-		refusing := through(t, store, watched(db, func(ctx context.Context, in any) error {
-			if put, ok := in.(*dynamodb.PutItemInput); ok && keyText(put.Item) == "THEIRS 2" {
+		refusing := storetest.Through(t, store, storetest.Watched(db, func(ctx context.Context, in any) error {
+			if put, ok := in.(*dynamodb.PutItemInput); ok && storetest.KeyText(put.Item) == "THEIRS 2" {
 				select {
 				case <-refuse:
 				case <-ctx.Done():
@@ -478,7 +401,7 @@ func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 			return nil
 		}), dynamo.Options{})
 		in := &lastLine{Reader: strings.NewReader(text.String()), read: func() {
-			for len(exported(t, store, 1)) < 7 {
+			for len(storetest.Export(t, store, 1)) < 7 {
 				runtime.Gosched()
 			}
 			close(refuse)
@@ -487,8 +410,8 @@ func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 		if bad := (*bulk.LineError)(nil); !errors.As(err, &bad) || bad.Line != 3 || done.Lines != 2 || done.Written != 2 {
 			t.Errorf("did %+v, %v", done, err)
 		}
-		done = imported(t, store, text.String()[done.Offset:], bulk.ImportOptions{From: done})
-		if done.Lines != 8 || done.Written != 3 || done.Unchanged != 5 || !slices.Equal(exported(t, store, 1), want) {
+		done = storetest.Import(t, store, text.String()[done.Offset:], bulk.ImportOptions{From: done})
+		if done.Lines != 8 || done.Written != 3 || done.Unchanged != 5 || !slices.Equal(storetest.Export(t, store, 1), want) {
 			t.Errorf("did %+v", done)
 		}
 	})
@@ -528,13 +451,13 @@ func TestImportIntoNoTable(t *testing.T) {
 func TestTransfersOutlastFaults(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		failing, between := faults.Between(db, atFirst(passingFaults()...))
-		slow := through(t, store, failing, dynamo.Options{})
-		imported(t, slow, line("1", ""), bulk.ImportOptions{})
-		if got := exported(t, slow, 1); len(got) != 1 {
+		failing, between := faults.Between(db, faults.First(faults.Passing()...))
+		slow := storetest.Through(t, store, failing, dynamo.Options{})
+		storetest.Import(t, slow, line("1", ""), bulk.ImportOptions{})
+		if got := storetest.Export(t, slow, 1); len(got) != 1 {
 			t.Errorf("exported %q", got)
 		}
-		if got := len(between.Counts()); got != len(passingFaults()) {
+		if got := len(between.Counts()); got != len(faults.Passing()) {
 			t.Errorf("met %v", between.Counts())
 		}
 	})
@@ -545,7 +468,7 @@ func TestTransfersOutlastFaults(t *testing.T) {
 func TestImportOutlastsConflicts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		imported(t, store, line("2", "old"), bulk.ImportOptions{})
+		storetest.Import(t, store, line("2", "old"), bulk.ImportOptions{})
 		puts := 0
 		failing, between := faults.Between(db, func(r faults.Request) faults.Kind {
 			if r.Operation != "PutItem" {
@@ -559,11 +482,11 @@ func TestImportOutlastsConflicts(t *testing.T) {
 			return faults.None
 		})
 		text := line("1", "new") + line("2", "new") + line("3", "new")
-		done := imported(t, through(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
+		done := storetest.Import(t, storetest.Through(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
 		if done.Written != 2 || done.Replaced != 1 || between.Counts()[faults.Conflict] != 16 {
 			t.Errorf("did %+v, met %v", done, between.Counts())
 		}
-		if got := strings.Join(exported(t, store, 1), ""); got != text {
+		if got := strings.Join(storetest.Export(t, store, 1), ""); got != text {
 			t.Errorf("the table is\n%s", got)
 		}
 	})
@@ -580,26 +503,9 @@ func TestImportEndsAtALastingConflict(t *testing.T) {
 		return faults.None
 	})
 	once := dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	done, err := through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
+	done, err := storetest.Through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
 	if !errors.Is(err, table.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
 		t.Errorf("did %+v, %v", done, err)
-	}
-}
-
-// passingFaults are faults after which the same request may pass.
-func passingFaults() []faults.Kind {
-	return []faults.Kind{faults.Throughput, faults.Internal, faults.Reset, faults.Throttling, faults.Silence}
-}
-
-// atFirst lets the first requests of each operation meet these faults.
-func atFirst(kinds ...faults.Kind) faults.Chooser {
-	met := map[string]int{}
-	return func(r faults.Request) faults.Kind {
-		if n := met[r.Operation]; n < len(kinds) {
-			met[r.Operation]++
-			return kinds[n]
-		}
-		return faults.None
 	}
 }
 
@@ -615,7 +521,7 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 		}
 		return faults.Throttling
 	})
-	refusing := through(t, store, failing, dynamo.Options{})
+	refusing := storetest.Through(t, store, failing, dynamo.Options{})
 	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
 		t.Errorf("did %+v, %v, in %d requests", done, err, requests)
 	}
@@ -624,13 +530,13 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 // What a client does not repeat is not repeated for it: what fails in memory fails again.
 func TestAClientThatNeverTriesAgain(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
-	r := newRawTable(t, db, shop(t), dynamo.Options{})
+	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 	requests := 0
 	failing, _ := faults.Between(db, func(faults.Request) faults.Kind {
 		requests++
 		return faults.Internal
 	})
-	store := through(t, r.store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
+	store := storetest.Through(t, r.Store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
 		"check": func() error {
@@ -709,7 +615,7 @@ func TestImportGoesOn(t *testing.T) {
 	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
 	whole := wholeShop(t, db, dynamo.Options{})
-	lines := exported(t, whole, 1)
+	lines := storetest.Export(t, whole, 1)
 	rapid.Check(t, func(r *rapid.T) {
 		overwrite := rapid.Bool().Draw(r, "overwrite")
 		// Some lines stand twice, some differ from what the table has.
@@ -721,7 +627,7 @@ func TestImportGoesOn(t *testing.T) {
 			}
 		}
 		calm, killed := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
-		want := imported(t, calm, text, bulk.ImportOptions{Overwrite: overwrite})
+		want := storetest.Import(t, calm, text, bulk.ImportOptions{Overwrite: overwrite})
 		var done bulk.Imported
 		for try := 0; ; try++ {
 			if try > 1000 {
@@ -730,7 +636,7 @@ func TestImportGoesOn(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			left, before := atomic.Int64{}, rapid.Bool().Draw(r, "before")
 			left.Store(rapid.Int64Range(1, 40).Draw(r, "requests"))
-			store := through(t, killed, watched(db, func(context.Context, any) error {
+			store := storetest.Through(t, killed, storetest.Watched(db, func(context.Context, any) error {
 				if left.Add(-1) == 0 {
 					cancel()
 					if before {
@@ -756,7 +662,7 @@ func TestImportGoesOn(t *testing.T) {
 		if done.Offset != want.Offset || done.Lines != want.Lines || done.Written+done.Replaced+done.Unchanged+done.Conflicts != want.Lines {
 			t.Fatalf("did %+v in pieces, %+v in peace", done, want)
 		}
-		if got, want := exported(t, killed, 1), exported(t, calm, 1); !slices.Equal(got, want) {
+		if got, want := storetest.Export(t, killed, 1), storetest.Export(t, calm, 1); !slices.Equal(got, want) {
 			t.Fatalf("in pieces the table became\n%s\nin peace\n%s", got, want)
 		}
 	})
@@ -768,7 +674,7 @@ func TestExportGoesOn(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := wholeShop(t, db, dynamo.Options{})
-		want := exported(t, store, 1)
+		want := storetest.Export(t, store, 1)
 		rapid.Check(t, func(r *rapid.T) {
 			segments := make([]bulk.Segment, rapid.IntRange(1, 5).Draw(r, "segments"))
 			size := int32(rapid.IntRange(5, 40).Draw(r, "page"))
@@ -778,7 +684,7 @@ func TestExportGoesOn(t *testing.T) {
 				var left atomic.Int64
 				left.Store(rapid.Int64Range(1, 12).Draw(r, "requests"))
 				// The page is lost that is read when it is killed.
-				killing := through(t, store, watched(smallPages(db, size), func(context.Context, any) error {
+				killing := storetest.Through(t, store, storetest.Watched(storetest.SmallPages(db, size), func(context.Context, any) error {
 					if left.Add(-1) == 0 {
 						cancel()
 					}
@@ -808,9 +714,9 @@ func TestExportGoesOn(t *testing.T) {
 func TestExportOfSegments(t *testing.T) {
 	db := storetest.Engines()[1].Client(t)
 	store := wholeShop(t, db, dynamo.Options{})
-	want := exported(t, store, 1)
+	want := storetest.Export(t, store, 1)
 	for _, segments := range []int{2, 7, bulk.MaxSegments} {
-		if got := exported(t, through(t, store, smallPages(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
+		if got := storetest.Export(t, storetest.Through(t, store, storetest.SmallPages(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
 			t.Errorf("%d segments give %d lines, want %d", segments, len(got), len(want))
 		}
 	}
@@ -915,7 +821,7 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	var puts atomic.Int64
-	failing := through(t, store, watched(db, func(_ context.Context, in any) error {
+	failing := storetest.Through(t, store, storetest.Watched(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
 			return errors.New("lost")
 		}
@@ -935,7 +841,7 @@ func TestImportLeavesOutBadLines(t *testing.T) {
 	text := line("1", "x") + "no JSON\n" + strings.Repeat(bad, 30) + line("2", "x")
 	for _, opts := range []bulk.ImportOptions{{SkipUnreadable: true}, {DryRun: true}, {DryRun: true, SkipUnreadable: true}} {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		done := imported(t, store, text, opts)
+		done := storetest.Import(t, store, text, opts)
 		if done.Written != 2 || done.Unreadable != 31 || done.Lines != 33 || done.Records() != 33 || len(done.BadLines) != 20 {
 			t.Fatalf("%+v did %+v", opts, done)
 		}
@@ -952,7 +858,7 @@ func TestImportLeavesOutBadLines(t *testing.T) {
 		if opts.DryRun {
 			want = nil
 		}
-		if got := exported(t, store, 1); !slices.Equal(got, want) {
+		if got := storetest.Export(t, store, 1); !slices.Equal(got, want) {
 			t.Errorf("%+v left %q", opts, got)
 		}
 	}
@@ -964,14 +870,14 @@ func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	var puts atomic.Int64
-	refusing := through(t, store, watched(db, func(_ context.Context, in any) error {
+	refusing := storetest.Through(t, store, storetest.Watched(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
 			return &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}
 		}
 		return nil
 	}), dynamo.Options{})
-	done := imported(t, refusing, line("1", "first")+line("1", "second"), bulk.ImportOptions{SkipUnreadable: true})
-	if done.Unreadable != 1 || done.Written != 1 || done.BadLines[0].Line != 1 || !slices.Equal(exported(t, store, 1), []string{line("1", "second")}) {
+	done := storetest.Import(t, refusing, line("1", "first")+line("1", "second"), bulk.ImportOptions{SkipUnreadable: true})
+	if done.Unreadable != 1 || done.Written != 1 || done.BadLines[0].Line != 1 || !slices.Equal(storetest.Export(t, store, 1), []string{line("1", "second")}) {
 		t.Errorf("did %+v", done)
 	}
 }
@@ -979,7 +885,7 @@ func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
 func TestShardsThatAreNotTheTables(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := wholeShop(t, db, dynamo.Options{Shards: 4})
-	err := through(t, store, db, dynamo.Options{}).Check(context.Background())
+	err := storetest.Through(t, store, db, dynamo.Options{}).Check(context.Background())
 	wrong := (*table.ShardsError)(nil)
 	if !errors.As(err, &wrong) || !errors.Is(err, table.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.Under() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
 		t.Errorf("%v", err)

@@ -1,4 +1,4 @@
-package dynamo_test
+package table_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -56,9 +57,9 @@ func (c *clocks) pass(d time.Duration) {
 }
 
 // newClocks returns a store in a new table with a customer, a product and clocks, and what it logs.
-func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *lines) {
+func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *storetest.Log) {
 	t.Helper()
-	c, log := &clocks{now: time.Now()}, &lines{}
+	c, log := &clocks{now: time.Now()}, &storetest.Log{}
 	store := storetest.NewTable(t, storetest.Dated(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
 	storetest.Load(t, store, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t))
 	return c, store, log
@@ -70,7 +71,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 		c, store, log := newClocks(t, db)
 		writes := map[string]func() error{
 			"a mutation": func() error {
-				_, err := store.PlaceOrder(ctx, caller, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+				_, err := store.PlaceOrder(ctx, change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
 				return err
 			},
 			"loading": func() error {
@@ -113,8 +114,8 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 				t.Errorf("%s ahead: check: %v, %v", step.ahead, summary.Found, err)
 			}
 		}
-		if off, on := log.count("nothing is written"), log.count("agree again"); off != 2 || on != 2 {
-			t.Errorf("it was logged %d and %d times, want twice each:\n%s", off, on, log.text())
+		if off, on := log.Count("nothing is written"), log.Count("agree again"); off != 2 || on != 2 {
+			t.Errorf("it was logged %d and %d times, want twice each:\n%s", off, on, log.String())
 		}
 	})
 }
@@ -157,7 +158,7 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 		var before, after time.Duration
 		slow := dynamodb.New(dated.Options(), func(o *dynamodb.Options) {
 			next := o.HTTPClient
-			o.HTTPClient = doer(func(r *http.Request) (*http.Response, error) {
+			o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
 				c.pass(before)
 				defer c.pass(after)
 				return next.Do(r)

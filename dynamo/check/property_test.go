@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"maps"
@@ -73,27 +73,27 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
 			book := largeBook(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
-			r := newRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
+			r := storetest.NewRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
 			lasts := map[commerce.CustomerID]commerce.EventID{}
 			for _, o := range book.Orders {
 				if last := o.Events[len(o.Events)-1]; last.ID > lasts[o.CustomerID] {
 					lasts[o.CustomerID] = last.ID
-					r.put(lastEvent(r, string(o.CustomerID), "ORDER#"+string(o.ID), "EVENT#"+string(last.ID), nil))
+					r.Put(lastEvent(r, string(o.CustomerID), "ORDER#"+string(o.ID), "EVENT#"+string(last.ID), nil))
 				}
 			}
-			healthy := r.all()
+			healthy := r.All()
 			records := maps.Clone(healthy)
 			touched := map[string]bool{}
 			for range rapid.IntRange(1, 6).Draw(rt, "damages") {
 				rec := maps.Clone(records[rapid.SampledFrom(slices.Sorted(maps.Keys(records))).Draw(rt, "record")])
-				pk, sk, _ := strings.Cut(keyText(rec), " ")
+				pk, sk, _ := strings.Cut(storetest.KeyText(rec), " ")
 				for _, k := range related(book, pk) {
 					touched[k] = true
 				}
 				switch rapid.IntRange(0, 3).Draw(rt, "kind") {
 				case 0:
-					r.drop(pk, sk)
-					delete(records, keyText(rec))
+					r.Delete(pk, sk)
+					delete(records, storetest.KeyText(rec))
 				case 1:
 					// The same record of something else, which may exist.
 					kind, _, _ := strings.Cut(pk, "#")
@@ -108,8 +108,8 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 					for _, k := range related(book, other) {
 						touched[k] = true
 					}
-					r.put(rec)
-					records[keyText(rec)] = rec
+					r.Put(rec)
+					records[storetest.KeyText(rec)] = rec
 				default:
 					name := rapid.SampledFrom(slices.Sorted(maps.Keys(rec))).Draw(rt, "attribute")
 					value := rapid.SampledFrom(values).Draw(rt, "value")
@@ -119,13 +119,13 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 					case strings.HasPrefix(name, "gsi1") && value != nil && (!isText || value.(*types.AttributeValueMemberS).Value == ""):
 						continue // no engine takes it
 					}
-					r.set(pk, sk, item{name: value})
-					records[keyText(rec)] = r.get(pk, sk)
+					r.Set(pk, sk, item{name: value})
+					records[storetest.KeyText(rec)] = r.Get(pk, sk)
 				}
 			}
-			damaged := r.all()
-			drifts, summary := r.check(check.Options{Repair: true, Segments: 2})
-			again, left := r.check(check.Options{})
+			damaged := r.All()
+			drifts, summary := r.Check(check.Options{Repair: true, Segments: 2})
+			again, left := r.Check(check.Options{})
 			for _, d := range again {
 				if !byHand[d.Class] {
 					rt.Errorf("left after the repair: %+v", d)
@@ -135,27 +135,27 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 				rt.Errorf("the repair left %d, the check after it finds %d", summary.Left(), left.Left())
 			}
 			if rt.Failed() {
-				for _, k := range differing(healthy, records) {
-					rt.Logf("damage: %s\n was %s", show(records[k]), show(healthy[k]))
+				for _, k := range storetest.Differing(healthy, records) {
+					rt.Logf("damage: %s\n was %s", storetest.ShowItem(records[k]), storetest.ShowItem(healthy[k]))
 				}
 				rt.Logf("repaired: %+v", drifts)
 			}
-			repaired := r.all()
+			repaired := r.All()
 			for k, rec := range damaged {
 				for name, value := range rec {
 					// The model has no attribute of that type. A customer's last event is replaced
 					// with every event that is written.
 					if _, unreadable := value.(*types.AttributeValueMemberBOOL); unreadable && !strings.HasSuffix(k, " LAST_EVENT") && !reflect.DeepEqual(repaired[k][name], value) {
-						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, show(repaired[k]))
+						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, storetest.ShowItem(repaired[k]))
 					}
 				}
 			}
-			for _, k := range differing(healthy, repaired) {
+			for _, k := range storetest.Differing(healthy, repaired) {
 				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && healthy[k] != nil {
 					rt.Errorf("%s was changed, and had nothing to do with it", k)
 				}
 			}
-			r.cleanUp()
+			r.DeleteTable()
 		})
 	})
 }

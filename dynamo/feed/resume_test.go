@@ -1,4 +1,4 @@
-package dynamo_test
+package feed_test
 
 import (
 	"strings"
@@ -23,12 +23,12 @@ func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 		id := f.place("c1")
 		first := f.timeline(id)[0]
 		f.set(id, 3)
-		outdated := f.raw().get("CUSTOMER#c1", "LAST_EVENT")
+		outdated := f.raw().Get("CUSTOMER#c1", "LAST_EVENT")
 		ahead, behind := f.at(4*time.Second), f.at(-4*time.Second)
 		if _, err := ahead.SetOrderItem(f.ctx, caller, commerce.OrderItemChange{OrderID: id, SKU: "p1", Quantity: 2}); err != nil {
 			t.Fatal(err)
 		}
-		f.raw().put(outdated)
+		f.raw().Put(outdated)
 		feed := behind.OpenFeed(storetest.Source(t, db), feed.Options{})
 		t.Cleanup(feed.Close)
 		ofOrder, err := feed.Order(f.ctx, id, first)
@@ -50,7 +50,7 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		a, b := f.place("c1"), f.place("c1")
-		older := strings.Join(exported(t, f.store, 1), "")
+		older := strings.Join(storetest.Export(t, f.store, 1), "")
 		for i, id := range []commerce.OrderID{a, b, a} {
 			later := f.at(time.Duration(i+1) * time.Second)
 			if _, err := later.SetOrderItem(f.ctx, caller, commerce.OrderItemChange{OrderID: id, SKU: "p1", Quantity: i + 2}); err != nil {
@@ -61,7 +61,7 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 		if _, err := f.store.Import(f.ctx, strings.NewReader(older), bulk.ImportOptions{Overwrite: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, summary := f.raw().check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {
+		if _, summary := f.raw().Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
 		ofCustomer, err := f.feed.CustomerOrders(f.ctx, "c1", seen)

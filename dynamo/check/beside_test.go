@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"fmt"
@@ -18,28 +18,28 @@ import (
 
 // repairedBeside repairs the table. Another client makes change after the check has read what it
 // repairs, and before it writes.
-func (r rawTable) repairedBeside(change func()) ([]check.Drift, check.Summary) {
-	return r.among(func(operation string, earlier int, _ string) *http.Response {
+func repairedBeside(r storetest.RawTable, change func()) ([]check.Drift, check.Summary) {
+	return r.Among(func(operation string, earlier int, _ string) *http.Response {
 		if operation == "TransactWriteItems" && earlier == 0 {
 			change()
 		}
 		return nil
-	}).check(check.Options{Repair: true})
+	}).Check(check.Options{Repair: true})
 }
 
 // A record may have more attributes than a condition takes. Those that change with every sale are
 // among those that are compared.
 func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		right := r.get("PRODUCT#p00", "#METADATA")["available"]
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		right := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		wrong := item{"available": number("50"), "stockRevision": number("3")}
 		for i := range 125 {
 			wrong[fmt.Sprintf("a%03d", i)] = text("x")
 		}
-		r.set("PRODUCT#p00", "#METADATA", wrong)
-		_, summary := r.repairedBeside(func() {
-			_, err := r.store.PlaceOrder(t.Context(), change.Caller{Name: "test"}, commerce.NewOrder{
+		r.Set("PRODUCT#p00", "#METADATA", wrong)
+		_, summary := repairedBeside(r, func() {
+			_, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "test"}, commerce.NewOrder{
 				CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 7}},
 			})
 			if err != nil {
@@ -50,37 +50,37 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
 		}
 		before, after := 0, 0
-		_, _ = fmt.Sscan(fmt.Sprint(plain(right)), &before)
-		_, _ = fmt.Sscan(fmt.Sprint(plain(r.get("PRODUCT#p00", "#METADATA")["available"])), &after)
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.Number(right)), &before)
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.Number(r.Get("PRODUCT#p00", "#METADATA")["available"])), &after)
 		if after != before-7 {
 			t.Errorf("%d are available, want %d-7", after, before)
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
 // A mutation may change nothing of what a repair has read, because it only adds attributes.
 func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := commerce.OrderID(shopOrder(0))
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := commerce.OrderID(storetest.SmallOrder(0))
 		mutate := func() {
-			if err := addressed(r.store, order, 1); err != nil {
+			if err := storetest.ChangeAddress(r.Store, order, 1); err != nil {
 				t.Error(err)
 			}
 		}
 		mutate()
-		r.set("ORDER#"+string(order), "#METADATA", item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
-		r.set("CUSTOMER#c1", "ORDER#"+string(order), item{"version": nil, "updatedAt": nil})
+		r.Set("ORDER#"+string(order), "#METADATA", item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
+		r.Set("CUSTOMER#c1", "ORDER#"+string(order), item{"version": nil, "updatedAt": nil})
 		var mutated map[string]item
-		r.repairedBeside(func() {
+		repairedBeside(r, func() {
 			mutate()
-			mutated = r.all()
+			mutated = r.All()
 		})
-		if changed := differing(mutated, r.all()); len(changed) > 0 {
+		if changed := storetest.Differing(mutated, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q, which the mutation had written", changed)
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -90,11 +90,11 @@ func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := uncounted(t, db, 27, 380_000)
-		r.put(item{"pk": text("PRODUCT#p0"), "sk": text("#METADATA"), "sku": text("p0"), "name": text("P"), "unitPrice": number("1"), "available": number("5")})
-		server := r.store
-		r.db = countedInPages(db, 2)
-		_, summary := r.repairedBeside(func() { placed(t, server, "c1", 1) })
-		if got := plain(r.get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
+		r.Put(item{"pk": text("PRODUCT#p0"), "sk": text("#METADATA"), "sku": text("p0"), "name": text("P"), "unitPrice": number("1"), "available": number("5")})
+		server := r.Store
+		r.DB = countedInPages(db, 2)
+		_, summary := repairedBeside(r, func() { storetest.PlaceOrders(t, server, "c1", 1) })
+		if got := storetest.Number(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
 			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
 		}
 	})
@@ -103,18 +103,18 @@ func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 // A claim that names the wrong customer becomes that customer's own while a repair gives it back.
 func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		r.set("EMAIL#ann@example.com", "#METADATA", item{"customerId": text("c2")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Set("EMAIL#ann@example.com", "#METADATA", item{"customerId": text("c2")})
 		address := "ann@example.com"
-		drifts, _ := r.repairedBeside(func() {
-			if _, err := r.store.UpdateCustomer(t.Context(), change.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
+		drifts, _ := repairedBeside(r, func() {
+			if _, err := r.Store.UpdateCustomer(t.Context(), change.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
 				t.Error(err)
 			}
 		})
-		if got := foundText(drifts); !strings.Contains(got, "email-shared 1") {
+		if got := storetest.Found(drifts); !strings.Contains(got, "email-shared 1") {
 			t.Errorf("found %s", got)
 		}
-		if claim := show(r.get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {
+		if claim := storetest.ShowItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, `customerId: "c2" `) {
 			t.Errorf("the claim of c2 is %s", claim)
 		}
 	})
@@ -123,7 +123,7 @@ func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 // An order's own record can be read, and a copy was left behind in another customer's partition:
 // older than the record, or naming the right customer.
 func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
-	order := "ORDER#" + shopOrder(0)
+	order := "ORDER#" + storetest.SmallOrder(0)
 	for name, left := range map[string]item{
 		"older":                {"customerId": text("c2"), "version": number("0")},
 		"earlier":              {"customerId": text("c2"), "updatedAt": text("2020-01-01T00:00:00.000Z")},
@@ -131,24 +131,24 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-				r := newRawTable(t, db, shop(t), dynamo.Options{})
-				for k := range r.all() {
+				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+				for k := range r.All() {
 					if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
-						r.set(pk, sk, item{"customerId": nil})
+						r.Set(pk, sk, item{"customerId": nil})
 					}
 				}
-				copied := r.get("CUSTOMER#c1", order)
-				r.drop("CUSTOMER#c1", order)
+				copied := r.Get("CUSTOMER#c1", order)
+				r.Delete("CUSTOMER#c1", order)
 				copied["pk"] = text("CUSTOMER#c2")
 				for attribute, value := range left {
 					copied[attribute] = value
 				}
-				r.put(copied)
-				_, summary := r.check(check.Options{Repair: true})
-				if r.get("CUSTOMER#c1", order) == nil || r.get("CUSTOMER#c2", order) != nil || summary.Left() > 0 {
-					t.Errorf("the copies are %s and %s, %d left", show(r.get("CUSTOMER#c1", order)), show(r.get("CUSTOMER#c2", order)), summary.Left())
+				r.Put(copied)
+				_, summary := r.Check(check.Options{Repair: true})
+				if r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c2", order) != nil || summary.Left() > 0 {
+					t.Errorf("the copies are %s and %s, %d left", storetest.ShowItem(r.Get("CUSTOMER#c1", order)), storetest.ShowItem(r.Get("CUSTOMER#c2", order)), summary.Left())
 				}
-				r.checkClean()
+				r.CheckClean()
 			})
 		})
 	}
@@ -157,15 +157,15 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 // Nothing is left of a customer but the claim of the address, and orders.
 func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"#METADATA", "REP"} {
-			r.drop("CUSTOMER#c1", sk)
+			r.Delete("CUSTOMER#c1", sk)
 		}
-		_, summary := r.check(check.Options{Repair: true})
-		if customer := show(r.get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.Left() > 0 {
+		_, summary := r.Check(check.Options{Repair: true})
+		if customer := storetest.ShowItem(r.Get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, `email: "ann@example.com" `) || summary.Left() > 0 {
 			t.Errorf("the customer is %s, %d left", customer, summary.Left())
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -174,22 +174,22 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(bigOrder)
-		healthy := r.all()
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(storetest.BigOrder)
+		healthy := r.All()
 		// Only the copy tells whose order it is.
-		r.drop(order, "#METADATA")
+		r.Delete(order, "#METADATA")
 		for k := range healthy {
 			if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
-				r.set(pk, sk, item{"customerId": nil})
+				r.Set(pk, sk, item{"customerId": nil})
 			}
 		}
-		segments := r.readTheOrderFirst(order, "CUSTOMER#c1")
-		_, summary := r.check(check.Options{Repair: true, Suspects: 1, Segments: segments})
+		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")
+		_, summary := r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
 		if summary.Left() > 0 || summary.Unsettled > 0 {
 			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
 		}
-		now := r.all()
+		now := r.All()
 		for k := range healthy {
 			if now[k] == nil {
 				t.Errorf("%s is lost", k)
@@ -214,10 +214,10 @@ func apart(t testing.TB, db *dynamodb.Client, table, first, second string) (segm
 					t.Fatal(err)
 				}
 				for _, rec := range out.Items {
-					if strings.HasPrefix(keyText(rec), first+" ") {
+					if strings.HasPrefix(storetest.KeyText(rec), first+" ") {
 						ofFirst, after = segment, n
 					}
-					if strings.HasPrefix(keyText(rec), second+" ") {
+					if strings.HasPrefix(storetest.KeyText(rec), second+" ") {
 						ofSecond = segment
 					}
 				}

@@ -1,7 +1,6 @@
-package dynamo_test
+package check_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -27,71 +24,19 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// others stands between a store and its engine, and does what others do at the same time.
-type others struct {
-	next dynamodb.HTTPClient
-
-	mu sync.Mutex
-	// before is called before each request of a name, "Query", with the number of earlier ones. It
-	// may answer in DynamoDB's place.
-	before func(operation string, earlier int, body string) *http.Response
-	seen   map[string]int
-}
-
-func (o *others) Do(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	o.mu.Lock()
-	n := o.seen[operation]
-	o.seen[operation]++
-	var reply *http.Response
-	if o.before != nil {
-		reply = o.before(operation, n, string(body))
-	}
-	o.mu.Unlock()
-	if reply != nil {
-		return reply, nil
-	}
-	return o.next.Do(r)
-}
-
-// among returns the table as a store sees it that is not alone: before is called before each of its
-// requests.
-func (r rawTable) among(before func(operation string, earlier int, body string) *http.Response) rawTable {
-	r.t.Helper()
-	next := r.db.Options().HTTPClient
-	if next == nil {
-		next = http.DefaultClient
-	}
-	client := dynamodb.New(r.db.Options(), func(opts *dynamodb.Options) {
-		opts.HTTPClient = &others{next: next, before: before, seen: map[string]int{}}
-		opts.Retryer = aws.NopRetryer{}
-	})
-	store, err := dynamo.New(client, dynamo.Options{Table: r.name})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.store = store
-	return r
-}
-
 // bump changes both records of an order as a mutation does, in one transaction.
-func (r rawTable) bump(order, customer, note string) {
-	r.t.Helper()
+func bump(r storetest.RawTable, order, customer, note string) {
+	r.T.Helper()
 	var actions []types.TransactWriteItem
 	for _, k := range []item{key("ORDER#"+order, "#METADATA"), key("CUSTOMER#"+customer, "ORDER#"+order)} {
-		rec := r.get(k["pk"].(*types.AttributeValueMemberS).Value, k["sk"].(*types.AttributeValueMemberS).Value)
+		rec := r.Get(k["pk"].(*types.AttributeValueMemberS).Value, k["sk"].(*types.AttributeValueMemberS).Value)
 		version := 0
 		_, _ = fmt.Sscan(rec["version"].(*types.AttributeValueMemberN).Value, &version)
 		rec["version"], rec["updatedAt"], rec["note"] = number(fmt.Sprint(version+1)), text(fmt.Sprintf("2026-02-01T00:00:%02d.000Z", version)), text(note)
-		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: &r.name, Item: rec}})
+		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: &r.Name, Item: rec}})
 	}
-	if _, err := r.db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
-		r.t.Fatal(err)
+	if _, err := r.DB.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
+		r.T.Fatal(err)
 	}
 }
 
@@ -99,47 +44,47 @@ func (r rawTable) bump(order, customer, note string) {
 // all the same.
 func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(0)
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(0)
 		// The copy is what is wrong, the order's own record is what changes.
-		r.set("CUSTOMER#c1", order, item{"total": number("1")})
-		drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
+		r.Set("CUSTOMER#c1", order, item{"total": number("1")})
+		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
-				r.bump(shopOrder(0), "c1", "kept")
+				bump(r, storetest.SmallOrder(0), "c1", "kept")
 			}
 			return nil
-		}).check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "order-total 1" || summary.Left() > 0 {
+		}).Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "order-total 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
 		for _, k := range [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}} {
-			rec := r.get(k[0], k[1])
-			if plain(rec["total"]) != "15" || plain(rec["version"]) != "4" || rec["note"] == nil {
-				t.Errorf("after the repair: %s", show(rec))
+			rec := r.Get(k[0], k[1])
+			if storetest.Number(rec["total"]) != "15" || storetest.Number(rec["version"]) != "4" || rec["note"] == nil {
+				t.Errorf("after the repair: %s", storetest.ShowItem(rec))
 			}
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
 // Who always comes first is never overwritten; the drift is left and said to be.
 func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		r.set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER"), "note": text("")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER"), "note": text("")})
 		writes := 0
-		drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				writes++
-				r.set("EMPLOYEE#e1", "#METADATA", item{"note": text(fmt.Sprint(earlier))})
+				r.Set("EMPLOYEE#e1", "#METADATA", item{"note": text(fmt.Sprint(earlier))})
 			}
 			return nil
-		}).check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "index-keys 1" || summary.Left() != 1 || writes < 3 {
+		}).Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "index-keys 1" || summary.Left() != 1 || writes < 3 {
 			t.Errorf("found %s, %d left after %d attempts", got, summary.Left(), writes)
 		}
-		if rec := r.get("EMPLOYEE#e1", "#METADATA"); keyText(rec) == "" || rec["gsi1pk"].(*types.AttributeValueMemberS).Value != "OTHER" {
-			t.Errorf("the other's record is %s", show(rec))
+		if rec := r.Get("EMPLOYEE#e1", "#METADATA"); storetest.KeyText(rec) == "" || rec["gsi1pk"].(*types.AttributeValueMemberS).Value != "OTHER" {
+			t.Errorf("the other's record is %s", storetest.ShowItem(rec))
 		}
 	})
 }
@@ -147,45 +92,45 @@ func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 // What a repair adds follows from a record, and is not added when that record has changed.
 func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		r.drop("EMAIL#bob@example.com", "#METADATA")
-		drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Delete("EMAIL#bob@example.com", "#METADATA")
+		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
-				r.set("CUSTOMER#c2", "#METADATA", item{"email": text("new@example.com")})
-				r.put(item{"pk": text("EMAIL#new@example.com"), "sk": text("#METADATA"), "customerId": text("c2")})
+				r.Set("CUSTOMER#c2", "#METADATA", item{"email": text("new@example.com")})
+				r.Put(item{"pk": text("EMAIL#new@example.com"), "sk": text("#METADATA"), "customerId": text("c2")})
 			}
 			return nil
-		}).check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "email-claim 1" || summary.Left() > 0 {
+		}).Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "email-claim 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
-		if rec := r.get("EMAIL#bob@example.com", "#METADATA"); rec != nil {
-			t.Errorf("the repair wrote %s, which nobody has a right to", show(rec))
+		if rec := r.Get("EMAIL#bob@example.com", "#METADATA"); rec != nil {
+			t.Errorf("the repair wrote %s, which nobody has a right to", storetest.ShowItem(rec))
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
 // Records that are put where there were none do not replace what others put there meanwhile.
 func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		copied := r.get("CUSTOMER#c1", "ORDER#"+shopOrder(0))
-		r.drop("CUSTOMER#c1", "ORDER#"+shopOrder(0))
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
+		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
 		copied["note"] = text("kept")
-		drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
-				r.put(copied)
+				r.Put(copied)
 			}
 			return nil
-		}).check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "copy-missing 1" || summary.Left() > 0 {
+		}).Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "copy-missing 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
-		if rec := r.get("CUSTOMER#c1", "ORDER#"+shopOrder(0)); rec["note"] == nil {
-			t.Errorf("the other's record was replaced by %s", show(rec))
+		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0)); rec["note"] == nil {
+			t.Errorf("the other's record was replaced by %s", storetest.ShowItem(rec))
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -193,31 +138,31 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 // it happens.
 func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, c := range []struct{ mutations, unsettled int }{{2, 0}, {1000, 1}} {
-			drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
+			drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 				// The order's own record has been read, its copy is read next.
 				if operation == "BatchGetItem" && earlier < c.mutations {
-					r.bump(shopOrder(0), "c1", "")
+					bump(r, storetest.SmallOrder(0), "c1", "")
 				}
 				return nil
-			}).check(check.Options{Repair: true})
+			}).Check(check.Options{Repair: true})
 			if len(drifts) > 0 || summary.Unsettled != c.unsettled {
 				t.Errorf("with %d mutations found %+v, %d unsettled", c.mutations, drifts, summary.Unsettled)
 			}
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
 // A suspicion is cheap, what is found is certain: after the scan and its look-ups everything is
 // read consistently.
 func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
-	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
-	r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
-	r.drop("CUSTOMER#c1", "ORDER#"+shopOrder(0))
+	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
+	r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+	r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
 	var reads []string
-	r.among(func(operation string, earlier int, body string) *http.Response {
+	r.Among(func(operation string, earlier int, body string) *http.Response {
 		switch {
 		case operation == "BatchGetItem" && earlier == 0, strings.Contains(body, "GSI1"), operation == "Scan":
 			if strings.Contains(body, `"ConsistentRead":true`) {
@@ -230,7 +175,7 @@ func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 			}
 		}
 		return nil
-	}).check(check.Options{})
+	}).Check(check.Options{})
 	if len(reads) < 4 {
 		t.Errorf("read %v", reads)
 	}
@@ -239,21 +184,21 @@ func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 // Stock that changes as fast as it is counted is neither drift nor repaired.
 func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
 		var told []check.Unsettled
-		drifts, summary := r.among(func(operation string, earlier int, body string) *http.Response {
+		drifts, summary := r.Among(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
-				r.set("PRODUCT#p00", "#METADATA", item{"version": number(fmt.Sprint(10 + earlier))})
+				r.Set("PRODUCT#p00", "#METADATA", item{"version": number(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
+		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
 		want := []check.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time that its orders were summed"}}
 		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(told, want) {
 			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
 		}
-		if rec := r.get("PRODUCT#p00", "#METADATA"); plain(rec["available"]) != "500" {
-			t.Errorf("it was repaired to %s", show(rec))
+		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.Number(rec["available"]) != "500" {
+			t.Errorf("it was repaired to %s", storetest.ShowItem(rec))
 		}
 	})
 }
@@ -261,12 +206,12 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 // Sums over the index wait for it, also where nobody says for how long.
 func TestSumsWaitForTheIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
-		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
-		r.set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
+		r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		r.Set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
 		for lag, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 5 * time.Second: 10 * time.Second, check.NoIndexLag: 0} {
 			began := time.Now()
-			summary, err := r.store.CheckRecords(t.Context(), check.Options{IndexLag: lag, Parallel: 4})
+			summary, err := r.Store.CheckRecords(t.Context(), check.Options{IndexLag: lag, Parallel: 4})
 			if err != nil || summary.Found["stock-available"] != 2 {
 				t.Errorf("found %v, %v", summary.Found, err)
 			}
@@ -284,15 +229,15 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
-			book := shop(t)
-			template := book.Orders[bigOrder]
+			book := storetest.SmallDataset(t, 30)
+			template := book.Orders[storetest.BigOrder]
 			// Open, with its items in records of their own.
-			book.Orders[bigOrder].Status = commerce.Confirmed
-			book.Orders[bigOrder].Events[1].Type, book.Orders[bigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
+			book.Orders[storetest.BigOrder].Status = commerce.Confirmed
+			book.Orders[storetest.BigOrder].Events[1].Type, book.Orders[storetest.BigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
 			for n := range delivered {
 				late := template
 				late.Status = commerce.Delivered
-				late.ID = commerce.OrderID(ulidAt(start.Add(time.Duration(1000+n)*time.Hour), n))
+				late.ID = commerce.OrderID(storetest.ULIDAt(storetest.Start().Add(time.Duration(1000+n)*time.Hour), n))
 				late.PlacedAt, _ = late.ID.Time()
 				late.Lines = slices.Clone(template.Lines[:2])
 				late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventImported, To: commerce.Delivered, At: late.PlacedAt, Actor: "c"}}
@@ -301,22 +246,22 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 			if err := book.Settle(); err != nil {
 				t.Fatal(err)
 			}
-			r := newRawTable(t, db, book, dynamo.Options{})
-			healthy := r.all()
+			r := storetest.NewRawTable(t, db, book, dynamo.Options{})
+			healthy := r.All()
 			for i := range products {
-				r.set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", item{"available": number("-500")})
+				r.Set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", item{"available": number("-500")})
 			}
 			n := 0
-			drifts, _ := r.among(func(operation string, _ int, body string) *http.Response {
+			drifts, _ := r.Among(func(operation string, _ int, body string) *http.Response {
 				if strings.Contains(body, "GSI1") || operation == "BatchGetItem" && strings.Contains(body, `"ConsistentRead":true`) || strings.Contains(body, "ITEM#") {
 					n++
 				}
 				return nil
-			}).check(check.Options{Repair: true})
-			if got, want := foundText(drifts), fmt.Sprint("stock-available ", products); got != want {
+			}).Check(check.Options{Repair: true})
+			if got, want := storetest.Found(drifts), fmt.Sprint("stock-available ", products); got != want {
 				t.Errorf("found %s, want %s", got, want)
 			}
-			if changed := differing(healthy, unrevised(r.all())); len(changed) > 0 {
+			if changed := storetest.Differing(healthy, unrevised(r.All())); len(changed) > 0 {
 				t.Errorf("after the repair %q are others", changed)
 			}
 			return n
@@ -333,10 +278,10 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 // Orders that were placed while the table was read make sums over it wrong; counting again tells.
 func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		book := shop(t)
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		book := storetest.SmallDataset(t, 30)
 		late := book.Orders[0]
-		late.ID = commerce.OrderID(ulidAt(start.Add(100*24*3600e9), 500))
+		late.ID = commerce.OrderID(storetest.ULIDAt(storetest.Start().Add(100*24*3600e9), 500))
 		late.PlacedAt, _ = late.ID.Time()
 		late.UpdatedAt = late.PlacedAt
 		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: late.PlacedAt, Actor: "c"}}
@@ -345,17 +290,17 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 		if err := book.Settle(); err != nil {
 			t.Fatal(err)
 		}
-		drifts, summary := r.among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			// The scan of this small table is a single request.
 			if operation == "BatchGetItem" && earlier == 0 {
-				storetest.Load(t, r.store, book)
+				storetest.Load(t, r.Store, book)
 			}
 			return nil
-		}).check(check.Options{Repair: true})
+		}).Check(check.Options{Repair: true})
 		if len(drifts) > 0 || summary.Unsettled > 0 {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -375,21 +320,21 @@ func reply(code string, reasons ...string) *http.Response {
 // A check and its repairs outlast faults that pass, and many more in a row than the SDK does.
 func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		r.set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
-		r.set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
-		failing, between := faults.Between(db, atFirst(append(passingFaults(), faults.Conflict)...))
-		r.store = through(t, r.store, failing, dynamo.Options{})
-		drifts, summary := r.check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
+		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		failing, between := faults.Between(db, faults.First(append(faults.Passing(), faults.Conflict)...))
+		r.Store = storetest.Through(t, r.Store, failing, dynamo.Options{})
+		drifts, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
-		for _, kind := range passingFaults() {
+		for _, kind := range faults.Passing() {
 			if between.Counts()[kind] != 4 {
 				t.Errorf("Scan, Query, BatchGetItem and TransactWriteItems met %v", between.Counts())
 			}
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -401,16 +346,16 @@ func TestARepairThatDynamoDBRefuses(t *testing.T) {
 		"ItemCollectionSizeLimitExce": func() *http.Response { return reply("TransactionCanceledException", "ItemCollectionSizeLimitExceeded") },
 	} {
 		storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-			r := newRawTable(t, db, shop(t), dynamo.Options{})
-			r.set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
-			r.drop("EMPLOYEE#e2", "NAME")
-			drifts, summary := r.among(func(operation string, _ int, body string) *http.Response {
+			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+			r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
+			r.Delete("EMPLOYEE#e2", "NAME")
+			drifts, summary := r.Among(func(operation string, _ int, body string) *http.Response {
 				if operation == "TransactWriteItems" && strings.Contains(body, "EMPLOYEE#e1") {
 					return refusal()
 				}
 				return nil
-			}).check(check.Options{Repair: true})
-			if got := foundText(drifts); got != "edge-missing 1, index-keys 1" || summary.Left() != 1 {
+			}).Check(check.Options{Repair: true})
+			if got := storetest.Found(drifts); got != "edge-missing 1, index-keys 1" || summary.Left() != 1 {
 				t.Fatalf("found %s, %d left", got, summary.Left())
 			}
 			for _, d := range drifts {
@@ -423,34 +368,34 @@ func TestARepairThatDynamoDBRefuses(t *testing.T) {
 }
 
 func TestErrorsOfACheck(t *testing.T) {
-	r := newRawTable(t, storetest.Engines()[0].Client(t), shop(t), dynamo.Options{})
+	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
 	for _, c := range []struct {
 		code string
 		want error
 	}{{"AccessDeniedException", table.ErrAccessDenied}, {"InternalServerError", table.ErrUnavailable}} {
 		for _, operation := range []string{"Scan", "BatchGetItem"} {
-			refusing := r.among(func(o string, _ int, _ string) *http.Response {
+			refusing := r.Among(func(o string, _ int, _ string) *http.Response {
 				if o == operation {
 					return reply(c.code)
 				}
 				return nil
 			})
-			if _, err := refusing.store.CheckRecords(context.Background(), check.Options{Segments: 2}); !errors.Is(err, c.want) {
+			if _, err := refusing.Store.CheckRecords(context.Background(), check.Options{Segments: 2}); !errors.Is(err, c.want) {
 				t.Errorf("%s of %s: %v, want %v", c.code, operation, err, c.want)
 			}
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	stopping := r.among(func(operation string, _ int, _ string) *http.Response {
+	stopping := r.Among(func(operation string, _ int, _ string) *http.Response {
 		if operation == "BatchGetItem" {
 			stop()
 		}
 		return nil
 	})
-	if _, err := stopping.store.CheckRecords(ctx, check.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := stopping.Store.CheckRecords(ctx, check.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a check that is stopped: %v", err)
 	}
-	gone, err := dynamo.New(r.db, dynamo.Options{Table: "nowhere"})
+	gone, err := dynamo.New(r.DB, dynamo.Options{Table: "nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"context"
@@ -20,16 +20,16 @@ import (
 
 // readTheOrderFirst makes the segment with the customer wait until the segment with the order has
 // been read, and returns the number of segments. Few records are on a page.
-func (r *rawTable) readTheOrderFirst(order, customer string) int {
-	r.t.Helper()
+func readTheOrderFirst(r *storetest.RawTable, order, customer string) int {
+	r.T.Helper()
 	for i := range 200 {
-		r.put(key(fmt.Sprintf("OTHER#%03d", i), "x"))
+		r.Put(key(fmt.Sprintf("OTHER#%03d", i), "x"))
 	}
-	small := smallPages(r.db, 2)
-	segments, ofOrder, ofCustomer, pages := apart(r.t, small, r.name, order, customer)
+	small := storetest.SmallPages(r.DB, 2)
+	segments, ofOrder, ofCustomer, pages := apart(r.T, small, r.Name, order, customer)
 	var mu sync.Mutex
 	read, gate := 0, make(chan struct{})
-	r.store = through(r.t, r.store, watched(small, func(ctx context.Context, in any) error {
+	r.Store = storetest.Through(r.T, r.Store, storetest.Watched(small, func(ctx context.Context, in any) error {
 		scan, ok := in.(*dynamodb.ScanInput)
 		switch {
 		case !ok:
@@ -55,8 +55,8 @@ func (r *rawTable) readTheOrderFirst(order, customer string) int {
 // wrong.
 func TestALongListIsNotRepairedByHalves(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(3)
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(3)
 		list := &types.AttributeValueMemberL{}
 		for i := range 150 {
 			list.Value = append(list.Value, &types.AttributeValueMemberM{Value: item{
@@ -64,34 +64,34 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 			}})
 		}
 		for _, sku := range []string{"p00", "p01", "p02"} {
-			r.drop(order, "ITEM#"+sku)
+			r.Delete(order, "ITEM#"+sku)
 		}
 		for _, pk := range []string{order, "CUSTOMER#c2"} {
 			sk := order
 			if pk == order {
 				sk = "#METADATA"
 			}
-			r.set(pk, sk, item{"items": list, "total": number("155"), "itemCount": nil})
+			r.Set(pk, sk, item{"items": list, "total": number("155"), "itemCount": nil})
 		}
-		before := r.all()
-		drifts, _ := r.check(check.Options{Repair: true})
-		if changed := differing(before, r.all()); len(changed) > 0 {
+		before := r.All()
+		drifts, _ := r.Check(check.Options{Repair: true})
+		if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %d records", len(changed))
 		}
 		if len(drifts) == 0 || !strings.Contains(drifts[0].Detail, "set the order's total") {
-			t.Errorf("found %s", foundText(drifts))
+			t.Errorf("found %s", storetest.Found(drifts))
 		}
 		for _, pk := range []string{order, "CUSTOMER#c2"} {
 			sk := order
 			if pk == order {
 				sk = "#METADATA"
 			}
-			r.set(pk, sk, item{"total": number("150")})
+			r.Set(pk, sk, item{"total": number("150")})
 		}
-		if _, summary := r.check(check.Options{Repair: true}); summary.Left() > 0 || r.get(order, "ITEM#x149") == nil {
+		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || r.Get(order, "ITEM#x149") == nil {
 			t.Errorf("with the right total, %d are left", summary.Left())
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -99,16 +99,16 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(0)
-		r.set(order, "#METADATA", item{"customerId": text("c9")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(0)
+		r.Set(order, "#METADATA", item{"customerId": text("c9")})
 		for _, sku := range []string{"p00", "p01", "p02"} {
-			r.set(order, "ITEM#"+sku, item{"customerId": nil})
+			r.Set(order, "ITEM#"+sku, item{"customerId": nil})
 		}
-		segments := r.readTheOrderFirst(order, "CUSTOMER#c1")
-		r.check(check.Options{Repair: true, Suspects: 1, Segments: segments})
-		if own := show(r.get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.get("CUSTOMER#c1", order) == nil || r.get("CUSTOMER#c9", "#METADATA") != nil {
-			t.Errorf("the order is %s, its copy %s", own, show(r.get("CUSTOMER#c1", order)))
+		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")
+		r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
+		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, `customerId: "c1" `) || r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c9", "#METADATA") != nil {
+			t.Errorf("the order is %s, its copy %s", own, storetest.ShowItem(r.Get("CUSTOMER#c1", order)))
 		}
 	})
 }
@@ -117,22 +117,22 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, repair := range []bool{false, true} {
-			r := newRawTable(t, db, shop(t), dynamo.Options{})
-			order := "ORDER#" + shopOrder(0)
-			copied := r.get("CUSTOMER#c1", order)
+			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+			order := "ORDER#" + storetest.SmallOrder(0)
+			copied := r.Get("CUSTOMER#c1", order)
 			copied["pk"], copied["customerId"] = text("CUSTOMER#c2"), text("c2")
-			r.put(copied)
+			r.Put(copied)
 			for i, sku := range []string{"p00", "p01", "p02"} {
 				available := 0
-				_, _ = fmt.Sscan(fmt.Sprint(plain(r.get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
-				r.set("PRODUCT#"+sku, "#METADATA", item{"available": number(fmt.Sprint(available - i - 1))})
+				_, _ = fmt.Sscan(fmt.Sprint(storetest.Number(r.Get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
+				r.Set("PRODUCT#"+sku, "#METADATA", item{"available": number(fmt.Sprint(available - i - 1))})
 			}
-			_, summary := r.check(check.Options{Repair: repair})
+			_, summary := r.Check(check.Options{Repair: repair})
 			if summary.Found["stock-available"] != 3 || repair && summary.Left() > 0 {
 				t.Errorf("found %v, %d left", summary.Found, summary.Left())
 			}
 			if repair {
-				r.checkClean()
+				r.CheckClean()
 			}
 		}
 	})
@@ -141,19 +141,19 @@ func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 // The records are lost, and what is left lacks something: it is named, and kept.
 func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
-			r.set("EMPLOYEE#e1", sk, item{"hireDate": nil})
+			r.Set("EMPLOYEE#e1", sk, item{"hireDate": nil})
 		}
-		r.set("CUSTOMER#c1", "REP", item{"name": nil})
-		r.drop("EMPLOYEE#e1", "#METADATA")
-		r.drop("CUSTOMER#c1", "#METADATA")
-		before := r.all()
-		drifts, summary := r.check(check.Options{Repair: true})
-		if changed := differing(before, r.all()); len(changed) > 0 {
+		r.Set("CUSTOMER#c1", "REP", item{"name": nil})
+		r.Delete("EMPLOYEE#e1", "#METADATA")
+		r.Delete("CUSTOMER#c1", "#METADATA")
+		before := r.All()
+		drifts, summary := r.Check(check.Options{Repair: true})
+		if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q", changed)
 		}
-		if got := foundText(drifts); got != "unreadable 4" || summary.ByHand != 4 {
+		if got := storetest.Found(drifts); got != "unreadable 4" || summary.ByHand != 4 {
 			t.Errorf("found %s, %d by hand", got, summary.ByHand)
 		}
 	})
@@ -162,16 +162,16 @@ func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 // Only orders that cannot be read name the customer whom a claim names, too.
 func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		for n := range ordersOfShop {
-			if order := "ORDER#" + shopOrder(n); r.get("CUSTOMER#c2", order) != nil {
-				r.drop("CUSTOMER#c2", order)
-				r.set(order, "#METADATA", item{"total": text("155")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		for n := range storetest.SmallOrders {
+			if order := "ORDER#" + storetest.SmallOrder(n); r.Get("CUSTOMER#c2", order) != nil {
+				r.Delete("CUSTOMER#c2", order)
+				r.Set(order, "#METADATA", item{"total": text("155")})
 			}
 		}
-		r.drop("CUSTOMER#c2", "#METADATA")
-		r.check(check.Options{Repair: true})
-		if r.get("EMAIL#bob@example.com", "#METADATA") == nil {
+		r.Delete("CUSTOMER#c2", "#METADATA")
+		r.Check(check.Options{Repair: true})
+		if r.Get("EMAIL#bob@example.com", "#METADATA") == nil {
 			t.Error("the claim is lost")
 		}
 	})
@@ -180,18 +180,18 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 // A list names a product twice, and there are no items' records: nothing tells which line is right.
 func TestAProductTwiceInAListIsNamed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(3)
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(3)
 		line := func(quantity string) types.AttributeValue {
 			return &types.AttributeValueMemberM{Value: item{"productId": text("p00"), "name": text("Thing"), "qty": number(quantity), "price": number("2.5")}}
 		}
 		for _, sku := range []string{"p00", "p01", "p02"} {
-			r.drop(order, "ITEM#"+sku)
+			r.Delete(order, "ITEM#"+sku)
 		}
 		twice := item{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("1"), line("2")}}, "total": number("7.5"), "itemCount": nil}
-		r.set(order, "#METADATA", twice)
-		r.set("CUSTOMER#c2", order, twice)
-		drifts, summary := r.check(check.Options{Repair: true})
+		r.Set(order, "#METADATA", twice)
+		r.Set("CUSTOMER#c2", order, twice)
+		drifts, summary := r.Check(check.Options{Repair: true})
 		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "has product p00 twice") {
 			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
 		}
@@ -206,34 +206,34 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 		members[name] = value
 		return &types.AttributeValueMemberM{Value: members}
 	}
-	order := "ORDER#" + shopOrder(0)
+	order := "ORDER#" + storetest.SmallOrder(0)
 	records := [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}}
-	for name, damage := range map[string]func(r rawTable){
-		"own record": func(r rawTable) { r.drop(order, "#METADATA") },
-		"copy":       func(r rawTable) { r.drop("CUSTOMER#c1", order) },
-		"list": func(r rawTable) {
+	for name, damage := range map[string]func(r storetest.RawTable){
+		"own record": func(r storetest.RawTable) { r.Delete(order, "#METADATA") },
+		"copy":       func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", order) },
+		"list": func(r storetest.RawTable) {
 			for _, k := range records {
-				lines := slices.Clone(r.get(k[0], k[1])["items"].(*types.AttributeValueMemberL).Value)
+				lines := slices.Clone(r.Get(k[0], k[1])["items"].(*types.AttributeValueMemberL).Value)
 				lines[0] = withMember(lines[0], "qty", number("9"))
-				r.set(k[0], k[1], item{"items": &types.AttributeValueMemberL{Value: lines}})
+				r.Set(k[0], k[1], item{"items": &types.AttributeValueMemberL{Value: lines}})
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-				r := newRawTable(t, db, shop(t), dynamo.Options{})
+				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 				for _, k := range records {
-					rec := r.get(k[0], k[1])
+					rec := r.Get(k[0], k[1])
 					lines := slices.Clone(rec["items"].(*types.AttributeValueMemberL).Value)
 					for i := range lines {
 						lines[i] = withMember(lines[i], "colour", text("red"))
 					}
-					r.set(k[0], k[1], item{"shippingAddress": withMember(rec["shippingAddress"], "phone", text("555")), "items": &types.AttributeValueMemberL{Value: lines}})
+					r.Set(k[0], k[1], item{"shippingAddress": withMember(rec["shippingAddress"], "phone", text("555")), "items": &types.AttributeValueMemberL{Value: lines}})
 				}
-				healthy := r.all()
+				healthy := r.All()
 				damage(r)
-				r.check(check.Options{Repair: true})
-				if changed := differing(healthy, unrevised(r.all())); len(changed) > 0 {
+				r.Check(check.Options{Repair: true})
+				if changed := storetest.Differing(healthy, unrevised(r.All())); len(changed) > 0 {
 					t.Errorf("%q are not what they were", changed)
 				}
 			})
@@ -244,14 +244,14 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 // A repair of few, large records is more than DynamoDB takes in a transaction.
 func TestARepairOfLargeRecords(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for i := range 14 {
-			r.set("ORDER#"+shopOrder(bigOrder), fmt.Sprintf("ITEM#p%02d", i), item{"picture": text(strings.Repeat("x", 390_000)), "gsi1pk": text("WRONG")})
+			r.Set("ORDER#"+storetest.SmallOrder(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), item{"picture": text(strings.Repeat("x", 390_000)), "gsi1pk": text("WRONG")})
 		}
-		if _, summary := r.check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
+		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -259,26 +259,26 @@ func TestARepairOfLargeRecords(t *testing.T) {
 // guess.
 func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(0)
-		alone := r.get(order, "ITEM#p00")
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(0)
+		alone := r.Get(order, "ITEM#p00")
 		for n := range 20 {
-			alone["pk"] = text("ORDER#" + ulidAt(start, 9000+n))
-			r.put(alone)
+			alone["pk"] = text("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
+			r.Put(alone)
 		}
-		r.drop(order, "#METADATA")
-		r.drop("ORDER#"+shopOrder(1), "#METADATA")
+		r.Delete(order, "#METADATA")
+		r.Delete("ORDER#"+storetest.SmallOrder(1), "#METADATA")
 		before := map[string]string{}
 		for _, sku := range []string{"p00", "p01", "p02"} {
-			before[sku] = show(r.get("PRODUCT#"+sku, "#METADATA"))
+			before[sku] = storetest.ShowItem(r.Get("PRODUCT#"+sku, "#METADATA"))
 		}
 		few := r
-		few.store = through(t, r.store, smallPages(db, 3), dynamo.Options{})
-		if _, summary := few.check(check.Options{Repair: true, Suspects: 1}); summary.Unsettled == 0 {
+		few.Store = storetest.Through(t, r.Store, storetest.SmallPages(db, 3), dynamo.Options{})
+		if _, summary := few.Check(check.Options{Repair: true, Suspects: 1}); summary.Unsettled == 0 {
 			t.Error("nothing is unsettled")
 		}
 		for sku, product := range before {
-			if now := show(r.get("PRODUCT#"+sku, "#METADATA")); now != product {
+			if now := storetest.ShowItem(r.Get("PRODUCT#"+sku, "#METADATA")); now != product {
 				t.Errorf("the product became\n%s, was\n%s", now, product)
 			}
 		}
@@ -288,29 +288,29 @@ func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 // The own record is lost, and two customers have a copy. The items tell whose order it is.
 func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		order := "ORDER#" + shopOrder(1)
-		copied := r.get("CUSTOMER#c2", order)
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		order := "ORDER#" + storetest.SmallOrder(1)
+		copied := r.Get("CUSTOMER#c2", order)
 		copied["pk"], copied["customerId"] = text("CUSTOMER#c1"), text("c1")
-		r.put(copied)
-		r.drop(order, "#METADATA")
-		_, summary := r.check(check.Options{Repair: true})
-		if own := show(r.get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
+		r.Put(copied)
+		r.Delete(order, "#METADATA")
+		_, summary := r.Check(check.Options{Repair: true})
+		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, `customerId: "c2" `) || r.Get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
 			t.Errorf("the order is %s, %d left", own, summary.Left())
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
 // An address that cannot be claimed is corrected by hand, and the claim may tell what it was.
 func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		r.set("CUSTOMER#c2", "#METADATA", item{"email": text("bob at example.com")})
-		if _, summary := r.check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Set("CUSTOMER#c2", "#METADATA", item{"email": text("bob at example.com")})
+		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
-		if r.get("EMAIL#bob@example.com", "#METADATA") == nil {
+		if r.Get("EMAIL#bob@example.com", "#METADATA") == nil {
 			t.Error("the claim is lost")
 		}
 	})

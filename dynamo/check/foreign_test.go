@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"context"
@@ -64,19 +64,19 @@ func foreignRecords() []item {
 // Records of other software that say all they must are clean, whatever they leave out.
 func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
-			r.put(rec)
+			r.Put(rec)
 		}
-		before := r.all()
-		drifts, summary := r.check(check.Options{Repair: true})
+		before := r.All()
+		drifts, summary := r.Check(check.Options{Repair: true})
 		if len(drifts) > 0 || summary.Unsettled > 0 {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
 		}
 		if summary.Records != 14 || summary.Foreign != 3 {
 			t.Errorf("counted %d records, %d foreign, want 14 and 3", summary.Records, summary.Foreign)
 		}
-		if changed := differing(before, r.all()); len(changed) > 0 {
+		if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
 			t.Errorf("changed %q", changed)
 		}
 	})
@@ -86,34 +86,34 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 // kept.
 func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
-			switch keyText(rec) {
+			switch storetest.KeyText(rec) {
 			case "EMAIL#ann@example.com #METADATA", "ORDER#o-1 EVENT#1", "CUSTOMER#c1 ORDER#o-1", "WAREHOUSE#w1 #METADATA":
 				continue
 			case "CUSTOMER#c1 #METADATA", "ORDER#o-1 ITEM#p1":
 				delete(rec, "gsi1pk")
 				delete(rec, "gsi1sk")
 			}
-			r.put(rec)
+			r.Put(rec)
 		}
 		const want = "copy-missing 1, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1"
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.check(check.Options{Repair: repair})
-			if got := foundText(drifts); got != want || repair && summary.Left() > 0 {
+			drifts, summary := r.Check(check.Options{Repair: repair})
+			if got := storetest.Found(drifts); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), want, drifts)
 			}
 		}
-		r.checkClean()
-		if rec := r.get("CUSTOMER#c1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || rec["version"] != nil {
-			t.Errorf("the repair made of it %s", show(rec))
+		r.CheckClean()
+		if rec := r.Get("CUSTOMER#c1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || rec["version"] != nil {
+			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
 		// The order has an event now, and what has an event has a version.
-		if rec := r.get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], number("1")) {
-			t.Errorf("the repair made of it %s", show(rec))
+		if rec := r.Get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], number("1")) {
+			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
-		if rec := r.get("CUSTOMER#c1", "ORDER#o-1"); rec["__edb_e__"] == nil || rec["items"] == nil {
-			t.Errorf("the new copy is %s", show(rec))
+		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["__edb_e__"] == nil || rec["items"] == nil {
+			t.Errorf("the new copy is %s", storetest.ShowItem(rec))
 		}
 	})
 }
@@ -121,29 +121,29 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 // Who refers to something in an index key alone does not lose the reference.
 func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
-			switch keyText(rec) {
+			switch storetest.KeyText(rec) {
 			case "CUSTOMER#c1 ORDER#o-1":
 				rec["gsi1pk"], rec["gsi1sk"] = text("REP#e1"), text("ORDER#o-1")
 			case "CUSTOMER#c1 #METADATA", "CUSTOMER#c1 REP":
 				delete(rec, "accountRepId")
 			}
-			r.put(rec)
+			r.Put(rec)
 		}
-		drifts, summary := r.check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "edge-differs 2, order-records-differ 2" || summary.Left() > 0 {
+		drifts, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "edge-differs 2, order-records-differ 2" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
 		for k, sk := range map[string]string{"ORDER#o-1": "#METADATA", "CUSTOMER#c1": "#METADATA"} {
-			if rec := r.get(k, sk); rec["accountRepId"] == nil {
-				t.Errorf("the repair made of it %s", show(rec))
+			if rec := r.Get(k, sk); rec["accountRepId"] == nil {
+				t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 			}
 		}
-		if rec := r.get("CUSTOMER#c1", "ORDER#o-1"); rec["gsi1pk"] == nil {
-			t.Errorf("the repair made of it %s", show(rec))
+		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["gsi1pk"] == nil {
+			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
@@ -152,29 +152,29 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"zzz", "f47ac10b-58cc-4372-a567-0e02b2c3d479"} {
-			r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
-				if keyText(rec) == "ORDER#o-1 EVENT#1" {
+				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
 					rec["sk"], rec["eventId"], rec["to"] = text("EVENT#"+id), text(id), text("shipped")
 				}
-				r.put(rec)
+				r.Put(rec)
 			}
-			r.drop("EMAIL#ann@example.com", "#METADATA")
+			r.Delete("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
-				drifts, summary := r.check(check.Options{Repair: repair})
-				if got := foundText(drifts); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
+				drifts, summary := r.Check(check.Options{Repair: repair})
+				if got := storetest.Found(drifts); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
 					t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 				}
 			}
-			r.checkClean()
+			r.CheckClean()
 			move := commerce.OrderMove{OrderID: "o-1", To: commerce.Confirmed}
 			for _, move.To = range []commerce.Status{commerce.Confirmed, commerce.Cancelled} {
-				if _, err := r.store.MoveOrder(context.Background(), caller, move); err != nil {
+				if _, err := r.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, move); err != nil {
 					t.Fatal(err)
 				}
-				r.checkClean()
+				r.CheckClean()
 			}
-			page, err := dynamo.ReadPage(context.Background(), r.store, model.Timeline, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
+			page, err := dynamo.ReadPage(context.Background(), r.Store, model.Timeline, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,15 +192,15 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 // An event of other software that leads to the order's status is enough, wherever its ID sorts.
 func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, id := range []string{"0", "zzz", ulidAt(start.AddDate(200, 0, 0), 1)} {
-			r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		for _, id := range []string{"0", "zzz", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
+			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
-				if keyText(rec) == "ORDER#o-1 EVENT#1" {
+				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
 					rec["sk"], rec["eventId"] = text("EVENT#"+id), text(id)
 				}
-				r.put(rec)
+				r.Put(rec)
 			}
-			r.checkClean()
+			r.CheckClean()
 		}
 	})
 }
@@ -209,18 +209,18 @@ func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, k := range []string{"CUSTOMER#c1 ORDER#o-1", "ORDER#o-1 #METADATA"} {
-			r := newRawTable(t, db, commerce.Book{}, dynamo.Options{})
+			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
-				if keyText(rec) == k {
+				if storetest.KeyText(rec) == k {
 					delete(rec, "createdAt")
 				}
-				r.put(rec)
+				r.Put(rec)
 			}
-			drifts, summary := r.check(check.Options{Repair: true})
-			if got := foundText(drifts); got != "order-records-differ 1" || summary.Left() > 0 {
+			drifts, summary := r.Check(check.Options{Repair: true})
+			if got := storetest.Found(drifts); got != "order-records-differ 1" || summary.Left() > 0 {
 				t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 			}
-			r.checkClean()
+			r.CheckClean()
 		}
 	})
 }
@@ -229,17 +229,17 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 // A repair counts what open orders hold.
 func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
-		before := r.get("PRODUCT#p02", "#METADATA")
-		r.drop("PRODUCT#p02", "#METADATA")
-		created, err := r.store.CreateProduct(t.Context(), change.Caller{Name: "c"}, commerce.Product{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: money("2.50")})
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+		before := r.Get("PRODUCT#p02", "#METADATA")
+		r.Delete("PRODUCT#p02", "#METADATA")
+		created, err := r.Store.CreateProduct(t.Context(), change.Caller{Name: "c"}, commerce.Product{SKU: "p02", Name: "Thing", Category: "Things", UnitPrice: storetest.USD("2.50")})
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}
-		if drifts, summary := r.check(check.Options{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
+		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
-		if got, want := plain(r.get("PRODUCT#p02", "#METADATA")["available"]), plain(before["available"]); got != want || got != "-6" {
+		if got, want := storetest.Number(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.Number(before["available"]); got != want || got != "-6" {
 			t.Errorf("available is %v, want %v", got, want)
 		}
 	})

@@ -1,4 +1,4 @@
-package dynamo_test
+package bulk_test
 
 import (
 	"context"
@@ -78,7 +78,7 @@ func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 	store := storetest.NewTable(t, db, dynamo.Options{Table: "generated"})
 	loadAll(t, store, book.Stock())
 
-	failing := through(t, store, watched(db, func(_ context.Context, in any) error {
+	failing := storetest.Through(t, store, storetest.Watched(db, func(_ context.Context, in any) error {
 		batch, ok := in.(*dynamodb.BatchWriteItemInput)
 		if !ok {
 			return nil

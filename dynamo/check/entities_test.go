@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"context"
@@ -40,17 +40,17 @@ func unjudged() map[string][]string {
 }
 
 // everyEntity is a table with a record of every entity.
-func everyEntity(t *testing.T, db *dynamodb.Client) rawTable {
-	r := newRawTable(t, db, shopOf(t, 3), dynamo.Options{})
+func everyEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
+	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
 	order := commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
-	if _, err := r.store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
+	if _, err := r.Store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.store.PlaceOrder(ctx, caller, order); err != nil {
+	if _, err := r.Store.PlaceOrder(ctx, caller, order); err != nil {
 		t.Fatal(err)
 	}
-	r.checkClean()
+	r.CheckClean()
 	return r
 }
 
@@ -102,7 +102,7 @@ func another(v types.AttributeValue) types.AttributeValue {
 // with the reason.
 func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 	r := everyEntity(t, storetest.Engines()[0].Client(t))
-	sound := r.all()
+	sound := r.All()
 	excused := map[string]string{}
 	for reason, changes := range unjudged() {
 		for _, what := range changes {
@@ -111,7 +111,7 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 	}
 	try := func(what string, do, undo func()) {
 		do()
-		drifts, summary := r.check(check.Options{})
+		drifts, summary := r.Check(check.Options{})
 		undo()
 		found := len(drifts) > 0 || summary.Unsettled > 0
 		reason := excused[what]
@@ -120,7 +120,7 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 		case !found && reason == "":
 			t.Errorf("a check does not find %q: judge it, or say in unjudged why not", what)
 		case found && reason != "":
-			t.Errorf("a check finds %q (%s), which is excused, as %s", what, foundText(drifts), reason)
+			t.Errorf("a check finds %q (%s), which is excused, as %s", what, storetest.Found(drifts), reason)
 		}
 	}
 	for _, e := range model.Entities() {
@@ -130,17 +130,17 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 			continue
 		}
 		rec := records[0]
-		pk, sk, _ := strings.Cut(keyText(rec), " ")
-		try(e.Name+" lost", func() { r.drop(pk, sk) }, func() { r.put(rec) })
+		pk, sk, _ := strings.Cut(storetest.KeyText(rec), " ")
+		try(e.Name+" lost", func() { r.Delete(pk, sk) }, func() { r.Put(rec) })
 		orphan := maps.Clone(rec)
 		owner, id, _ := strings.Cut(pk, "#")
 		orphan["pk"] = text(owner + "#" + strings.Repeat("0", len(id)))
-		try(e.Name+" of nobody", func() { r.put(orphan) }, func() { r.drop(orphan["pk"].(*types.AttributeValueMemberS).Value, sk) })
+		try(e.Name+" of nobody", func() { r.Put(orphan) }, func() { r.Delete(orphan["pk"].(*types.AttributeValueMemberS).Value, sk) })
 		for _, name := range slices.Sorted(maps.Keys(rec)) {
 			if name == "pk" || name == "sk" {
 				continue
 			}
-			try(e.Name+"."+name, func() { r.set(pk, sk, item{name: another(rec[name])}) }, func() { r.set(pk, sk, item{name: rec[name]}) })
+			try(e.Name+"."+name, func() { r.Set(pk, sk, item{name: another(rec[name])}) }, func() { r.Set(pk, sk, item{name: rec[name]}) })
 		}
 	}
 	for what := range excused {

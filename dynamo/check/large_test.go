@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"fmt"
@@ -33,30 +33,30 @@ func largeBook(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 	products := max(3, orders/20)
 	for i := range products {
 		sku := commerce.SKU(fmt.Sprintf("p%d", i))
-		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: money("2.50"), Version: 1})
+		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: storetest.USD("2.50"), Version: 1})
 		for _, w := range book.Warehouses {
 			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: w.ID, Quantity: random.IntN(1000), Version: 1})
 		}
 	}
 	for i := range max(1, orders/5) {
-		c := commerce.Customer{ID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Name: "Customer", Email: fmt.Sprintf("c%d@example.com", i), PhoneNumbers: []string{"1"}, CreatedAt: start, UpdatedAt: start, Version: 1}
+		c := commerce.Customer{ID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Name: "Customer", Email: fmt.Sprintf("c%d@example.com", i), PhoneNumbers: []string{"1"}, CreatedAt: storetest.Start(), UpdatedAt: storetest.Start(), Version: 1}
 		if i%2 == 0 {
 			c.AccountRepID = book.Employees[i%20].ID
 		}
 		book.Customers = append(book.Customers, c)
 	}
 	for n := range orders {
-		at := start.Add(time.Duration(n) * time.Minute)
-		id := commerce.OrderID(ulidAt(at, n))
+		at := storetest.Start().Add(time.Duration(n) * time.Minute)
+		id := commerce.OrderID(storetest.ULIDAt(at, n))
 		status := commerce.Statuses()[random.IntN(5)]
 		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: book.Customers[n/5%len(book.Customers)].ID, Status: status, PlacedAt: at, UpdatedAt: at, Version: 2}}
 		for _, p := range random.Perm(products)[:3] {
-			o.Lines = append(o.Lines, commerce.LineItem{SKU: book.Products[p].SKU, Name: "Thing", Quantity: 1 + random.IntN(5), UnitPrice: money("2.50")})
+			o.Lines = append(o.Lines, commerce.LineItem{SKU: book.Products[p].SKU, Name: "Thing", Quantity: 1 + random.IntN(5), UnitPrice: storetest.USD("2.50")})
 		}
 		o.Events = []commerce.Event{{ID: commerce.EventID(id), OrderID: id, Type: commerce.EventPlaced, To: commerce.Pending, At: at, Actor: "c"}}
 		if status != commerce.Pending {
 			later := at.Add(time.Second)
-			o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(ulidAt(later, n)), OrderID: id, Type: commerce.EventType(status.String()), From: commerce.Pending, To: status, At: later, Actor: "c"})
+			o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(storetest.ULIDAt(later, n)), OrderID: id, Type: commerce.EventType(status.String()), From: commerce.Pending, To: status, At: later, Actor: "c"})
 		}
 		book.Orders = append(book.Orders, o)
 	}
@@ -74,8 +74,8 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 13))
 	orders := longtest.Size(400, 1350)
 	book := largeBook(t, random, orders)
-	r := newRawTable(t, storetest.Engines()[1].Client(t), book, dynamo.Options{Shards: 4})
-	healthy := r.all()
+	r := storetest.NewRawTable(t, storetest.Engines()[1].Client(t), book, dynamo.Options{Shards: 4})
+	healthy := r.All()
 	if want := 10_000 * orders / 1350; len(healthy) < want {
 		t.Fatalf("the table has %d records, want %d", len(healthy), want)
 	}
@@ -94,46 +94,46 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	}
 	want := map[string]int{}
 	kinds := map[string]func(customer commerce.Customer, order commerce.OrderWithItems, n int){
-		"order-missing": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) { r.drop("ORDER#"+string(o.ID), own) },
+		"order-missing": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) { r.Delete("ORDER#"+string(o.ID), own) },
 		"copy-missing": func(c commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.drop("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID))
+			r.Delete("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID))
 		},
 		"order-records-differ": func(c commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.set("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID), item{"version": number("1"), "status": text(commerce.Statuses()[int(o.Status)%5].String())})
+			r.Set("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID), item{"version": number("1"), "status": text(commerce.Statuses()[int(o.Status)%5].String())})
 		},
 		"order-total": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.set("ORDER#"+string(o.ID), own, item{"total": number("0.01")})
+			r.Set("ORDER#"+string(o.ID), own, item{"total": number("0.01")})
 		},
 		"item-missing": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.drop("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
+			r.Delete("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
 		},
 		"index-keys": func(_ commerce.Customer, o commerce.OrderWithItems, n int) {
 			if n%2 == 0 {
-				r.set("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[1].SKU), item{"gsi1pk": nil, "gsi1sk": nil})
+				r.Set("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[1].SKU), item{"gsi1pk": nil, "gsi1sk": nil})
 			} else {
-				r.set("ORDER#"+string(o.ID), own, item{"gsi1pk": text("STATUS#" + o.Status.String())})
+				r.Set("ORDER#"+string(o.ID), own, item{"gsi1pk": text("STATUS#" + o.Status.String())})
 			}
 		},
 		"orphan-item": func(_ commerce.Customer, o commerce.OrderWithItems, n int) {
-			rec := r.get("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
-			rec["pk"] = text("ORDER#" + ulidAt(start, 9000+n))
-			r.put(rec)
+			rec := r.Get("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
+			rec["pk"] = text("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
+			r.Put(rec)
 		},
 		"order-count": func(c commerce.Customer, _ commerce.OrderWithItems, n int) {
-			r.set("CUSTOMER#"+string(c.ID), own, item{"orderCount": number(fmt.Sprint(6 + n))})
+			r.Set("CUSTOMER#"+string(c.ID), own, item{"orderCount": number(fmt.Sprint(6 + n))})
 		},
-		"email-claim": func(c commerce.Customer, _ commerce.OrderWithItems, _ int) { r.drop("EMAIL#"+c.Email, own) },
+		"email-claim": func(c commerce.Customer, _ commerce.OrderWithItems, _ int) { r.Delete("EMAIL#"+c.Email, own) },
 		"embedded-items": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.set("ORDER#"+string(o.ID), own, item{"items": &types.AttributeValueMemberL{}})
+			r.Set("ORDER#"+string(o.ID), own, item{"items": &types.AttributeValueMemberL{}})
 		},
 		"orphan-claim": func(c commerce.Customer, _ commerce.OrderWithItems, n int) {
-			r.put(item{"pk": text(fmt.Sprintf("EMAIL#old%d@example.com", n)), "sk": text(own), "customerId": text(string(c.ID))})
+			r.Put(item{"pk": text(fmt.Sprintf("EMAIL#old%d@example.com", n)), "sk": text(own), "customerId": text(string(c.ID))})
 		},
 		"edge-missing": func(commerce.Customer, commerce.OrderWithItems, int) {
-			r.drop("EMPLOYEE#"+string(book.Employees[next(&employees)].ID), "NAME")
+			r.Delete("EMPLOYEE#"+string(book.Employees[next(&employees)].ID), "NAME")
 		},
 		"stock-available": func(commerce.Customer, commerce.OrderWithItems, int) {
-			r.set("PRODUCT#"+string(book.Products[next(&products)].SKU), own, item{"available": number("-77")})
+			r.Set("PRODUCT#"+string(book.Products[next(&products)].SKU), own, item{"available": number("-77")})
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -144,22 +144,22 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	drifts, summary := r.check(check.Options{Segments: 4})
+	drifts, summary := r.Check(check.Options{Segments: 4})
 	t.Logf("%d records were checked in %v, with %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
-	if got := classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := storetest.Classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
-	drifts, summary = r.check(check.Options{Segments: 4, Repair: true})
-	if got := classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
+	drifts, summary = r.Check(check.Options{Segments: 4, Repair: true})
+	if got := storetest.Classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
 		t.Errorf("repair found %v, left %d, want %v and none", got, summary.Left(), want)
 	}
 	began = time.Now()
-	drifts, summary = r.check(check.Options{Segments: 4})
+	drifts, summary = r.Check(check.Options{Segments: 4})
 	t.Logf("clean, %d records take %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
 	if len(drifts) > 0 || summary.Unsettled > 0 {
 		t.Errorf("after the repair found %v, %d unsettled", drifts, summary.Unsettled)
 	}
-	if changed := differing(healthy, unrevised(r.all())); len(changed) > 0 {
+	if changed := storetest.Differing(healthy, unrevised(r.All())); len(changed) > 0 {
 		t.Errorf("after the repair %d records are not what they were before the damage: %q", len(changed), changed[:min(5, len(changed))])
 	}
 }
@@ -170,49 +170,49 @@ func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		book := largeBook(t, rand.New(rand.NewPCG(1, 2)), 40)
-		r := newRawTable(t, db, book, dynamo.Options{})
+		r := storetest.NewRawTable(t, db, book, dynamo.Options{})
 		var err error
-		if r.store, err = dynamo.New(db, dynamo.Options{Table: r.name, Shards: 3}); err != nil {
+		if r.Store, err = dynamo.New(db, dynamo.Options{Table: r.Name, Shards: 3}); err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprint("index-keys ", len(book.Customers)+len(book.Employees)+len(book.Orders))
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.check(check.Options{Repair: repair, Suspects: 7})
-			if got := foundText(drifts); got != want || repair && summary.Left() > 0 {
+			drifts, summary := r.Check(check.Options{Repair: repair, Suspects: 7})
+			if got := storetest.Found(drifts); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s", got, summary.Left(), want)
 			}
 		}
-		r.checkClean()
+		r.CheckClean()
 	})
 }
 
 // A unit whose repair is more than one transaction takes.
 func TestARepairOfMoreThanAHundredRecords(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := newRawTable(t, db, shop(t), dynamo.Options{})
-		healthy := r.all()
-		order := "ORDER#" + shopOrder(0)
-		template := r.get(order, "ITEM#p00")
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		healthy := r.All()
+		order := "ORDER#" + storetest.SmallOrder(0)
+		template := r.Get(order, "ITEM#p00")
 		for i := range 130 {
 			sku := fmt.Sprintf("extra%d", i)
 			template["sk"], template["productId"], template["gsi1pk"] = text("ITEM#"+sku), text(sku), text("PRODUCT#"+sku)
-			r.put(template)
+			r.Put(template)
 		}
-		r.set(order, "#METADATA", item{"shippingAddress": &types.AttributeValueMemberM{Value: item{"city": text("nowhere")}}})
-		r.set("CUSTOMER#c1", order, item{"version": number("4")})
+		r.Set(order, "#METADATA", item{"shippingAddress": &types.AttributeValueMemberM{Value: item{"city": text("nowhere")}}})
+		r.Set("CUSTOMER#c1", order, item{"version": number("4")})
 		transactions := 0
-		drifts, summary := r.among(func(operation string, _ int, _ string) *http.Response {
+		drifts, summary := r.Among(func(operation string, _ int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				transactions++
 			}
 			return nil
-		}).check(check.Options{Repair: true})
-		if got := foundText(drifts); got != "order-records-differ 1, orphan-item 130" || summary.Left() > 0 || transactions != 2 {
+		}).Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != "order-records-differ 1, orphan-item 130" || summary.Left() > 0 || transactions != 2 {
 			t.Errorf("found %s, %d left, in %d transactions", got, summary.Left(), transactions)
 		}
-		r.checkClean()
+		r.CheckClean()
 		healthy[order+" #METADATA"]["version"], healthy["CUSTOMER#c1 "+order]["version"] = number("4"), number("4")
-		if changed := differing(healthy, r.all()); len(changed) > 0 {
+		if changed := storetest.Differing(healthy, r.All()); len(changed) > 0 {
 			t.Errorf("after the repair %q are others", changed)
 		}
 	})

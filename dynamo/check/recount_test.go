@@ -1,4 +1,4 @@
-package dynamo_test
+package check_test
 
 import (
 	"context"
@@ -13,71 +13,72 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // stocked is a table with 20 pieces of product p0 in warehouse w0, and a customer c0.
-type stocked struct{ rawTable }
+type stocked struct{ storetest.RawTable }
 
 func newStocked(t *testing.T, db *dynamodb.Client) stocked {
 	t.Helper()
-	return stocked{newRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 20}.Book(t), dynamo.Options{})}
+	return stocked{storetest.NewRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 20}.Book(t), dynamo.Options{})}
 }
 
 func (s stocked) place(quantity int) commerce.OrderID {
-	s.t.Helper()
-	o, err := s.store.PlaceOrder(context.Background(), caller, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: quantity}}})
+	s.T.Helper()
+	o, err := s.Store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: quantity}}})
 	if err != nil {
-		s.t.Fatalf("place: %v", err)
+		s.T.Fatalf("place: %v", err)
 	}
 	return o.ID
 }
 
 func (s stocked) move(id commerce.OrderID, to commerce.Status) {
-	s.t.Helper()
-	if _, err := s.store.MoveOrder(context.Background(), caller, commerce.OrderMove{OrderID: id, To: to, WarehouseID: "w0"}); err != nil {
-		s.t.Fatalf("move to %s: %v", to, err)
+	s.T.Helper()
+	if _, err := s.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: to, WarehouseID: "w0"}); err != nil {
+		s.T.Fatalf("move to %s: %v", to, err)
 	}
 }
 
 func (s stocked) item(id commerce.OrderID, quantity int) {
-	s.t.Helper()
-	if _, err := s.store.SetOrderItem(context.Background(), caller, commerce.OrderItemChange{OrderID: id, SKU: "p0", Quantity: quantity}); err != nil {
-		s.t.Fatalf("set item: %v", err)
+	s.T.Helper()
+	if _, err := s.Store.SetOrderItem(context.Background(), change.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "p0", Quantity: quantity}); err != nil {
+		s.T.Fatalf("set item: %v", err)
 	}
 }
 
 func (s stocked) adjust(delta int) {
-	s.t.Helper()
-	if _, err := s.store.AdjustInventory(context.Background(), caller, commerce.InventoryAdjustment{SKU: "p0", WarehouseID: "w0", Delta: delta}); err != nil {
-		s.t.Fatalf("adjust: %v", err)
+	s.T.Helper()
+	if _, err := s.Store.AdjustInventory(context.Background(), change.Caller{Name: "tester"}, commerce.InventoryAdjustment{SKU: "p0", WarehouseID: "w0", Delta: delta}); err != nil {
+		s.T.Fatalf("adjust: %v", err)
 	}
 }
 
 // damage writes a counter of the product as other software would, with the stock revision left as
 // it is.
 func (s stocked) damage(counter, value string) {
-	s.t.Helper()
-	s.set("PRODUCT#p0", "#METADATA", item{counter: number(value)})
+	s.T.Helper()
+	s.Set("PRODUCT#p0", "#METADATA", item{counter: number(value)})
 }
 
 // expect compares a counter of the product.
 func (s stocked) expect(counter, want string) {
-	s.t.Helper()
-	if got := plain(s.get("PRODUCT#p0", "#METADATA")[counter]); got != want {
-		s.t.Errorf("%s is %v, want %s", counter, got, want)
+	s.T.Helper()
+	if got := storetest.Number(s.Get("PRODUCT#p0", "#METADATA")[counter]); got != want {
+		s.T.Errorf("%s is %v, want %s", counter, got, want)
 	}
 }
 
 // during runs a check with repairs. before is called before each of its requests.
 func (s stocked) during(before func(operation string, earlier int, body string)) ([]check.Drift, check.Summary) {
-	s.t.Helper()
-	return s.among(func(operation string, earlier int, body string) *http.Response {
+	s.T.Helper()
+	return s.Among(func(operation string, earlier int, body string) *http.Response {
 		before(operation, earlier, body)
 		return nil
-	}).check(check.Options{Repair: true})
+	}).Check(check.Options{Repair: true})
 }
 
 // The requests of a recount, in their order: the product, the two lists of open orders, and the
@@ -130,11 +131,11 @@ func TestARecountNoticesStockThatIsTheSameAgain(t *testing.T) {
 				}
 				s.expect("available", "18")
 				// When nothing moves any more, the repair comes to what is right.
-				if drifts, summary := s.check(check.Options{Repair: true}); foundText(drifts) != "stock-available 1" || summary.Left() > 0 {
+				if drifts, summary := s.Check(check.Options{Repair: true}); storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 {
 					t.Errorf("at rest found %+v", drifts)
 				}
 				s.expect("available", "19")
-				s.checkClean()
+				s.CheckClean()
 			})
 		}
 	})
@@ -158,7 +159,7 @@ func TestARepairNoticesChangesOfStockThatIsNotCounted(t *testing.T) {
 				s := newStocked(t, db)
 				held := s.place(1)
 				s.move(held, commerce.Confirmed)
-				s.set("PRODUCT#p0", "#METADATA", item{"available": nil, "totalInventory": nil, "stockRevision": c.revision})
+				s.Set("PRODUCT#p0", "#METADATA", item{"available": nil, "totalInventory": nil, "stockRevision": c.revision})
 				writes := 0
 				drifts, summary := s.during(func(operation string, _ int, _ string) {
 					if operation == "TransactWriteItems" {
@@ -167,12 +168,12 @@ func TestARepairNoticesChangesOfStockThatIsNotCounted(t *testing.T) {
 						}
 					}
 				})
-				if foundText(drifts) != "stock-available 1, stock-total 1" || summary.Left() > 0 || writes != 2 {
+				if storetest.Found(drifts) != "stock-available 1, stock-total 1" || summary.Left() > 0 || writes != 2 {
 					t.Errorf("found %+v, %d left after %d transactions", drifts, summary.Left(), writes)
 				}
 				s.expect("available", c.available)
 				s.expect("totalInventory", c.total)
-				s.checkClean()
+				s.CheckClean()
 			})
 		}
 	})
@@ -184,15 +185,15 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		s := newStocked(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
 			s.damage(counter, "500")
-			if drifts, summary := s.check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
+			if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
 				t.Errorf("found %+v", drifts)
 			}
 			s.expect(counter, "20")
 			s.expect("stockRevision", fmt.Sprint(i+1))
 		}
 		// Repairs of something else do not.
-		s.set("PRODUCT#p0", "#METADATA", item{"gsi1pk": text("OTHER")})
-		if drifts, summary := s.check(check.Options{Repair: true}); foundText(drifts) != "index-keys 1" || summary.Left() > 0 {
+		s.Set("PRODUCT#p0", "#METADATA", item{"gsi1pk": text("OTHER")})
+		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.Found(drifts) != "index-keys 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		s.expect("stockRevision", "2")
@@ -212,18 +213,18 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 			switch {
 			case readsPending(operation, body):
 				if passes++; passes <= len(orders) {
-					s.set("ORDER#"+string(orders[passes-1]), "#METADATA", item{"gsi1pk": nil, "gsi1sk": nil})
+					s.Set("ORDER#"+string(orders[passes-1]), "#METADATA", item{"gsi1pk": nil, "gsi1sk": nil})
 				}
 			case readsProductAgain(operation, body) && passes > 0 && passes <= len(orders):
 				id := string(orders[passes-1])
-				s.set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#pending"), "gsi1sk": text("ORDER#" + id)})
+				s.Set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#pending"), "gsi1sk": text("ORDER#" + id)})
 			}
 		})
-		if foundText(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
+		if storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
 			t.Errorf("found %+v, %d left after %d passes", drifts, summary.Left(), passes)
 		}
 		s.expect("available", "18")
-		s.checkClean()
+		s.CheckClean()
 	})
 }
 
@@ -245,12 +246,12 @@ func TestARecountStartsAnewWhenTheStockChanges(t *testing.T) {
 				passes++
 			}
 		})
-		if foundText(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
+		if storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
 			t.Errorf("found %+v, %d left after %d passes", drifts, summary.Left(), passes)
 		}
 		s.expect("available", "18")
 		s.move(second, commerce.Cancelled)
-		s.checkClean()
+		s.CheckClean()
 	})
 }
 
@@ -269,15 +270,15 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 			found  string
 		}{
 			"an event that cannot be read": {func(s stocked, order string) {
-				s.put(item{"pk": text(order), "sk": text("EVENT#" + ulidAt(start, 7)), "eventId": text(ulidAt(start, 7)), "type": text("gift_wrapped")})
+				s.Put(item{"pk": text(order), "sk": text("EVENT#" + storetest.ULIDAt(storetest.Start(), 7)), "eventId": text(storetest.ULIDAt(storetest.Start(), 7)), "type": text("gift_wrapped")})
 			}, "stock-available 1, unreadable 1"},
 			"not in the list of pending orders": {func(s stocked, order string) {
-				s.set(order, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
+				s.Set(order, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
 			}, "index-keys 1, stock-available 1"},
 			"another quantity than its item": {func(s stocked, order string) {
-				items := s.get(order, "#METADATA")["items"].(*types.AttributeValueMemberL)
+				items := s.Get(order, "#METADATA")["items"].(*types.AttributeValueMemberL)
 				items.Value[0].(*types.AttributeValueMemberM).Value["qty"] = number("9")
-				s.set(order, "#METADATA", item{"items": items})
+				s.Set(order, "#METADATA", item{"items": items})
 			}, "embedded-items 1, stock-available 1"},
 		} {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -286,16 +287,16 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 				c.damage(s, "ORDER#"+string(id))
 				s.damage("available", "17")
 				changed := false
-				drifts, summary := s.among(func(operation string, _ int, body string) *http.Response {
+				drifts, summary := s.Among(func(operation string, _ int, body string) *http.Response {
 					// The orders have been verified, and the recount begins.
 					if operation == "BatchGetItem" && strings.Contains(body, `"PRODUCT#p0"`) && strings.Contains(body, `"ConsistentRead":true`) && !changed {
 						changed = true
 						s.item(id, 7)
 					}
 					return refuse(id, operation, body)
-				}).check(check.Options{Repair: true})
-				if foundText(drifts) != c.found || summary.Unsettled > 0 {
-					t.Errorf("found %s, %d unsettled, want %s:\n%+v", foundText(drifts), summary.Unsettled, c.found, drifts)
+				}).Check(check.Options{Repair: true})
+				if storetest.Found(drifts) != c.found || summary.Unsettled > 0 {
+					t.Errorf("found %s, %d unsettled, want %s:\n%+v", storetest.Found(drifts), summary.Unsettled, c.found, drifts)
 				}
 				// 20, of which the order holds 7.
 				s.expect("available", "13")
@@ -309,24 +310,24 @@ func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		id := string(s.place(2))
-		s.set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
+		s.Set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
 		s.damage("available", "17")
 		changed := false
 		var told []check.Unsettled
-		drifts, summary := s.among(func(operation string, _ int, body string) *http.Response {
+		drifts, summary := s.Among(func(operation string, _ int, body string) *http.Response {
 			if operation == "TransactWriteItems" {
 				return reply("ValidationException")
 			}
 			// The order was verified, and could not be repaired.
 			if operation == "BatchGetItem" && strings.Contains(body, `"PRODUCT#p0"`) && strings.Contains(body, `"ConsistentRead":true`) && !changed {
 				changed = true
-				s.set("ORDER#"+id, "#METADATA", item{"status": nil})
-				s.set("CUSTOMER#c0", "ORDER#"+id, item{"status": nil})
+				s.Set("ORDER#"+id, "#METADATA", item{"status": nil})
+				s.Set("CUSTOMER#c0", "ORDER#"+id, item{"status": nil})
 			}
 			return nil
-		}).check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
+		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
 		want := []check.Unsettled{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " may hold some of it, and cannot be read"}}
-		if foundText(drifts) != "index-keys 1" || summary.Unsettled != 1 || !slices.Equal(told, want) {
+		if storetest.Found(drifts) != "index-keys 1" || summary.Unsettled != 1 || !slices.Equal(told, want) {
 			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
 		}
 		s.expect("available", "17")
@@ -339,29 +340,29 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		without := func(counter string) func(s stocked) func() {
 			return func(s stocked) func() {
-				s.set("PRODUCT#p0", "#METADATA", item{counter: nil})
+				s.Set("PRODUCT#p0", "#METADATA", item{counter: nil})
 				return func() {
-					if drifts, summary := s.check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
-						s.t.Errorf("the repair found %+v, and left %d", drifts, summary.Left())
+					if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
+						s.T.Errorf("the repair found %+v, and left %d", drifts, summary.Left())
 					}
 				}
 			}
 		}
 		lost := func(s stocked) func() {
-			product := s.get("PRODUCT#p0", "#METADATA")
-			s.drop("PRODUCT#p0", "#METADATA")
-			return func() { s.put(product) }
+			product := s.Get("PRODUCT#p0", "#METADATA")
+			s.Delete("PRODUCT#p0", "#METADATA")
+			return func() { s.Put(product) }
 		}
 		cancel := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.MoveOrder(context.Background(), caller, commerce.OrderMove{OrderID: id, To: commerce.Cancelled})
+			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: commerce.Cancelled})
 			return err
 		}
 		ship := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.MoveOrder(context.Background(), caller, commerce.OrderMove{OrderID: id, To: commerce.Shipped, WarehouseID: "w0"})
+			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: commerce.Shipped, WarehouseID: "w0"})
 			return err
 		}
 		less := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.SetOrderItem(context.Background(), caller, commerce.OrderItemChange{OrderID: id, SKU: "p0", Quantity: 1})
+			_, err := store.SetOrderItem(context.Background(), change.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "p0", Quantity: 1})
 			return err
 		}
 		for name, c := range map[string]struct {
@@ -388,20 +389,20 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 					s.move(id, commerce.Confirmed)
 				}
 				comeBack, attempts := c.remove(s), 0
-				err := c.change(s.among(func(operation string, _ int, _ string) *http.Response {
+				err := c.change(s.Among(func(operation string, _ int, _ string) *http.Response {
 					if operation == "TransactWriteItems" {
 						if attempts++; attempts == c.attempt {
 							comeBack()
 						}
 					}
 					return nil
-				}).store, id)
+				}).Store, id)
 				if err != nil || attempts != c.attempt+1 {
 					t.Errorf("%d attempts, %v, want %d", attempts, err, c.attempt+1)
 				}
 				s.expect("available", c.available)
 				s.expect("totalInventory", c.total)
-				s.checkClean()
+				s.CheckClean()
 			})
 		}
 	})
@@ -413,7 +414,7 @@ func TestOrdersThatArePlacedWhileACustomersAreCounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		s.place(1)
-		s.set("CUSTOMER#c0", "#METADATA", item{"orderCount": number("0")})
+		s.Set("CUSTOMER#c0", "#METADATA", item{"orderCount": number("0")})
 		drifts, summary := s.during(func(operation string, _ int, body string) {
 			if operation == "Query" && strings.Contains(body, `"CUSTOMER#c0"`) {
 				s.place(1)
@@ -431,18 +432,18 @@ func TestOrdersThatArePlacedWhileACustomersAreCounted(t *testing.T) {
 				}
 			}
 		})
-		if foundText(drifts) != "order-count 1" || summary.Left() > 0 || writes != 2 {
+		if storetest.Found(drifts) != "order-count 1" || summary.Left() > 0 || writes != 2 {
 			t.Errorf("found %+v, %d left after %d transactions", drifts, summary.Left(), writes)
 		}
 		orders := 0
-		for k := range s.all() {
+		for k := range s.All() {
 			if strings.HasPrefix(k, "CUSTOMER#c0 ORDER#") {
 				orders++
 			}
 		}
-		if got := plain(s.get("CUSTOMER#c0", "#METADATA")["orderCount"]); got != fmt.Sprint(orders) {
+		if got := storetest.Number(s.Get("CUSTOMER#c0", "#METADATA")["orderCount"]); got != fmt.Sprint(orders) {
 			t.Errorf("orderCount is %v, want %d", got, orders)
 		}
-		s.checkClean()
+		s.CheckClean()
 	})
 }

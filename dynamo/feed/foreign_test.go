@@ -1,4 +1,4 @@
-package dynamo_test
+package feed_test
 
 import (
 	"errors"
@@ -27,7 +27,9 @@ func (f *followed) at(d time.Duration) *dynamo.Store {
 	return store
 }
 
-func (f *followed) raw() rawTable { return rawTable{t: f.t, db: f.db, name: f.table, store: f.store} }
+func (f *followed) raw() storetest.RawTable {
+	return storetest.RawTable{T: f.t, DB: f.db, Name: f.table, Store: f.store}
+}
 
 // timelineEntry is an entry of a timeline as other software writes it.
 func timelineEntry(order commerce.OrderID, id string) item {
@@ -89,11 +91,11 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 			"a low UUID":        {id: "00000000-58cc-4372-a567-0e02b2c3d479"},
 			"a UUID of today":   {id: "019a0a5d-ac96-774b-bcce-b302099a8057"},
 			"no ULID":           {id: "evt-1", own: true},
-			"a ULID of before":  {id: ulidAt(now.Add(-time.Hour), 1)},
-			"a ULID ahead":      {id: ulidAt(now.Add(time.Hour), 1)},
-			"a ULID far ahead":  {id: ulidAt(now.AddDate(10, 0, 0), 1)},
-			"one of ours ahead": {id: ulidAt(now.Add(time.Hour), 1), own: true},
-			"far ahead":         {id: ulidAt(now.AddDate(10, 0, 0), 1), own: true},
+			"a ULID of before":  {id: storetest.ULIDAt(now.Add(-time.Hour), 1)},
+			"a ULID ahead":      {id: storetest.ULIDAt(now.Add(time.Hour), 1)},
+			"a ULID far ahead":  {id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1)},
+			"one of ours ahead": {id: storetest.ULIDAt(now.Add(time.Hour), 1), own: true},
+			"far ahead":         {id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1), own: true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFollowed(t, db, feed.Options{})
@@ -104,7 +106,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 				if c.own {
 					entry["entity"] = text("orderEvent")
 				}
-				f.raw().put(entry)
+				f.raw().Put(entry)
 				if _, err := commerce.ParseOrderID(c.id); !c.own || err != nil {
 					if change := f.next(ofOrder); change.Event == nil || string(change.Event.ID) != c.id || change.Position != "" {
 						t.Errorf("told %+v", change)
@@ -229,11 +231,11 @@ func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
 		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		f.set(id, 2)
-		old := f.raw().get("CUSTOMER#c1", "LAST_EVENT")
+		old := f.raw().Get("CUSTOMER#c1", "LAST_EVENT")
 		f.set(id, 3)
 		f.set(id, 4)
 		events := f.timeline(id)
-		f.raw().put(old)
+		f.raw().Put(old)
 		var ws []*feed.Subscription
 		for _, i := range []int{0, 2, 3} {
 			ws = append(ws, f.customer("c1", events[i]), f.order(id, events[i]))

@@ -1,0 +1,391 @@
+package check_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+func classes(drifts []check.Drift) map[string]int {
+	n := map[string]int{}
+	for _, d := range drifts {
+		n[d.Class]++
+	}
+	return n
+}
+
+// lastEvent is an event of the table as the last one of a customer, with changes; nil removes an
+// attribute.
+func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes item) item {
+	rec := r.Get(orderPK, eventSK)
+	rec["pk"], rec["sk"], rec["entity"], rec["customerId"] = text("CUSTOMER#"+customer), text("LAST_EVENT"), text("lastEvent"), text(customer)
+	for name, v := range changes {
+		if rec[name] = v; v == nil {
+			delete(rec, name)
+		}
+	}
+	return rec
+}
+
+// unrevised returns records without stock revisions, which repairs of stock raise.
+func unrevised(records map[string]item) map[string]item {
+	for _, rec := range records {
+		delete(rec, "stockRevision")
+	}
+	return records
+}
+
+// damage is one way to damage a shop.
+type damage struct {
+	name string
+	do   func(r storetest.RawTable)
+	// found are the classes, with how many of each, in one line: "order-total 1".
+	found string
+	// changes tells whether the repaired shop is another one than before: what was lost is not all
+	// restored.
+	changes bool
+	// ByHand is how many drifts no repair is made for.
+	byHand int
+	// big tells that storetest.BigOrder has to be one. Elsewhere it only takes time.
+	big bool
+}
+
+func damages() []damage {
+	const own = "#METADATA"
+	order := func(n int) string { return "ORDER#" + storetest.SmallOrder(n) }
+	return []damage{
+		{name: "order's record lost", found: "order-missing 1", do: func(r storetest.RawTable) { r.Delete(order(0), own) }},
+		{name: "order's record and an item lost", found: "item-missing 1, order-missing 1", do: func(r storetest.RawTable) {
+			r.Delete(order(0), own)
+			r.Delete(order(0), "ITEM#p01")
+		}},
+		{name: "everything lost but the copy", found: "item-missing 3, order-missing 1, timeline 1", changes: true, do: func(r storetest.RawTable) {
+			for _, sk := range []string{own, "ITEM#p00", "ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)} {
+				r.Delete(order(0), sk)
+			}
+		}},
+		{name: "copy lost", found: "copy-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", order(0)) }},
+		{name: "copy lost that was not counted", found: "copy-missing 1, order-count 1", do: func(r storetest.RawTable) {
+			r.Delete("CUSTOMER#c1", order(0))
+			r.Set("CUSTOMER#c1", own, item{"orderCount": number("2")})
+		}},
+		{name: "copy with another customer", found: "orphan-copy 1", do: func(r storetest.RawTable) {
+			rec := r.Get("CUSTOMER#c1", order(0))
+			rec["pk"] = text("CUSTOMER#c2")
+			r.Put(rec)
+		}},
+		{name: "copy moved to another customer", found: "copy-missing 1, orphan-copy 1", do: func(r storetest.RawTable) {
+			rec := r.Get("CUSTOMER#c1", order(0))
+			r.Delete("CUSTOMER#c1", order(0))
+			rec["pk"] = text("CUSTOMER#c2")
+			r.Put(rec)
+		}},
+		{name: "order names another customer", found: "order-records-differ 1", do: func(r storetest.RawTable) {
+			r.Set(order(0), own, item{"customerId": text("c2")})
+		}},
+		{name: "order names no customer", found: "order-records-differ 1", do: func(r storetest.RawTable) {
+			r.Set(order(0), own, item{"customerId": nil})
+		}},
+		{name: "copy left behind", found: "index-keys 1, order-records-differ 1", do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c1", order(2), item{"status": text("confirmed"), "version": number("2"), "updatedAt": text("2025-01-01T00:00:00.000Z"), "gsi1pk": nil, "gsi1sk": nil})
+		}},
+		{name: "order left behind its copy", found: "index-keys 1, order-records-differ 1", do: func(r storetest.RawTable) {
+			r.Set(order(2), own, item{"status": text("pending"), "version": number("2"), "gsi1pk": text("STATUS#pending")})
+		}},
+		{name: "copy of the same version differs", found: "order-records-differ 1", do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c1", order(2), item{"status": text("pending"), "accountRepId": nil, "shippingAddress": nil})
+		}},
+		{name: "order without a status", found: "order-records-differ 1", do: func(r storetest.RawTable) { r.Set(order(1), own, item{"status": nil}) }},
+		{name: "order without the time that its id tells", do: func(r storetest.RawTable) { r.Set(order(1), own, item{"createdAt": nil}) }, changes: true},
+		{name: "copy without a total", found: "order-total 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", order(1), item{"total": nil}) }},
+		{name: "total that is a text", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set(order(1), own, item{"total": text("much")}) }},
+		{name: "total wrong", found: "order-total 1", do: func(r storetest.RawTable) { r.Set(order(1), own, item{"total": number("1.5")}) }},
+		{name: "total wrong on both", found: "order-total 2", do: func(r storetest.RawTable) {
+			r.Set(order(1), own, item{"total": number("1.5")})
+			r.Set("CUSTOMER#c2", order(1), item{"total": number("1.5")})
+		}},
+		{name: "number of items wrong", found: "item-count 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", order(1), item{"itemCount": number("9")}) }},
+		{name: "list of items wrong", found: "embedded-items 2", do: func(r storetest.RawTable) {
+			all := r.Get(order(1), own)["items"].(*types.AttributeValueMemberL).Value
+			r.Set(order(1), own, item{"items": &types.AttributeValueMemberL{Value: all[:2]}})
+			r.Set("CUSTOMER#c2", order(1), item{"items": &types.AttributeValueMemberL{}})
+		}},
+		{name: "list of items on a big order", big: true, found: "embedded-items 1", do: func(r storetest.RawTable) {
+			r.Set(order(storetest.BigOrder), own, item{"items": r.Get(order(0), own)["items"]})
+		}},
+		{name: "item lost", found: "item-missing 1", do: func(r storetest.RawTable) { r.Delete(order(0), "ITEM#p01") }},
+		{name: "item free of charge lost", found: "item-missing 1", do: func(r storetest.RawTable) { r.Delete(order(2), "ITEM#p02") }},
+		{name: "all items lost", found: "item-missing 3", do: func(r storetest.RawTable) {
+			for _, sku := range []string{"p00", "p01", "p02"} {
+				r.Delete(order(0), "ITEM#"+sku)
+			}
+		}},
+		{name: "item of a big order lost", big: true, found: "item-count 2, order-total 2", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
+		{name: "item's quantity wrong", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", item{"qty": number("7")}) }},
+		{name: "item without a price", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", item{"price": nil}) }},
+		{name: "item of a big order without a price", big: true, found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set(order(storetest.BigOrder), "ITEM#p01", item{"price": nil})
+		}},
+		{name: "item that nothing knows", found: "orphan-item 1", do: func(r storetest.RawTable) {
+			rec := r.Get(order(0), "ITEM#p01")
+			rec["sk"], rec["productId"], rec["gsi1pk"] = text("ITEM#p09"), text("p09"), text("PRODUCT#p09")
+			r.Put(rec)
+		}},
+		{name: "items and events of no order", found: "orphan-event 1, orphan-item 2", do: func(r storetest.RawTable) {
+			for _, sk := range []string{"ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)} {
+				rec := r.Get(order(0), sk)
+				rec["pk"] = text("ORDER#" + storetest.ULIDAt(storetest.Start(), 77))
+				if rec["gsi1sk"] != nil {
+					rec["gsi1sk"] = rec["pk"]
+				}
+				r.Put(rec)
+			}
+		}},
+		{name: "last event lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) {
+			at, _ := commerce.OrderID(storetest.SmallOrder(2)).Time()
+			r.Delete(order(2), "EVENT#"+storetest.ULIDAt(at.Add(time.Minute), 2))
+		}},
+		{name: "all events lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1)) }},
+		{name: "order dated before its last event", found: "updated-at 1", do: func(r storetest.RawTable) {
+			r.Set(order(1), own, item{"updatedAt": text("2025-12-31T00:00:00.000Z")})
+			r.Set("CUSTOMER#c2", order(1), item{"updatedAt": text("2025-12-31T00:00:00.000Z")})
+		}},
+		{name: "event of a clock ahead", found: "timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
+			rec := r.Get(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1))
+			ahead := time.Now().Add(time.Hour)
+			id := storetest.ULIDAt(ahead, 1)
+			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = text("EVENT#"+id), text(id), text("shipped"), text(ahead.UTC().Format("2006-01-02T15:04:05.000Z"))
+			r.Put(rec)
+		}},
+		{name: "customer's last event that cannot be read", found: "last-event 1", do: func(r storetest.RawTable) {
+			r.Put(lastEvent(r, "c1", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), item{"type": nil}))
+		}},
+		{name: "customer's last event of nobody", found: "last-event 1", do: func(r storetest.RawTable) {
+			r.Put(lastEvent(r, "c9", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), nil))
+		}},
+		{name: "customer's last event in a list", found: "index-keys 1, key-attribute 1", changes: true, do: func(r storetest.RawTable) {
+			at := storetest.Start().Add(4*time.Hour + time.Minute)
+			r.Put(lastEvent(r, "c1", order(4), "EVENT#"+storetest.ULIDAt(at, 2), item{"customerId": text("c2"), "gsi1pk": text("CUSTOMER"), "gsi1sk": text("x")}))
+		}},
+		{name: "event that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), item{"type": text("odd")})
+		}},
+		{name: "copy lost of an order with an event that cannot be read", found: "copy-missing 1, unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Delete("CUSTOMER#c1", order(0))
+			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), item{"type": text("odd")})
+		}},
+		{name: "neither record of an order can be read", found: "unreadable 2", byHand: 2, changes: true, do: func(r storetest.RawTable) {
+			r.Set(order(0), own, item{"status": text("odd")})
+			r.Set("CUSTOMER#c1", order(0), item{"status": nil})
+		}},
+		{name: "customer with orders lost", found: "customer-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
+		{name: "customer with an edge lost", found: "customer-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", own) }},
+		{name: "edge of no customer", found: "orphan-edge 1", do: func(r storetest.RawTable) {
+			r.Put(item{"pk": text("CUSTOMER#c9"), "sk": text("REP"), "gsi1pk": text("REP#e1"), "gsi1sk": text("CUSTOMER#c9")})
+		}},
+		{name: "customer without a name, with an edge", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, item{"name": nil}) }},
+		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, item{"name": nil}) }},
+		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, item{"email": nil}) }},
+		{name: "customer with an address that is none", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c2", own, item{"email": text("bob")})
+			r.Delete("EMAIL#bob@example.com", own)
+		}},
+		{name: "number of orders wrong", found: "order-count 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, item{"orderCount": number("7")}) }},
+		{name: "claim lost", found: "email-claim 1", do: func(r storetest.RawTable) { r.Delete("EMAIL#ann@example.com", own) }},
+		{name: "claim for another customer", found: "email-claim 1", do: func(r storetest.RawTable) {
+			r.Set("EMAIL#ann@example.com", own, item{"customerId": text("c2")})
+		}},
+		{name: "claim of nobody", found: "orphan-claim 1", do: func(r storetest.RawTable) {
+			r.Put(item{"pk": text("EMAIL#old@example.com"), "sk": text(own), "customerId": text("c1")})
+		}},
+		{name: "claim of a customer who does not exist", found: "orphan-claim 1", do: func(r storetest.RawTable) {
+			r.Put(item{"pk": text("EMAIL#old@example.com"), "sk": text(own), "customerId": text("c9")})
+		}},
+		{name: "claim that names nobody", found: "orphan-claim 1", do: func(r storetest.RawTable) {
+			r.Put(item{"pk": text("EMAIL#old@example.com"), "sk": text(own)})
+		}},
+		{name: "one address of two customers", found: "email-shared 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c2", own, item{"email": text("ANN@example.com")})
+			r.Delete("EMAIL#bob@example.com", own)
+		}},
+		{name: "edge lost", found: "edge-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", "REP") }},
+		{name: "edge differs", found: "edge-differs 1", do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c1", "REP", item{"name": text("Anna"), "phoneNumbers": nil})
+		}},
+		{name: "edge to no rep", found: "orphan-edge 1", do: func(r storetest.RawTable) {
+			rec := r.Get("CUSTOMER#c1", "REP")
+			rec["pk"], rec["gsi1sk"] = text("CUSTOMER#c2"), text("CUSTOMER#c2")
+			r.Put(rec)
+		}},
+		{name: "employee lost", found: "employee-missing 1", do: func(r storetest.RawTable) { r.Delete("EMPLOYEE#e1", own) }},
+		{name: "employee without a title", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("EMPLOYEE#e1", own, item{"jobTitle": nil}) }},
+		{name: "employee's edges lost", found: "edge-missing 3", do: func(r storetest.RawTable) {
+			for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
+				r.Delete("EMPLOYEE#e1", sk)
+			}
+		}},
+		{name: "employee's edge to a warehouse left behind", found: "orphan-edge 1", do: func(r storetest.RawTable) {
+			rec := r.Get("EMPLOYEE#e1", "WAREHOUSE")
+			rec["pk"], rec["gsi1sk"] = text("EMPLOYEE#e2"), text("EMPLOYEE#e2")
+			r.Put(rec)
+		}},
+		{name: "total inventory wrong", found: "stock-total 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"totalInventory": number("99")}) }},
+		{name: "available stock wrong", found: "stock-available 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"available": number("99")}) }},
+		{name: "stock lost", found: "stock-available 1, stock-total 1", do: func(r storetest.RawTable) {
+			r.Set("PRODUCT#p00", own, item{"available": nil, "totalInventory": nil})
+		}},
+		{name: "level without a product", found: "orphan-level 1", do: func(r storetest.RawTable) {
+			r.Put(item{"pk": text("PRODUCT#p99"), "sk": text("WAREHOUSE#w1"), "sku": text("p99"), "warehouseId": text("w1"), "quantity": number("5"), "gsi1pk": text("WAREHOUSE#w1"), "gsi1sk": text("PRODUCT#p99")})
+		}},
+		{name: "level without a quantity", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", "WAREHOUSE#w1", item{"quantity": nil}) }},
+		{name: "product without a category", found: "index-keys 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"category": nil}) }},
+		{name: "product without a price", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"unitPrice": nil}) }},
+		{name: "product with a stock revision that is no number", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set("PRODUCT#p00", own, item{"stockRevision": text("7")})
+		}},
+		{name: "warehouse lost", found: "warehouse-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("WAREHOUSE#w1", own) }},
+		{name: "order in the list of another status", found: "index-keys 1", do: func(r storetest.RawTable) {
+			r.Set(order(2), own, item{"gsi1pk": text("STATUS#pending")})
+		}},
+		{name: "index keys everywhere wrong", found: "index-keys 8", do: func(r storetest.RawTable) {
+			for _, k := range [][2]string{{"CUSTOMER#c1", own}, {"CUSTOMER#c1", "REP"}, {"CUSTOMER#c1", order(0)}, {order(0), "ITEM#p00"}, {"PRODUCT#p00", own}, {"PRODUCT#p00", "WAREHOUSE#w2"}, {"WAREHOUSE#w2", own}, {"EMPLOYEE#e1", own}} {
+				r.Set(k[0], k[1], item{"gsi1pk": text("OTHER"), "gsi1sk": text("OTHER")})
+			}
+		}},
+		{name: "index keys where there should be none", found: "index-keys 3", do: func(r storetest.RawTable) {
+			for _, k := range [][2]string{{"CUSTOMER#c2", order(1)}, {order(0), "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)}, {"EMAIL#bob@example.com", own}} {
+				r.Set(k[0], k[1], item{"gsi1pk": text("STATUS#pending"), "gsi1sk": text(order(1))})
+			}
+		}},
+		{name: "attributes that are not the key's", found: "key-attribute 9", do: func(r storetest.RawTable) {
+			for k, name := range map[[2]string]string{
+				{order(0), own}: "orderId", {"CUSTOMER#c1", order(0)}: "customerId", {order(0), "ITEM#p00"}: "productId",
+				{order(0), "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)}: "eventId", {"CUSTOMER#c1", own}: "customerId", {"PRODUCT#p00", own}: "sku",
+				{"PRODUCT#p00", "WAREHOUSE#w1"}: "warehouseId", {"WAREHOUSE#w1", own}: "warehouseId", {"EMPLOYEE#e1", "NAME"}: "employeeId",
+			} {
+				r.Set(k[0], k[1], item{name: text("other")})
+			}
+		}},
+		{name: "record of another kind", found: "entity 2", do: func(r storetest.RawTable) {
+			r.Set(order(0), "ITEM#p00", item{"entity": text("order")})
+			r.Set("EMAIL#bob@example.com", own, item{"entity": text("customer")})
+		}},
+	}
+}
+
+// Every damage is named, by its class and no other; a repair mends it and nothing else, and after
+// it the table is clean. By default DynamoDB Local gets every fourth damage.
+func TestDamagesAreNamedAndRepaired(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for i, d := range damages() {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
+			t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {
+				t.Parallel()
+				products := 3
+				if d.big {
+					products = 30
+				}
+				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, products), dynamo.Options{})
+				healthy := r.All()
+				d.do(r)
+				damaged := r.All()
+				drifts, summary := r.Check(check.Options{})
+				if got := storetest.Found(drifts); got != d.found || summary.Left() != len(drifts) {
+					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), d.found, drifts)
+				}
+				if changed := storetest.Differing(damaged, r.All()); len(changed) > 0 {
+					t.Errorf("a check without repair changed %q", changed)
+				}
+				drifts, summary = r.Check(check.Options{Repair: true})
+				if got := storetest.Found(drifts); got != d.found || summary.Left() != d.byHand {
+					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.Left(), d.found, d.byHand, drifts)
+				}
+				if d.byHand == 0 {
+					r.CheckClean()
+				}
+				if changed := storetest.Differing(healthy, unrevised(r.All())); !d.changes && len(changed) > 0 {
+					for _, k := range changed {
+						t.Errorf("after the repair %s is\n%s, was\n%s", k, storetest.ShowItem(r.All()[k]), storetest.ShowItem(healthy[k]))
+					}
+				}
+			})
+		}
+	})
+}
+
+func TestTheSampleBookIsClean(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.RawTable{T: t, DB: db, Store: storetest.Sample(t, db)}
+		drifts, summary := r.Check(check.Options{Segments: 2})
+		if len(drifts) > 0 || summary.Unsettled > 0 {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		}
+		if summary.Records != 101 || summary.Orders != 9 || summary.Customers != 7 || summary.Foreign != 0 || summary.Products == 0 || summary.Warehouses == 0 || summary.Employees == 0 {
+			t.Errorf("counted %+v", summary)
+		}
+	})
+}
+
+// What orders hold is what they should hold, also where their records are damaged and left so: a
+// check says of the stock what a repair makes of it.
+func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
+		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		// Pending, and an item that the index does not show.
+		r.Delete("ORDER#"+storetest.SmallOrder(0), "ITEM#p00")
+		// Cancelled, by the newer record; and confirmed, by the newer.
+		r.Set("ORDER#"+storetest.SmallOrder(3), "#METADATA", item{"status": text("pending"), "version": number("2")})
+		r.Set("ORDER#"+storetest.SmallOrder(1), "#METADATA", item{"status": text("shipped"), "version": number("2")})
+		for _, repair := range []bool{false, true} {
+			drifts, _ := r.Check(check.Options{Repair: repair})
+			i := slices.IndexFunc(drifts, func(d check.Drift) bool { return d.Class == "stock-available" })
+			want := fmt.Sprintf("available is 500, should be %s", healthy.(*types.AttributeValueMemberN).Value)
+			if i < 0 || drifts[i].Detail != want {
+				t.Errorf("found %+v, want %s", drifts, want)
+			}
+		}
+		r.CheckClean()
+		// An order of which nobody knows whether it holds anything leaves the stock unsettled.
+		r.Set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
+		r.Set("ORDER#"+storetest.SmallOrder(0), "#METADATA", item{"status": nil})
+		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0), item{"status": nil})
+		drifts, summary := r.Check(check.Options{Repair: true})
+		if storetest.Found(drifts) != "unreadable 2" || summary.Unsettled == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		}
+	})
+}
+
+// An amount without a currency is in the shop's: an item that says so by saying nothing is right in
+// one shop and wrong in another.
+func TestACurrencyThatIsLeftOut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
+			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})
+			healthy := r.All()
+			r.Set("ORDER#"+storetest.SmallOrder(0), "ITEM#p00", item{"currency": nil})
+			drifts, _ := r.Check(check.Options{Repair: true})
+			if got := storetest.Found(drifts); got != want {
+				t.Errorf("in %s found %s, want %s", currency, got, want)
+			}
+			if changed := storetest.Differing(healthy, r.All()); want != "" && len(changed) > 0 {
+				t.Errorf("in %s the repaired table differs in %q", currency, changed)
+			}
+			r.CheckClean()
+		}
+	})
+}

@@ -1,0 +1,14 @@
+package check_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/longtest"
+)
+
+func TestMain(m *testing.M) {
+	longtest.Checks(10, 100)
+	os.Exit(dynamolocal.Main(m))
+}

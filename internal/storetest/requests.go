@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+)
+
+// HTTPFunc is an HTTP client of one function.
+type HTTPFunc func(*http.Request) (*http.Response, error)
+
+// Do makes one request.
+func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
+
+// Watched returns a client of db's engine that calls see with the input of every request before it
+// is made. An error of see is the result of the request.
+func Watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *dynamodb.Client {
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				if err := see(ctx, in.Parameters); err != nil {
+					return middleware.InitializeOutput{}, middleware.Metadata{}, err
+				}
+				return next.HandleInitialize(ctx, in)
+			}), middleware.Before)
+		})
+	})
+}
+
+// SmallPages returns a client of db's engine whose Scans return so many records at most.
+func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
+	return Watched(db, func(_ context.Context, in any) error {
+		if scan, ok := in.(*dynamodb.ScanInput); ok {
+			scan.Limit = aws.Int32(records)
+		}
+		return nil
+	})
+}
+
+// Through returns the order book in store's table, read and written through another client.
+func Through(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+	t.Helper()
+	opts.Table = NameOf(t, store)
+	s, err := dynamo.New(db, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// NameOf returns the name of a store's table.
+func NameOf(t testing.TB, store *dynamo.Store) string {
+	t.Helper()
+	id, err := store.TableID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(id, " ")
+	return name
+}
+
+// Among returns the table with a store that is not its only client. before is called before each
+// request of the store with the operation, the number of earlier requests of the operation, and the
+// body. If it returns a response, the request is not made.
+func (r RawTable) Among(before func(operation string, earlier int, body string) *http.Response) RawTable {
+	r.T.Helper()
+	next := r.DB.Options().HTTPClient
+	if next == nil {
+		next = http.DefaultClient
+	}
+	var mu sync.Mutex
+	seen := map[string]int{}
+	client := dynamodb.New(r.DB.Options(), func(opts *dynamodb.Options) {
+		opts.Retryer = aws.NopRetryer{}
+		opts.HTTPClient = HTTPFunc(func(request *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(request.Body)
+			if err != nil {
+				return nil, err
+			}
+			request.Body = io.NopCloser(bytes.NewReader(body))
+			_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
+			mu.Lock()
+			earlier := seen[operation]
+			seen[operation]++
+			response := before(operation, earlier, string(body))
+			mu.Unlock()
+			if response != nil {
+				return response, nil
+			}
+			return next.Do(request)
+		})
+	})
+	store, err := dynamo.New(client, dynamo.Options{Table: r.Name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	r.Store = store
+	return r
+}

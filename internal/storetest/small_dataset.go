@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Start is when the first order of SmallDataset was placed: 1 January 2026.
+func Start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// ULIDAt returns the n-th ULID of a moment.
+func ULIDAt(at time.Time, n int) string {
+	var id ulid.ULID
+	id[14], id[15] = byte(n>>8), byte(n)
+	if err := id.SetTime(uint64(at.UnixMilli())); err != nil {
+		panic(err)
+	}
+	return id.String()
+}
+
+// The orders of SmallDataset.
+const (
+	// SmallOrders is how many orders there are.
+	SmallOrders = 5
+	// BigOrder is the order with all products.
+	BigOrder = 4
+)
+
+// SmallOrder returns the ID of the n-th order of SmallDataset.
+func SmallOrder(n int) string { return ULIDAt(Start().Add(time.Duration(n)*time.Hour), n) }
+
+// SmallDataset returns a dataset with a record of every entity. Customer c1 has an account rep, c2
+// has none. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled, and BigOrder is delivered. With
+// 30 products its line items are not embedded in the order.
+func SmallDataset(t testing.TB, products int) commerce.Book {
+	t.Helper()
+	start := Start()
+	book := commerce.Book{
+		Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}},
+		Employees: []commerce.Employee{
+			{ID: "e1", Name: "Erin", PhoneNumbers: []string{"1"}, JobTitle: "Rep", HireDate: "2020-01-02", WarehouseID: "w1", Version: 1},
+			{ID: "e2", Name: "Emil", PhoneNumbers: []string{"4"}, JobTitle: "Packer", HireDate: "2021-01-02", Version: 1},
+		},
+		Customers: []commerce.Customer{
+			{ID: "c1", Name: "Ann", Email: "Ann@example.com", PhoneNumbers: []string{"2", "3"}, AccountRepID: "e1", CreatedAt: start, UpdatedAt: start, Version: 1},
+			{ID: "c2", Name: "Bob", Email: "bob@example.com", PhoneNumbers: []string{"5"}, CreatedAt: start, UpdatedAt: start, Version: 1},
+		},
+	}
+	for i := range products {
+		sku := commerce.SKU(fmt.Sprintf("p%02d", i))
+		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: USD("2.50"), Version: 1})
+	}
+	for i, id := range []commerce.WarehouseID{"w1", "w2"} {
+		book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: "p00", WarehouseID: id, Quantity: 10 + i, Version: 1})
+	}
+	statuses := []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Cancelled, commerce.Delivered}
+	for n, status := range statuses {
+		id := commerce.OrderID(SmallOrder(n))
+		at, _ := id.Time()
+		customer := commerce.CustomerID([]string{"c1", "c2"}[n%2])
+		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: customer, Status: status, PlacedAt: at, UpdatedAt: at, Version: 3}}
+		items := 3
+		if n == BigOrder {
+			items = products
+		} else {
+			o.ShippingAddress = &commerce.Address{Recipient: "Ann", Line1: "1 Road", City: "Town", PostalCode: "1", CountryCode: "US"}
+		}
+		for i := range items {
+			o.Lines = append(o.Lines, commerce.LineItem{SKU: commerce.SKU(fmt.Sprintf("p%02d", i)), Name: "Thing", Quantity: i + 1, UnitPrice: USD("2.50")})
+		}
+		if status == commerce.Shipped {
+			o.Lines[2].UnitPrice = USD("0") // a gift
+		}
+		o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(ULIDAt(at, 1)), OrderID: id, Type: commerce.EventPlaced, To: commerce.Pending, At: at, Actor: "c"})
+		if status != commerce.Pending {
+			later := at.Add(time.Minute)
+			o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(ULIDAt(later, 2)), OrderID: id, Type: commerce.EventType(status.String()), From: commerce.Pending, To: status, At: later, Actor: "c"})
+		}
+		book.Orders = append(book.Orders, o)
+	}
+	if err := book.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+// USD returns an amount of US dollars. It panics if the amount is invalid.
+func USD(amount string) commerce.Money {
+	m, err := commerce.ParseMoney(amount, "USD")
+	if err != nil {
+		panic(err)
+	}
+	return m
+}

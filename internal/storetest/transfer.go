@@ -1,0 +1,41 @@
+package storetest
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
+)
+
+// Export returns the lines of an export of the store's table, sorted.
+func Export(t testing.TB, store *dynamo.Store, segments int) []string {
+	t.Helper()
+	var text bytes.Buffer
+	err := store.Export(t.Context(), make([]bulk.Segment, segments), func(page bulk.ExportPage) error {
+		if n := bytes.Count(page.Lines, []byte("\n")); n != page.Records {
+			t.Errorf("a page of %d records has %d lines", page.Records, n)
+		}
+		text.Write(page.Lines)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(strings.Lines(text.String()))
+}
+
+// Import imports lines into the store's table.
+func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.Imported {
+	t.Helper()
+	done, err := store.Import(t.Context(), strings.NewReader(lines), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Offset != opts.From.Offset+int64(len(lines)) {
+		t.Errorf("%d bytes are done of %d", done.Offset, len(lines))
+	}
+	return done
+}

@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/internal/faults"
+)
+
+// Witness is an HTTP client that records the events of committed transactions in the order of their
+// commits. To know the order, it either makes the transactions one after the other, or cancels those
+// with a record that another transaction is writing. DynamoDB does the latter, the test engines do
+// not.
+type Witness struct {
+	next     faults.HTTP
+	conflict bool
+
+	turn sync.Mutex
+
+	mu   sync.Mutex
+	busy map[string]bool
+	// Events are the IDs of the events by customer.
+	Events map[string][]string
+	// Attempts counts transactions, Cancelled those that were cancelled, by the reason: "conflict"
+	// or "engine".
+	Attempts  int
+	Cancelled map[string]int
+}
+
+// Witnessed returns a client of db's engine with a witness, which cancels conflicting transactions
+// if conflict is set.
+func Witnessed(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *Witness) {
+	w := &Witness{conflict: conflict, busy: map[string]bool{}, Events: map[string][]string{}, Cancelled: map[string]int{}}
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		w.next, o.HTTPClient, o.Retryer = o.HTTPClient, w, faults.OneAttempt()
+	}), w
+}
+
+// action is an action of a transaction.
+type action struct{ Item, Key map[string]map[string]any }
+
+func (a action) text(name string) string {
+	for _, of := range []map[string]map[string]any{a.Item, a.Key} {
+		if s, ok := of[name]["S"].(string); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// Do makes one request.
+func (w *Witness) Do(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
+		return w.next.Do(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body.Close()
+	var asked struct{ TransactItems []map[string]action }
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, err
+	}
+	var ks []string
+	customer, event := "", ""
+	for _, item := range asked.TransactItems {
+		for _, a := range item {
+			ks = append(ks, a.text("pk")+" "+a.text("sk"))
+			if a.text("sk") == "LAST_EVENT" {
+				customer = strings.TrimPrefix(a.text("pk"), "CUSTOMER#")
+			}
+			if id, ok := strings.CutPrefix(a.text("sk"), "EVENT#"); ok {
+				event = id
+			}
+		}
+	}
+	switch {
+	case !w.conflict:
+		w.turn.Lock()
+		defer w.turn.Unlock()
+	case !w.enter(ks):
+		return conflicted(r, len(ks))
+	default:
+		defer w.leave(ks)
+	}
+	again := r.Clone(r.Context())
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	response, err := w.next.Do(again)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Attempts++
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode != http.StatusOK:
+		w.Cancelled["engine"]++
+	case customer != "":
+		w.Events[customer] = append(w.Events[customer], event)
+	}
+	return response, nil
+}
+
+// enter locks records for a transaction. It reports false if another transaction has locked one.
+func (w *Witness) enter(ks []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range ks {
+		if w.busy[k] {
+			w.Attempts++
+			w.Cancelled["conflict"]++
+			return false
+		}
+	}
+	for _, k := range ks {
+		w.busy[k] = true
+	}
+	return true
+}
+
+func (w *Witness) leave(ks []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range ks {
+		delete(w.busy, k)
+	}
+}
+
+// conflicted is the response to a transaction that conflicts with another one.
+func conflicted(r *http.Request, actions int) (*http.Response, error) {
+	reasons := make([]map[string]string, actions)
+	for i := range reasons {
+		reasons[i] = map[string]string{"Code": "TransactionConflict"}
+	}
+	text, err := json.Marshal(map[string]any{
+		"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "Message": "Transaction cancelled", "CancellationReasons": reasons,
+	})
+	return &http.Response{
+		Status: "400 Bad Request", StatusCode: http.StatusBadRequest, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: r,
+	}, err
+}
+
+// Rising fails t unless each event ID is higher than the one before it.
+func Rising(t TB, customer string, events []string) {
+	t.Helper()
+	for i := 1; i < len(events); i++ {
+		if events[i] <= events[i-1] {
+			t.Errorf("%s: event %d, %s, was committed after %s", customer, i, events[i], events[i-1])
+		}
+	}
+}
+
+// PlaceOrders places n orders of product p0 for a customer.
+func PlaceOrders(t TB, store *dynamo.Store, customer commerce.CustomerID, n int) []commerce.OrderID {
+	t.Helper()
+	var ids []commerce.OrderID
+	for range n {
+		o, err := store.PlaceOrder(context.Background(), change.Caller{Name: "test"}, commerce.NewOrder{
+			CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}},
+		})
+		if err != nil {
+			t.Fatalf("place: %v", err)
+		}
+		ids = append(ids, o.ID)
+	}
+	return ids
+}
+
+// ChangeAddress changes the shipping address of an order to one with the number n.
+func ChangeAddress(store *dynamo.Store, id commerce.OrderID, n int) error {
+	_, err := store.UpdateShippingAddress(context.Background(), change.Caller{Name: "test"}, commerce.ShippingAddressChange{
+		OrderID: id, ShippingAddress: commerce.Address{Recipient: "R", Line1: fmt.Sprintf("Street %d", n), City: "C", PostalCode: "1", CountryCode: "US"},
+	})
+	return err
+}
