@@ -2,7 +2,6 @@
 package main
 
 //go:generate go run ./internal/generate
-//go:generate env ORDERGRAPH_TEST_UPDATE=1 go test -count=1 -run ^TestGolden ./...
 
 import (
 	"context"
