@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestCheckLines(t *testing.T) {
 	if r := refusalsOf(t, commerce.CheckLines(0)); r[0].Code() != commerce.CodeInvalid {
 		t.Error(r)
 	}
-	if r, ok := errors.AsType[commerce.TooManyLines](commerce.CheckLines(46)); !ok || r.Limit != 45 || !strings.Contains(r.Message, "46") {
+	if r, ok := errors.AsType[commerce.TooManyLines](commerce.CheckLines(commerce.MaxLines + 1)); !ok || r.Limit != commerce.MaxLines || !strings.Contains(r.Message, fmt.Sprint(commerce.MaxLines+1)) {
 		t.Error(r)
 	}
 }

@@ -9,9 +9,9 @@
 //   - An entity is a kind of record. Its keys are templates: CUSTOMER#{customerId}.
 //   - An edge is a record that exists for one list and carries the attributes which that list needs, so that no
 //     list does a second look-up: an employee's NAME edge, a customer's REP edge.
-//   - An access pattern is one way to read, with an id (AP1 to AP33). The id is its name in code, in the explain
+//   - An access pattern is one way to read, with an ID such as AP28. The ID is its name in code, in the explain
 //     output and in the docs.
-//   - A write pattern is one kind of change, with the records that it writes and checks, and an id (WP1 to WP18).
+//   - A write pattern is one kind of change, with the records that it writes and checks, and an ID such as WP4.
 //   - A change is one mutation under way: it reads what it needs, plans what becomes of each record, and is made as one
 //     transaction, or planned anew where somebody was faster.
 //   - An event is a change of an order, as its timeline tells it. A customer's last event stands in the customer's partition as well; all

@@ -145,8 +145,8 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 	return partitions
 }
 
-// collectionLimit is how many records of an item collection are read at once: an order with 45
-// items and many events, or a product in a hundred warehouses.
+// collectionLimit is how many records of an item collection are read at once: an order with
+// commerce.MaxLines items and many events, or a product in a hundred warehouses.
 const collectionLimit = 200
 
 // WholeOrder is an order's item collection.

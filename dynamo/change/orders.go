@@ -396,11 +396,12 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			// From now on the items' own records are all there is, and other software may not have
 			// written them.
 			for _, item := range after.Items {
-				c.line(before, after, item.SKU)
+				if item.SKU != cmd.SKU {
+					c.line(before, after, item.SKU)
+				}
 			}
-		} else {
-			c.line(before, after, cmd.SKU)
 		}
+		c.line(before, after, cmd.SKU)
 		switch {
 		case by > 0 && was == 0:
 			c.adjust(k, map[string]int{model.AttrAvailable: -by}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), table.Is(model.AttrAvailable, ">=", model.Num(by))))
@@ -408,6 +409,9 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			c.adjust(k, map[string]int{model.AttrAvailable: -by}, table.Is(model.AttrAvailable, ">=", model.Num(by)))
 		default:
 			c.count(cmd.SKU, model.AttrAvailable, -by)
+		}
+		if len(c.writes) > table.MaxActions {
+			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)
 		}
 		return &after, nil
 	})
