@@ -241,6 +241,8 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 	}
 	how := "given"
 	switch {
+	case f.Type.NonNull && pointer:
+		return fmt.Sprintf("new(check(c, %s, %s, %q))", parse, in, f.Name), nil
 	case f.Type.NonNull:
 		how = "check"
 	case w.models[input].Fields[f.Name].Omittable != nil:
