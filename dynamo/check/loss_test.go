@@ -107,7 +107,7 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 		}
 		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")
 		r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
-		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, `customerId: "c1" `) || r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c9", "#METADATA") != nil {
+		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c9", "#METADATA") != nil {
 			t.Errorf("the order is %s, its copy %s", own, storetest.ShowItem(r.Get("CUSTOMER#c1", order)))
 		}
 	})
@@ -295,7 +295,7 @@ func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 		r.Put(copied)
 		r.Delete(order, "#METADATA")
 		_, summary := r.Check(check.Options{Repair: true})
-		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, `customerId: "c2" `) || r.Get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
+		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.Get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
 			t.Errorf("the order is %s, %d left", own, summary.Left())
 		}
 		r.CheckClean()

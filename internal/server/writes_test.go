@@ -349,14 +349,14 @@ func (i in) with(name string, value any) in {
 	return out
 }
 
-// yields are what the mutations' payloads hold.
-var yields = map[string]string{
-	"createCustomer": "customer", "updateCustomer": "customer", "assignAccountRep": "customer", "placeOrder": "order",
-	"confirmOrder": "order", "shipOrder": "order", "deliverOrder": "order", "cancelOrder": "order", "setOrderItem": "order",
-	"removeOrderItem": "order", "updateShippingAddress": "order", "createProduct": "product", "updateProduct": "product",
-	"createWarehouse": "warehouse", "setInventoryLevel": "inventoryLevel", "adjustInventory": "inventoryLevel",
-	"hireEmployee": "employee", "updateEmployee": "employee",
-}
+// yields are the fields of the mutations' payloads that hold the record.
+var yields = func() map[string]string {
+	fields := map[string]string{}
+	for _, m := range graph.Schema().Mutation.Fields {
+		fields[m.Name] = graph.Schema().Types[m.Type.Name()].Fields[0].Name
+	}
+	return fields
+}()
 
 // details are fields of what a payload holds that need no other record.
 var details = map[string]string{

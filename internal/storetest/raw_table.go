@@ -194,4 +194,4 @@ func Differing(a, b map[string]Item) []string {
 }
 
 // ShowItem writes a record for people.
-func ShowItem(rec Item) string { return Show(&types.AttributeValueMemberM{Value: rec}) }
+func ShowItem(rec Item) string { return Record(rec).String() }
