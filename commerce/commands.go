@@ -8,7 +8,8 @@ package commerce
 // CustomerChange changes a customer; what is nil stays.
 type CustomerChange struct {
 	ID           CustomerID
-	Name, Email  *string
+	Name         *string
+	Email        *string
 	PhoneNumbers *[]string
 	// ExpectedVersion is the version that the record must have; nil for any.
 	ExpectedVersion *int

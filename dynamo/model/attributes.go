@@ -49,13 +49,26 @@ type Attribute struct {
 	// Most is how many bytes a string has at most, or how many elements a list; 0 where the type of
 	// the value decides.
 	Most int
-	// Optional reports whether records without a value lack the attribute.
-	Optional bool
+	// Required reports whether a record without the attribute cannot be read, Optional whether
+	// records without a value lack it.
+	Required, Optional bool
 }
 
-func (a *attributes) describe(name, of string, most int, optional bool) {
-	a.declared = append(a.declared, Attribute{name, of, most, optional})
+func (a *attributes) describe(name, of string, most int, is presence) {
+	a.declared = append(a.declared, Attribute{name, of, most, is == required, is == optional})
 }
+
+// presence says which records have an attribute.
+type presence uint8
+
+const (
+	// required is an attribute without which a record cannot be read.
+	required presence = iota
+	// usual is one that this program always writes, and other software may not.
+	usual
+	// optional is one that records without a value lack.
+	optional
+)
 
 // written returns the attributes of a value.
 func written[V any](declare func(*attributes, *V), v V) Record {
@@ -84,7 +97,7 @@ func text[S ~string](a *attributes, name string, v *S, most int) {
 		*v = S(a.MustText(name))
 		return
 	}
-	putText(a, name, v, most, false)
+	putText(a, name, v, most, required)
 }
 
 // lenientText is a string that this program always writes, and other software may not.
@@ -93,7 +106,7 @@ func lenientText[S ~string](a *attributes, name string, v *S, most int) {
 		*v = S(a.Text(name))
 		return
 	}
-	putText(a, name, v, most, false)
+	putText(a, name, v, most, usual)
 }
 
 // optionalText is a string that records without a value lack.
@@ -102,28 +115,28 @@ func optionalText[S ~string](a *attributes, name string, v *S, most int) {
 		*v = S(a.Text(name))
 		return
 	}
-	putText(a, name, v, most, true)
+	putText(a, name, v, most, optional)
 }
 
 // listedText is a string by which a list of e finds the record: see Reader.textOrKey.
-func listedText[S ~string](a *attributes, name string, v *S, most int, e *Entity, optional bool) {
+func listedText[S ~string](a *attributes, name string, v *S, most int, e *Entity, is presence) {
 	if a.purpose == reading {
 		*v = S(a.textOrKey(name, e))
 		return
 	}
-	putText(a, name, v, most, optional)
+	putText(a, name, v, most, is)
 }
 
-func putText[S ~string](a *attributes, name string, v *S, most int, optional bool) {
+func putText[S ~string](a *attributes, name string, v *S, most int, is presence) {
 	switch a.purpose {
 	case writing:
-		if *v != "" || !optional {
+		if *v != "" || is != optional {
 			a.written[name] = Str(string(*v))
 		}
 	case enlarging:
 		*v = S(strings.Repeat("x", most))
 	case describing:
-		a.describe(name, "S", most, optional)
+		a.describe(name, "S", most, is)
 	}
 }
 
@@ -139,7 +152,7 @@ func (a *attributes) texts(name string, v *[]string, most, bytes int) {
 			*v = append(*v, strings.Repeat("x", bytes))
 		}
 	case describing:
-		a.describe(name, "L", most, false)
+		a.describe(name, "L", most, usual)
 	}
 }
 
@@ -149,7 +162,7 @@ func (a *attributes) number(name string, v *int) {
 		*v = a.Number(name)
 		return
 	}
-	a.putNumber(name, v)
+	a.putNumber(name, v, usual)
 }
 
 // mustNumber is a whole number that every record has.
@@ -158,17 +171,17 @@ func (a *attributes) mustNumber(name string, v *int) {
 		*v = a.MustNumber(name)
 		return
 	}
-	a.putNumber(name, v)
+	a.putNumber(name, v, required)
 }
 
-func (a *attributes) putNumber(name string, v *int) {
+func (a *attributes) putNumber(name string, v *int, is presence) {
 	switch a.purpose {
 	case writing:
 		a.written[name] = Num(*v)
 	case enlarging:
 		*v = math.MaxInt
 	case describing:
-		a.describe(name, "N", 0, false)
+		a.describe(name, "N", 0, is)
 	}
 }
 
@@ -192,7 +205,7 @@ func (a *attributes) count(name string, v **int, place *int) {
 		*v = new(int)
 		**v = math.MaxInt
 	case describing:
-		a.describe(name, "N", 0, true)
+		a.describe(name, "N", 0, optional)
 	}
 }
 
@@ -205,7 +218,7 @@ func (a *attributes) createdAt(v *time.Time) {
 		*v = a.MustTime("createdAt")
 		return
 	}
-	a.putTime("createdAt", v)
+	a.putTime("createdAt", v, required)
 }
 
 // updatedAt is the time of the last change. Records of other software may lack it: they were made
@@ -215,15 +228,15 @@ func (a *attributes) updatedAt(v *time.Time, created time.Time) {
 		*v = a.UpdatedOr(created)
 		return
 	}
-	a.putTime("updatedAt", v)
+	a.putTime("updatedAt", v, usual)
 }
 
-func (a *attributes) putTime(name string, v *time.Time) {
+func (a *attributes) putTime(name string, v *time.Time, is presence) {
 	switch a.purpose {
 	case writing:
 		a.written[name] = Str(Timestamp(*v))
 	case describing:
-		a.describe(name, "S", len(timestampLayout), false)
+		a.describe(name, "S", len(timestampLayout), is)
 	}
 }
 
@@ -237,7 +250,7 @@ func (a *attributes) amount(name string, v *commerce.Money, digits int) {
 	case enlarging:
 		*v, _ = commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
 	case describing:
-		a.describe(name, "N", 0, false)
+		a.describe(name, "N", 0, required)
 	}
 }
 
@@ -249,7 +262,7 @@ func (a *attributes) currencyOf(v *commerce.Money) {
 	case writing:
 		a.written["currency"] = Str(string(v.Currency))
 	case describing:
-		a.describe("currency", "S", len("USD"), false)
+		a.describe("currency", "S", len("USD"), usual)
 	}
 }
 
@@ -267,15 +280,15 @@ func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, 
 	case enlarging:
 		*v = longest
 	case describing:
-		a.describe(name, "S", len(longest), false)
+		a.describe(name, "S", len(longest), required)
 	}
 }
 
 // status is a status of an order.
-func (a *attributes) status(name string, v *commerce.Status, optional bool) {
+func (a *attributes) status(name string, v *commerce.Status, is presence) {
 	switch a.purpose {
 	case reading:
-		if optional && !a.Has(name) {
+		if is == optional && !a.Has(name) {
 			return
 		}
 		s, err := commerce.ParseStatus(a.MustText(name))
@@ -284,13 +297,13 @@ func (a *attributes) status(name string, v *commerce.Status, optional bool) {
 		}
 		*v = s
 	case writing:
-		if *v != 0 || !optional {
+		if *v != 0 || is != optional {
 			a.written[name] = Str(v.String())
 		}
 	case enlarging:
 		*v = commerce.Cancelled
 	case describing:
-		a.describe(name, "S", len(commerce.Cancelled.String()), optional)
+		a.describe(name, "S", len(commerce.Cancelled.String()), is)
 	}
 }
 
@@ -309,7 +322,7 @@ func (a *attributes) address(name string, v **commerce.Address, place *commerce.
 	case enlarging:
 		*v = new(largest(addressAttributes))
 	case describing:
-		a.describe(name, "M", 0, true)
+		a.describe(name, "M", 0, optional)
 	}
 }
 
@@ -345,7 +358,7 @@ func (a *attributes) lines(o *commerce.Order) {
 		}
 		*o.ItemCount = len(o.Items)
 	case describing:
-		a.describe(name, "L", commerce.MaxEmbeddedItems, true)
+		a.describe(name, "L", commerce.MaxEmbeddedItems, optional)
 	}
 }
 

@@ -66,7 +66,7 @@ func customerAttributes(a *attributes, c *commerce.Customer) {
 	text(a, "name", &c.Name, commerce.MaxName)
 	text(a, "email", &c.Email, commerce.MaxEmail)
 	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
-	listedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, true)
+	listedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, optional)
 	a.count(AttrOrderCount, &c.OrderCount, nil)
 	a.createdAt(&c.CreatedAt)
 	a.updatedAt(&c.UpdatedAt, c.CreatedAt)

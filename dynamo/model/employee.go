@@ -41,7 +41,7 @@ func employeeAttributes(a *attributes, e *commerce.Employee) {
 	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
 	text(a, "jobTitle", &e.JobTitle, commerce.MaxName)
 	parsed(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
-	listedText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, true)
+	listedText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, optional)
 	a.version(&e.Version)
 }
 

@@ -43,6 +43,9 @@ func AttributesMarkdown() string {
 		cells := make([]string, len(kind.attributes))
 		for i, a := range kind.attributes {
 			cells[i] = MarkdownCell(a.Name) + " " + a.Type
+			if a.Required {
+				cells[i] = "**" + MarkdownCell(a.Name) + "** " + a.Type
+			}
 			if a.Most > 0 {
 				cells[i] += fmt.Sprintf(" ≤ %d", a.Most)
 			}

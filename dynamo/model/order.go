@@ -99,9 +99,9 @@ func orderAttributes(a *attributes, parts *orderParts) {
 	a.currencyOf(&o.Total)
 	a.amount("total", &o.Total, commerce.MaxTotalDigits)
 	a.count("itemCount", &o.ItemCount, &parts.count)
-	listedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, true)
+	listedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
 	a.version(&o.Version)
-	a.status("status", &o.Status, false)
+	a.status("status", &o.Status, required)
 	// The ID of most orders holds the time.
 	if placed, ok := o.ID.Time(); ok && a.purpose == reading {
 		o.PlacedAt = placed
@@ -202,8 +202,8 @@ func eventAttributes(a *attributes, e *commerce.Event) {
 	parsed(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
 	a.createdAt(&e.At)
 	lenientText(a, "actor", &e.Actor, commerce.MaxName)
-	a.status("from", &e.From, true)
-	a.status("to", &e.To, true)
+	a.status("from", &e.From, optional)
+	a.status("to", &e.To, optional)
 	optionalText(a, "note", &e.Note, commerce.MaxNote)
 }
 

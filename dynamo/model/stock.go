@@ -21,7 +21,7 @@ func ProductAttributes(p commerce.Product) Record { return written(productAttrib
 func productAttributes(a *attributes, p *commerce.Product) {
 	text(a, "sku", &p.SKU, commerce.MaxIDLength)
 	text(a, "name", &p.Name, commerce.MaxName)
-	listedText(a, "category", &p.Category, commerce.MaxName, &EntityProduct, false)
+	listedText(a, "category", &p.Category, commerce.MaxName, &EntityProduct, usual)
 	a.currencyOf(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)
