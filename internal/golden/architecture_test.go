@@ -1,0 +1,45 @@
+package golden_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The worked examples of ARCHITECTURE.md are lines of the files that they name.
+func TestTheExamplesOfTheArchitectureAreInTheCode(t *testing.T) {
+	const root = "../.."
+	doc, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// White space is how gofmt aligns a line with its neighbours.
+	plain := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	lines, name, file := 0, "", ""
+	for i, block := range strings.Split(string(doc), "```") {
+		diff, ok := strings.CutPrefix(block, "diff\n")
+		if i%2 == 0 || !ok {
+			continue
+		}
+		for line := range strings.Lines(diff) {
+			added, ok := strings.CutPrefix(line, "+")
+			if !ok {
+				name = strings.TrimRight(strings.Fields(line)[0], ",:")
+				text, err := os.ReadFile(filepath.Join(root, name))
+				if err != nil {
+					t.Fatalf("ARCHITECTURE.md shows a change of %s: %v", name, err)
+				}
+				file = plain(string(text))
+				continue
+			}
+			lines++
+			if !strings.Contains(file, plain(added)) {
+				t.Errorf("ARCHITECTURE.md shows a line that is not in %s:\n%s", name, added)
+			}
+		}
+	}
+	if lines < 20 {
+		t.Errorf("ARCHITECTURE.md shows %d lines of code: the test does not find its diffs", lines)
+	}
+}
