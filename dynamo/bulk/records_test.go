@@ -10,6 +10,4 @@ type item = storetest.Item
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-
 func key(pk, sk string) item { return storetest.ItemKey(pk, sk) }

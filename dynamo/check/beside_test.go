@@ -30,6 +30,7 @@ func repairedBeside(r storetest.RawTable, change func()) ([]check.Drift, check.S
 // A record may have more attributes than a condition takes. Those that change with every sale are
 // among those that are compared.
 func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		right := r.Get("PRODUCT#p00", "#METADATA")["available"]
@@ -61,6 +62,7 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 
 // A mutation may change nothing of what a repair has read, because it only adds attributes.
 func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := commerce.OrderID(storetest.SmallOrder(0))
@@ -88,7 +90,7 @@ func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 // that writes the first count has to notice it all the same.
 func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := uncounted(t, db, 27, 380_000)
 		r.Put(item{"pk": text("PRODUCT#p0"), "sk": text("#METADATA"), "sku": text("p0"), "name": text("P"), "unitPrice": number("1"), "available": number("5")})
 		server := r.Store
@@ -102,6 +104,7 @@ func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 
 // A claim that names the wrong customer becomes that customer's own while a repair gives it back.
 func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", item{"customerId": text("c2")})
@@ -156,6 +159,7 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 
 // Nothing is left of a customer but the claim of the address, and orders.
 func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"#METADATA", "REP"} {
@@ -173,7 +177,7 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 // record that would be deleted then may belong to one that is read later.
 func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(storetest.BigOrder)
 		healthy := r.All()

@@ -284,11 +284,12 @@ func damages() []damage {
 }
 
 // Every damage is named, by its class and no other; a repair mends it and nothing else, and after
-// it the table is clean. By default DynamoDB Local gets every fourth damage.
+// it the table is clean. By default DynamoDB Local gets every eighth damage.
 func TestDamagesAreNamedAndRepaired(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, d := range damages() {
-			if !storetest.Every(t, 4, i) {
+			if !storetest.Every(t, 8, i) {
 				continue
 			}
 			t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {
@@ -326,6 +327,7 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 }
 
 func TestTheSampleBookIsClean(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.RawTable{T: t, DB: db, Store: storetest.Sample(t, db)}
 		drifts, summary := r.Check(check.Options{Segments: 2})
@@ -341,6 +343,7 @@ func TestTheSampleBookIsClean(t *testing.T) {
 // What orders hold is what they should hold, also where their records are damaged and left so: a
 // check says of the stock what a repair makes of it.
 func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
@@ -373,6 +376,7 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 // An amount without a currency is in the shop's: an item that says so by saying nothing is right in
 // one shop and wrong in another.
 func TestACurrencyThatIsLeftOut(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})

@@ -57,7 +57,7 @@ func uncounted(t *testing.T, db *dynamodb.Client, orders, bytes int) storetest.R
 // Where there are too many orders to count, the server says so, and a repair writes the count.
 func TestTooManyOrdersToCount(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const orders = 27
 		r := uncounted(t, db, orders, 380_000)
 		r.Store = storetest.Through(t, r.Store, countedInPages(db, 2), dynamo.Options{})

@@ -101,6 +101,7 @@ func another(v types.AttributeValue) types.AttributeValue {
 // attribute. A new entity or attribute that checks do not judge fails this test, or is in its list
 // with the reason.
 func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
+	t.Parallel()
 	r := everyEntity(t, storetest.Engines()[0].Client(t))
 	sound := r.All()
 	excused := map[string]string{}

@@ -63,6 +63,7 @@ func foreignRecords() []item {
 
 // Records of other software that say all they must are clean, whatever they leave out.
 func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
@@ -85,6 +86,7 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 // What other software left out and a list needs is named and added, and what it has of its own is
 // kept.
 func TestWhatOtherSoftwareLeftOut(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
@@ -120,6 +122,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 
 // Who refers to something in an index key alone does not lose the reference.
 func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
@@ -150,6 +153,7 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 // A timeline whose events have IDs that sort above every ULID can be continued, by a repair and by
 // mutations.
 func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"zzz", "f47ac10b-58cc-4372-a567-0e02b2c3d479"} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
@@ -191,6 +195,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 
 // An event of other software that leads to the order's status is enough, wherever its ID sorts.
 func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"0", "zzz", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
@@ -207,6 +212,7 @@ func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 
 // The id of an order of other software may tell no time. Then both records have to.
 func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, k := range []string{"CUSTOMER#c1 ORDER#o-1", "ORDER#o-1 #METADATA"} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
@@ -228,6 +234,7 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 // A product that other software has deleted and createProduct creates again counts nothing as held.
 // A repair counts what open orders hold.
 func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		before := r.Get("PRODUCT#p02", "#METADATA")

@@ -72,7 +72,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
 	random := rand.New(rand.NewPCG(7, 13))
-	orders := longtest.Size(400, 1350)
+	orders, most := longtest.Size(200, 1350), longtest.Size(3, 6)
 	book := largeBook(t, random, orders)
 	r := storetest.NewRawTable(t, storetest.Engines()[1].Client(t), book, dynamo.Options{Shards: 4})
 	healthy := r.All()
@@ -137,7 +137,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		for n := range 3 + random.IntN(4) {
+		for n := range most/2 + random.IntN(most-most/2+1) {
 			customer, order := deal()
 			kinds[name](customer, order, n)
 			want[name]++
@@ -188,6 +188,7 @@ func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
 
 // A unit whose repair is more than one transaction takes.
 func TestARepairOfMoreThanAHundredRecords(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.All()

@@ -102,6 +102,7 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 
 // A change that is committed between the check's reads and its repair stays the last event.
 func TestARepairOfALastEventBesideAChange(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdated(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
 		between := o
@@ -137,6 +138,7 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 
 // Changes by other software do not make a last event look outdated.
 func TestLastEventsThatAreNotOutdated(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdated(t, db)
 		first := "ORDER#" + string(o.first)

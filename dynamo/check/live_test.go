@@ -43,6 +43,7 @@ func bump(r storetest.RawTable, order, customer, note string) {
 // A record that changes between the verification and the repair keeps the change, and is repaired
 // all the same.
 func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
@@ -69,6 +70,7 @@ func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 
 // Who always comes first is never overwritten; the drift is left and said to be.
 func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER"), "note": text("")})
@@ -91,6 +93,7 @@ func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 
 // What a repair adds follows from a record, and is not added when that record has changed.
 func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
@@ -113,6 +116,7 @@ func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 
 // Records that are put where there were none do not replace what others put there meanwhile.
 func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
@@ -137,6 +141,7 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 // A mutation between two reads of one reading makes them disagree. That is no drift, however often
 // it happens.
 func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, c := range []struct{ mutations, unsettled int }{{2, 0}, {1000, 1}} {
@@ -183,6 +188,7 @@ func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 
 // Stock that changes as fast as it is counted is neither drift nor repaired.
 func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
@@ -277,6 +283,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 
 // Orders that were placed while the table was read make sums over it wrong; counting again tells.
 func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		book := storetest.SmallDataset(t, 30)
@@ -319,6 +326,7 @@ func reply(code string, reasons ...string) *http.Response {
 
 // A check and its repairs outlast faults that pass, and many more in a row than the SDK does.
 func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
@@ -340,6 +348,7 @@ func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 
 // What DynamoDB does not take is left, with its reason, and stops nothing else.
 func TestARepairThatDynamoDBRefuses(t *testing.T) {
+	t.Parallel()
 	for name, refusal := range map[string]func() *http.Response{
 		"not now":                     func() *http.Response { return reply("ValidationException") },
 		"the records keep changing":   func() *http.Response { return reply("TransactionCanceledException", "TransactionConflict", "None") },

@@ -54,6 +54,7 @@ func readTheOrderFirst(r *storetest.RawTable, order, customer string) int {
 // does not say that the list is right. Half of a repair would make the other half of the list look
 // wrong.
 func TestALongListIsNotRepairedByHalves(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(3)
@@ -98,7 +99,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 // An order names the wrong customer, and few suspects are remembered: its copy is read last.
 func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
 		r.Set(order, "#METADATA", item{"customerId": text("c9")})
@@ -115,6 +116,7 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 
 // An order that is verified twice does not make up for stock that is wrong by what the order holds.
 func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, repair := range []bool{false, true} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -140,6 +142,7 @@ func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 
 // The records are lost, and what is left lacks something: it is named, and kept.
 func TestEdgesThatLackSomethingAreKept(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
@@ -161,6 +164,7 @@ func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 
 // Only orders that cannot be read name the customer whom a claim names, too.
 func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for n := range storetest.SmallOrders {
@@ -179,6 +183,7 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 
 // A list names a product twice, and there are no items' records: nothing tells which line is right.
 func TestAProductTwiceInAListIsNamed(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(3)
@@ -243,7 +248,8 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 
 // A repair of few, large records is more than DynamoDB takes in a transaction.
 func TestARepairOfLargeRecords(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	t.Parallel()
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for i := range 14 {
 			r.Set("ORDER#"+storetest.SmallOrder(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), item{"picture": text(strings.Repeat("x", 390_000)), "gsi1pk": text("WRONG")})
@@ -258,6 +264,7 @@ func TestARepairOfLargeRecords(t *testing.T) {
 // More orders have lost their own records than are remembered. Stock that they hold is not set on a
 // guess.
 func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
@@ -287,6 +294,7 @@ func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 
 // The own record is lost, and two customers have a copy. The items tell whose order it is.
 func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(1)
@@ -304,6 +312,7 @@ func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 
 // An address that cannot be claimed is corrected by hand, and the claim may tell what it was.
 func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("CUSTOMER#c2", "#METADATA", item{"email": text("bob at example.com")})

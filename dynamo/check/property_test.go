@@ -68,7 +68,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 		text("2030-01-01T00:00:00.000Z"), &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}},
 		&types.AttributeValueMemberM{Value: item{"x": text("y")}}, &types.AttributeValueMemberBOOL{Value: true},
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))

@@ -95,6 +95,7 @@ func readsProductAgain(operation, body string) bool {
 // A recount that took it for unchanged would miss the order that was cancelled and placed anew, and
 // would let 20 pieces be sold of which 19 are free.
 func TestARecountNoticesStockThatIsTheSameAgain(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		// Each changes the stock, and returns what changes it back.
 		for name, change := range map[string]func(s stocked, held commerce.OrderID) (back func() commerce.OrderID){
@@ -144,6 +145,7 @@ func TestARecountNoticesStockThatIsTheSameAgain(t *testing.T) {
 // A repair that counts a product for the first time notices what happens to its stock meanwhile,
 // though no mutation counts it.
 func TestARepairNoticesChangesOfStockThatIsNotCounted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			revision         types.AttributeValue
@@ -181,6 +183,7 @@ func TestARepairNoticesChangesOfStockThatIsNotCounted(t *testing.T) {
 
 // A repair of stock is a change of it, and raises the stock revision.
 func TestARepairRaisesTheStockRevision(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
@@ -204,6 +207,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 // the open orders misses it. Each of two passes misses another order here, and both come to the
 // same wrong sum.
 func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		orders := []commerce.OrderID{s.place(1), s.place(1)}
@@ -231,6 +235,7 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 // Orders that are counted together were counted of the same stock: what was held before a change
 // does not count after it.
 func TestARecountStartsAnewWhenTheStockChanges(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		first, second := s.place(1), s.place(2)
@@ -307,6 +312,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 
 // An order that cannot be read any more when the stock is recounted leaves it unverified.
 func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		id := string(s.place(2))
@@ -337,6 +343,7 @@ func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
 // A mutation that skips a product without a counter, or a product that does not exist, does so only
 // while that is so.
 func TestSkippingAProductIsConditional(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		without := func(counter string) func(s stocked) func() {
 			return func(s stocked) func() {
@@ -411,6 +418,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 // A customer's number of orders only goes up while the server changes it, so it is never the same
 // again: an order that is placed while the orders are counted shows.
 func TestOrdersThatArePlacedWhileACustomersAreCounted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		s.place(1)

@@ -80,24 +80,27 @@ func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 	now := time.Now()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		for name, c := range map[string]struct {
-			id string
+		for i, c := range []struct {
+			name, id string
 			// own makes it look as if this program had written it.
 			own bool
 		}{
-			"a name":            {id: "evt-1"},
-			"a number":          {id: "1"},
-			"a UUID":            {id: "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
-			"a low UUID":        {id: "00000000-58cc-4372-a567-0e02b2c3d479"},
-			"a UUID of today":   {id: "019a0a5d-ac96-774b-bcce-b302099a8057"},
-			"no ULID":           {id: "evt-1", own: true},
-			"a ULID of before":  {id: storetest.ULIDAt(now.Add(-time.Hour), 1)},
-			"a ULID ahead":      {id: storetest.ULIDAt(now.Add(time.Hour), 1)},
-			"a ULID far ahead":  {id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1)},
-			"one of ours ahead": {id: storetest.ULIDAt(now.Add(time.Hour), 1), own: true},
-			"far ahead":         {id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1), own: true},
+			{name: "a name", id: "evt-1"},
+			{name: "a number", id: "1"},
+			{name: "a UUID", id: "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
+			{name: "a low UUID", id: "00000000-58cc-4372-a567-0e02b2c3d479"},
+			{name: "a UUID of today", id: "019a0a5d-ac96-774b-bcce-b302099a8057"},
+			{name: "no ULID", id: "evt-1", own: true},
+			{name: "a ULID of before", id: storetest.ULIDAt(now.Add(-time.Hour), 1)},
+			{name: "a ULID ahead", id: storetest.ULIDAt(now.Add(time.Hour), 1)},
+			{name: "a ULID far ahead", id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1)},
+			{name: "one of ours ahead", id: storetest.ULIDAt(now.Add(time.Hour), 1), own: true},
+			{name: "far ahead", id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1), own: true},
 		} {
-			t.Run(name, func(t *testing.T) {
+			if !storetest.Every(t, 4, i) {
+				continue
+			}
+			t.Run(c.name, func(t *testing.T) {
 				f := newFollowed(t, db, feed.Options{})
 				id := f.place("c1")
 				events := f.timeline(id)

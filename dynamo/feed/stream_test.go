@@ -97,12 +97,13 @@ func history(t *testing.T, f *followed, between func(i int)) {
 	for _, id := range orders {
 		all = append(all, f.collect("order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
 	}
-	for i := range 60 {
+	n := longtest.Size(30, 60)
+	for i := range n {
 		f.set(orders[i%3], i+2)
 		if between != nil {
 			between(i)
 		}
-		if i == 30 {
+		if i == n/2 {
 			for _, id := range orders {
 				all = append(all, f.collect("late, order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
 			}

@@ -70,26 +70,24 @@ func (r RawTable) Put(rec Item) {
 	}
 }
 
-// Delete deletes a record, which has to exist.
-func (r RawTable) Delete(pk, sk string) {
+// Delete deletes a record, which has to exist, and returns it.
+func (r RawTable) Delete(pk, sk string) Item {
 	r.T.Helper()
-	if r.Get(pk, sk) == nil {
-		r.T.Fatalf("there is no record %s %s to delete", pk, sk)
-	}
-	if _, err := r.DB.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &r.Name, Key: ItemKey(pk, sk)}); err != nil {
+	out, err := r.DB.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &r.Name, Key: ItemKey(pk, sk), ReturnValues: types.ReturnValueAllOld})
+	if err != nil {
 		r.T.Fatal(err)
 	}
+	if len(out.Attributes) == 0 {
+		r.T.Fatalf("there was no record %s %s", pk, sk)
+	}
+	return out.Attributes
 }
 
 // Set replaces attributes of a record, which has to exist. A nil value removes the attribute.
 func (r RawTable) Set(pk, sk string, changes Item) {
 	r.T.Helper()
-	rec := r.Get(pk, sk)
-	if rec == nil {
-		r.T.Fatalf("there is no record %s %s to change", pk, sk)
-	}
 	// The embedded engine moves a record within its index only after it has left the index.
-	r.Delete(pk, sk)
+	rec := r.Delete(pk, sk)
 	for name, v := range changes {
 		if v == nil {
 			delete(rec, name)

@@ -37,8 +37,16 @@ func Engines() []Engine {
 }
 
 // Each runs test on both engines.
-func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
-	for _, engine := range Engines() {
+func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) { on(t, Engines(), test) }
+
+// EachLong runs test on the embedded store, and in the long run on both engines. It is for tests that
+// write more records than DynamoDB Local takes in a second.
+func EachLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
+	on(t, Engines()[:longtest.Size(1, 2)], test)
+}
+
+func on(t *testing.T, engines []Engine, test func(t *testing.T, db *dynamodb.Client)) {
+	for _, engine := range engines {
 		t.Run(engine.Name, func(t *testing.T) { test(t, engine.Client(t)) })
 	}
 }
