@@ -1,4 +1,4 @@
-package dynamo_test
+package change_test
 
 import (
 	"reflect"
@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -114,13 +115,13 @@ func TestALastEventOfNoTime(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, eventID := range map[string]types.AttributeValue{
-			"far future": text("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), "no ULID": text("zzz"), "empty": text(""), "missing": nil,
+			"far future": model.Str("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), "no ULID": model.Str("zzz"), "empty": model.Str(""), "missing": nil,
 		} {
 			t.Run(name, func(t *testing.T) {
 				watched, w := storetest.Witnessed(db, false)
 				r := storetest.NewRawTable(t, watched, world.Book(t), dynamo.Options{})
 				order := storetest.PlaceOrders(t, r.Store, "c0", 1)[0]
-				r.Set("CUSTOMER#c0", "LAST_EVENT", item{"eventId": eventID})
+				r.Set("CUSTOMER#c0", "LAST_EVENT", storetest.Item{"eventId": eventID})
 				for n := range 3 {
 					if err := storetest.ChangeAddress(r.Store, order, n); err != nil {
 						t.Fatalf("change %d: %v", n, err)
@@ -155,11 +156,11 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 			status := []string{"shipped", "delivered", "shipped"}[round]
 			if round == 0 {
 				// What was reserved goes with the order.
-				r.Set("PRODUCT#p0", "WAREHOUSE#w0", item{"quantity": number("999")})
-				r.Set("PRODUCT#p0", "#METADATA", item{"totalInventory": number("999")})
+				r.Set("PRODUCT#p0", "WAREHOUSE#w0", storetest.Item{"quantity": &types.AttributeValueMemberN{Value: "999"}})
+				r.Set("PRODUCT#p0", "#METADATA", storetest.Item{"totalInventory": &types.AttributeValueMemberN{Value: "999"}})
 			}
-			r.Set(order, "#METADATA", item{"status": text(status), "gsi1pk": text("STATUS#" + status)})
-			r.Set("CUSTOMER#c0", order, item{"status": text(status)})
+			r.Set(order, "#METADATA", storetest.Item{"status": model.Str(status), "gsi1pk": model.Str("STATUS#" + status)})
+			r.Set("CUSTOMER#c0", order, storetest.Item{"status": model.Str(status)})
 			if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(drifts) != "timeline 1" || summary.Left() > 0 {
 				t.Errorf("round %d: found %+v", round, drifts)
 			}

@@ -1,4 +1,4 @@
-package dynamo_test
+package change_test
 
 import (
 	"reflect"
@@ -9,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -89,12 +90,12 @@ func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-		r.Set("EMAIL#ann@example.com", "#METADATA", item{"verifiedAt": text("2026-01-01")})
+		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"verifiedAt": model.Str("2026-01-01")})
 		email := "ANN@example.com"
 		if _, err := r.Store.UpdateCustomer(t.Context(), change.Caller{Name: "c"}, commerce.CustomerChange{ID: "c1", Email: &email}); err != nil {
 			t.Fatal(err)
 		}
-		if claim := r.Get("EMAIL#ann@example.com", "#METADATA"); !storetest.Equal(claim["verifiedAt"], text("2026-01-01")) || !storetest.Equal(claim["customerId"], text("c1")) {
+		if claim := r.Get("EMAIL#ann@example.com", "#METADATA"); !storetest.Equal(claim["verifiedAt"], model.Str("2026-01-01")) || !storetest.Equal(claim["customerId"], model.Str("c1")) {
 			t.Errorf("the claim is %s", storetest.ShowItem(claim))
 		}
 		r.CheckClean()

@@ -1,0 +1,10 @@
+package change_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
