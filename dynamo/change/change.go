@@ -19,7 +19,7 @@ import (
 // Mutations are the changes of an order book in a table.
 type Mutations struct{ table *table.Table }
 
-// newMutations returns the mutations of a table.
+// NewMutations returns the mutations of a table.
 func NewMutations(t *table.Table) Mutations { return Mutations{t} }
 
 // Caller is who asks for a change.

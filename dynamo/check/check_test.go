@@ -16,14 +16,6 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-func classes(drifts []check.Drift) map[string]int {
-	n := map[string]int{}
-	for _, d := range drifts {
-		n[d.Class]++
-	}
-	return n
-}
-
 // lastEvent is an event of the table as the last one of a customer, with changes; nil removes an
 // attribute.
 func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes item) item {

@@ -2,7 +2,7 @@ package feed
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -41,7 +41,7 @@ func (s *Subscription) Poll(ctx context.Context) (OrderChange, bool, error) {
 	change, found, err := s.next()
 	for err == nil && !found && s.mustCatchUp() {
 		if err := s.catchUp(ctx); err != nil {
-			return OrderChange{}, false, fmt.Errorf("catch up: %v", err)
+			return OrderChange{}, false, errors.New("catch up: " + err.Error())
 		}
 		change, found, err = s.next()
 	}
