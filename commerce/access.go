@@ -60,7 +60,7 @@ const (
 	ReadSubgraph
 	// Introspect is for asking for the schema, and for being told of it in error messages.
 	Introspect
-	// Explain is for being told what a request read of the table.
+	// Explain is for seeing what a request read.
 	Explain
 
 	permissions = iota + 1

@@ -36,7 +36,7 @@ const ULIDLength = ulid.EncodedSize
 // ParseID returns s as an id of the type that the caller asks for.
 //
 // Errors: InvalidError where s is empty, longer than MaxIDLength or holds other characters than
-// A-Z a-z 0-9 _ - and point, so that no id can forge a key of the table.
+// A-Z a-z 0-9 _ - and point, so that an ID can be part of a key.
 func ParseID[ID ~string](s string) (ID, error) {
 	if s == "" {
 		return "", Invalid("is empty: give an id")
@@ -161,7 +161,7 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseListedName returns s as a name that stands in a key of the table, such as an employee's or a
+// ParseListedName returns s as a name that records are listed by, such as an employee's or a
 // category's.
 //
 // Errors: those of ParseName, and InvalidError where s holds '#'.

@@ -4,8 +4,8 @@ import "github.com/govalues/decimal"
 
 // Limits of what callers can write.
 const (
-	// MaxLines is how many lines an order can have: with two records a line and a few more, it is
-	// what one transaction of DynamoDB holds.
+	// MaxLines is how many lines an order can have. It is what one write can hold:
+	// docs/write-costs.md has the sum.
 	MaxLines = 45
 	// MaxQuantity is how many pieces a line can have.
 	MaxQuantity = 1_000_000

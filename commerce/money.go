@@ -47,7 +47,7 @@ type Money struct {
 	Currency Currency
 }
 
-// ParseMoney reads an amount as the table or a file spells it: "29.99", "0.1".
+// ParseMoney reads an amount as storage or a file spells it: "29.99", "0.1".
 //
 // Errors: InvalidError where amount is no decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
@@ -134,7 +134,7 @@ func exact(d decimal.Decimal, s string) bool {
 }
 
 // Decimal returns the amount with as many digits behind the point as its currency has, or more
-// where it was stored with more: DynamoDB gives 0.10 back as 0.1.
+// where it was stored with more: storage may give 0.10 back as 0.1.
 func (m Money) Decimal() string {
 	return m.padded().String()
 }

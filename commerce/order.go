@@ -29,8 +29,7 @@ type Order struct {
 	Version int
 }
 
-// LineItem is one line of an order: a product, how many, at which price. (DynamoDB calls its
-// records items, too; in this code the order's is always a LineItem.)
+// LineItem is one line of an order: a product, how many, at which price.
 type LineItem struct {
 	OrderID OrderID
 	// CustomerID is who placed the order; empty where the record that was read does not tell.
@@ -70,7 +69,7 @@ const (
 	EventImported               EventType = "imported"
 )
 
-// ParseEventType reads a kind of event as the table spells it.
+// ParseEventType reads a kind of event as it is stored.
 //
 // Errors: InvalidError for any other text.
 func ParseEventType(s string) (EventType, error) {

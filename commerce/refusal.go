@@ -188,12 +188,12 @@ func KeyReused() IdempotencyKeyReused {
 
 // TooLong refuses an order of too many lines.
 func TooLong(path []string, lines, limit int) TooManyLines {
-	return TooManyLines{because(path, "The order has %d lines, and can have at most %d: one transaction of DynamoDB holds no more. Split the order.", lines, limit), limit}
+	return TooManyLines{because(path, "The order has %d lines, and can have at most %d. Split the order.", lines, limit), limit}
 }
 
 // FarTooLong refuses an order of so many lines that nobody counts them: more than that many.
 func FarTooLong(path []string, lines, limit int) TooManyLines {
-	return TooManyLines{because(path, "The order has more than %d lines, and can have at most %d: one transaction of DynamoDB holds no more.", lines, limit), limit}
+	return TooManyLines{because(path, "The order has more than %d lines, and can have at most %d.", lines, limit), limit}
 }
 
 // IsRefusal tells whether an error is a refusal, or several.

@@ -22,7 +22,7 @@ var statusNames = [...]string{Pending: "pending", Confirmed: "confirmed", Shippe
 // Statuses returns all statuses in the order of an order's life.
 func Statuses() []Status { return []Status{Pending, Confirmed, Shipped, Delivered, Cancelled} }
 
-// ParseStatus reads a status as the table spells it, in lower case.
+// ParseStatus reads a status as it is stored, in lower case.
 //
 // Errors: InvalidError for any other text.
 func ParseStatus(s string) (Status, error) {
@@ -34,7 +34,7 @@ func ParseStatus(s string) (Status, error) {
 	return 0, Invalid("is %q, which is no status", s)
 }
 
-// String returns the status as the table spells it, in lower case.
+// String returns the status as it is stored, in lower case.
 func (s Status) String() string {
 	if s < Pending || s > Cancelled {
 		return fmt.Sprintf("status(%d)", int(s))
@@ -84,5 +84,5 @@ func (s Status) leadsTo(other Status) bool {
 // yet.
 func (s Status) Reserves() bool { return s == Pending || s == Confirmed }
 
-// MarshalText writes the status as the table spells it.
+// MarshalText writes the status as it is stored.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
