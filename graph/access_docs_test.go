@@ -41,8 +41,9 @@ func written(directives ast.DirectiveList) string {
 	return ""
 }
 
-// Every field that gives something has a rule, from itself or from its type, and the types of unruled have none.
-// Types with rules are reached as themselves: a rule could be gone round through an interface.
+// Every field that gives something has a rule, from itself or from its type, and the types of
+// unruled have none. Types with rules are reached as themselves: a rule could be gone round through
+// an interface.
 func TestEveryFieldHasARule(t *testing.T) {
 	var without []string
 	for _, d := range own(t) {

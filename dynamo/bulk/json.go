@@ -16,9 +16,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}, as DynamoDB's
-// export to S3 writes it. The SDK's package attributevalue converts it, too. But it writes maps in
-// random order, and it does not refuse values of two types, unknown types and duplicate names.
+// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}, as
+// DynamoDB's export to S3 writes it. The SDK's package attributevalue converts it, too. But it
+// writes maps in random order, and it does not refuse values of two types, unknown types and
+// duplicate names.
 
 // jsonItem is the name of the record in a line.
 const jsonItem = "Item"
@@ -26,8 +27,8 @@ const jsonItem = "Item"
 // maxNameBytes is DynamoDB's limit for the name of an attribute.
 const maxNameBytes = 1<<16 - 1
 
-// toJSON returns a record as a line. Attributes and the elements of sets are sorted, so equal records
-// are equal lines.
+// toJSON returns a record as a line. Attributes and the elements of sets are sorted, so equal
+// records are equal lines.
 //
 // Errors: ErrCorrupt for a value of an unknown type.
 func toJSON(r model.Record) ([]byte, error) {
@@ -99,8 +100,8 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON is the inverse of toJSON. It also reads lines written by other software, in any order and
-// spelling. It refuses ambiguous lines, and values that DynamoDB does not store as they are.
+// fromJSON is the inverse of toJSON. It also reads lines written by other software, in any order
+// and spelling. It refuses ambiguous lines, and values that DynamoDB does not store as they are.
 //
 // Errors: one that says what is wrong with the line.
 func fromJSON(line []byte) (model.Record, error) {

@@ -22,8 +22,8 @@ type changes struct {
 	orders map[string]map[int64]*commerce.Order
 }
 
-// deliver turns changes of records into changes of orders and delivers them. It decodes only records
-// that have a subscription. The caller holds the feed's lock.
+// deliver turns changes of records into changes of orders and delivers them. It decodes only
+// records that have a subscription. The caller holds the feed's lock.
 //
 //   - The record of a customer's last event is delivered to subscriptions to the customer and to the
 //     event's order. It is written with every event of the customer's orders, so its changes in the
@@ -187,8 +187,8 @@ func (f *Feed) statusSubscribed() bool {
 	return false
 }
 
-// deliver delivers a change to the subscriptions to a topic, and ends those whose queue is full. The
-// caller holds mu.
+// deliver delivers a change to the subscriptions to a topic, and ends those whose queue is full.
+// The caller holds mu.
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
 	// From the end: detach replaces a subscription with the last one, which has the change already.
@@ -199,8 +199,8 @@ func (f *Feed) deliver(t topic, change OrderChange) {
 	}
 }
 
-// deliverStatus delivers a change to subscriptions to a status and to all statuses. The caller holds
-// mu.
+// deliverStatus delivers a change to subscriptions to a status and to all statuses. The caller
+// holds mu.
 func (f *Feed) deliverStatus(status commerce.Status, change OrderChange) {
 	if status != 0 {
 		f.deliver(statusTopic(status), change)

@@ -74,12 +74,12 @@ type Options struct {
 //
 // # Each event once, in order
 //
-// The IDs of a customer's events rise in the order of the commits; the record of the customer's last
-// event enforces it. The changes of that record in the stream are these events, one by one. Each
-// event is delivered to subscriptions to the customer and to the event's order.
+// The IDs of a customer's events rise in the order of the commits; the record of the customer's
+// last event enforces it. The changes of that record in the stream are these events, one by one.
+// Each event is delivered to subscriptions to the customer and to the event's order.
 //
-// A subscription registers first and reads the ID of the last event afterwards. Events up to that ID
-// were committed before, and are read from the timelines if the subscriber asks for them. Events
+// A subscription registers first and reads the ID of the last event afterwards. Events up to that
+// ID were committed before, and are read from the timelines if the subscriber asks for them. Events
 // with a higher ID were committed later, and come with the stream. After a gap in the stream the
 // subscription does the same again.
 //

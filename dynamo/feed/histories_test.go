@@ -71,8 +71,8 @@ type subscriber struct {
 	from int
 }
 
-// histories are random interleavings of writers, subscribers who come, go, read and do not, a stream
-// that lags behind, and gaps in it.
+// histories are random interleavings of writers, subscribers who come, go, read and do not, a
+// stream that lags behind, and gaps in it.
 type histories struct {
 	t     *rapid.T
 	ctx   context.Context

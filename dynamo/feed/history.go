@@ -143,8 +143,8 @@ func (h *customerHistory) recorded(ctx context.Context) (commerce.EventID, error
 	return h.feed.table.Position(commerce.EventID(r.Text("eventId"))), err
 }
 
-// beginning returns the lowest ID after all changes of the orders so far. It takes the time from the
-// orders, because the clock of the server that writes next may be behind this one.
+// beginning returns the lowest ID after all changes of the orders so far. It takes the time from
+// the orders, because the clock of the server that writes next may be behind this one.
 func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.orders(ctx, func(at model.Reader) error {
@@ -164,8 +164,8 @@ func (h *customerHistory) unknown() error {
 	return commerce.For("after", commerce.Invalid("is not the id of an event of this customer's orders that can be resumed after: give the id of the last update that came, or follow the orders without `after` and then read them"))
 }
 
-// events reads all events at once. The record of the last event is missing if the orders were loaded,
-// and may be outdated after an import. So later events are read, too.
+// events reads all events at once. The record of the last event is missing if the orders were
+// loaded, and may be outdated after an import. So later events are read, too.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.since)
 	events, err := h.upTo(ctx, from, max(last, h.feed.now()))
@@ -292,8 +292,8 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 }
 
 // now returns an ID that is not below that of any earlier event, whichever server wrote it. That
-// server's clock may be ahead of DynamoDB's, and this one's behind it. DynamoDB's responses are dated
-// in whole seconds.
+// server's clock may be ahead of DynamoDB's, and this one's behind it. DynamoDB's responses are
+// dated in whole seconds.
 func (f *Feed) now() commerce.EventID {
 	return idAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }

@@ -42,8 +42,8 @@ type shardReader struct {
 // loggedFailure is the failure in a row that is logged; fewer are likely to pass.
 const loggedFailure = 3
 
-// settle takes the position at the end of the shard, so every later commit will be read. An iterator
-// alone does not say when it found the end, so it is used once.
+// settle takes the position at the end of the shard, so every later commit will be read. An
+// iterator alone does not say when it found the end, so it is used once.
 //
 // Errors: those of table.Failed.
 func (r *shardReader) settle(ctx context.Context) (err error) {
@@ -103,8 +103,8 @@ func (r *shardReader) succeeded() {
 	r.failures = 0
 }
 
-// pauseAfter returns the pause after so many failures in a row. It is random, so that servers do not
-// retry at the same time, and at most 2, 4, 8 and so on to 64 times the shortest pause: 16 s.
+// pauseAfter returns the pause after so many failures in a row. It is random, so that servers do
+// not retry at the same time, and at most 2, 4, 8 and so on to 64 times the shortest pause: 16 s.
 func (r *shardReader) pauseAfter(failures int) time.Duration {
 	most := r.opts.ShortestPause << min(failures, 6)
 	return most/2 + rand.N(most/2+1)

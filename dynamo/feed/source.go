@@ -106,8 +106,8 @@ func (r *run) finish(err error) {
 }
 
 // changed delivers changes of records. Changes of one partition key come in the order of their
-// commits. A panic is treated as a gap, because it must end neither the server nor the write that is
-// reported.
+// commits. A panic is treated as a gap, because it must end neither the server nor the write that
+// is reported.
 func (r *run) changed(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.gap(err)
@@ -132,8 +132,8 @@ func recovered(err *error) {
 	}
 }
 
-// gap notes that changes may have been missed. Subscriptions with a timeline read the missed changes
-// there; the others are ended. Every later commit is reported again.
+// gap notes that changes may have been missed. Subscriptions with a timeline read the missed
+// changes there; the others are ended. Every later commit is reported again.
 func (r *run) gap(why error) {
 	f := r.feed
 	f.mu.Lock()

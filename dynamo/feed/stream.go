@@ -51,8 +51,8 @@ type streamed struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream, and then the next one if the stream was turned off and on again or
-// the table was created anew.
+// watch reads the table's stream, and then the next one if the stream was turned off and on again
+// or the table was created anew.
 func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
@@ -202,8 +202,8 @@ func (r *streamReader) hasChild(of *shard) bool {
 	return false
 }
 
-// refresh lists the shards, adds new ones and removes those that no longer exist. It reports whether
-// there are new ones.
+// refresh lists the shards, adds new ones and removes those that no longer exist. It reports
+// whether there are new ones.
 //
 // Errors: errStreamGone, also if the stream is turned off; those of table.Failed.
 func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
@@ -233,8 +233,8 @@ func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// startNext starts to read shards whose parent was read to its end or is no longer listed, from their
-// beginning. So changes of one partition key are reported in order.
+// startNext starts to read shards whose parent was read to its end or is no longer listed, from
+// their beginning. So changes of one partition key are reported in order.
 func (r *streamReader) startNext(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {

@@ -97,8 +97,8 @@ func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.Event
 // Next waits for the next change. A subscription that was ended still delivers the changes in its
 // queue before it returns the error.
 //
-// Errors: ErrTooSlow if the queue was full, ErrUnavailable if the feed failed (a new subscription can
-// resume after the last event in both cases), ErrClosed if it was closed, those of the context.
+// Errors: ErrTooSlow if the queue was full, ErrUnavailable if the feed failed (a new subscription
+// can resume after the last event in both cases), ErrClosed if it was closed, those of the context.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
 		change, found, err := s.next()
@@ -204,8 +204,8 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missing returns the next events after from, up to until, and how far it read. If behind is set, it
-// reads the last event first and uses it as until.
+// missing returns the next events after from, up to until, and how far it read. If behind is set,
+// it reads the last event first and uses it as until.
 func (s *Subscription) missing(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.last(ctx)

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SameRecord reports whether two records are equal to DynamoDB: a set has no order, and the spelling
-// of a number does not count.
+// SameRecord reports whether two records are equal to DynamoDB: a set has no order, and the
+// spelling of a number does not count.
 func SameRecord(a, b Record) bool { return maps.EqualFunc(a, b, SameValue) }
 
 // SameValue reports whether two values mean the same.

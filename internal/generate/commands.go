@@ -19,8 +19,8 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// An input becomes the command that the mutation's method of the Store takes; a command that changes
-// a record is applied to it. Both follow from the fields' names.
+// An input becomes the command that the mutation's method of the Store takes; a command that
+// changes a record is applied to it. Both follow from the fields' names.
 const (
 	commandsFile = "graph/input/commands_generated.go"
 	applyFile    = "commerce/apply_generated.go"

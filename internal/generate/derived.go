@@ -140,7 +140,8 @@ type %[2]s {
 }
 `
 
-// payloads finds the mutations' changes, and writes their payloads and the commands of their inputs.
+// payloads finds the mutations' changes, and writes their payloads and the commands of their
+// inputs.
 //
 // Errors: those of changes.of and commandWriter.write.
 func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) error {

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The files that are generated beside gqlgen's, and the package by which tests compare golden files.
+// The files that are generated beside gqlgen's, and the package by which tests compare golden
+// files.
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"

@@ -82,7 +82,8 @@ func declaration(value ast.Expr) (pattern, bool) {
 	return pattern{}, false
 }
 
-// declaredAs returns the variables of a file whose value is a composite literal of a type, in order.
+// declaredAs returns the variables of a file whose value is a composite literal of a type, in
+// order.
 func declaredAs(name, literal string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 	if err != nil {

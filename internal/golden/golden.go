@@ -1,6 +1,6 @@
 // Package golden compares derived text with the committed files that hold it: tables of the docs,
-// published schemas, and recorded responses. With ORDERGRAPH_TEST_UPDATE=1, which "go generate ./..."
-// sets, it writes the files instead. The package imports nothing of the module.
+// published schemas, and recorded responses. With ORDERGRAPH_TEST_UPDATE=1, which "go generate
+// ./..." sets, it writes the files instead. The package imports nothing of the module.
 package golden
 
 import (

@@ -35,8 +35,8 @@ const (
 func SmallOrder(n int) string { return ULIDAt(Start().Add(time.Duration(n)*time.Hour), n) }
 
 // SmallDataset returns a dataset with a record of every entity. Customer c1 has an account rep, c2
-// has none. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled, and BigOrder is delivered. With
-// 30 products its line items are not embedded in the order.
+// has none. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled, and BigOrder is delivered.
+// With 30 products its line items are not embedded in the order.
 func SmallDataset(t testing.TB, products int) commerce.Book {
 	t.Helper()
 	start := Start()

@@ -39,8 +39,8 @@ func Engines() []Engine {
 // Each runs test on both engines.
 func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) { on(t, Engines(), test) }
 
-// EachLong runs test on the embedded store, and in the long run on both engines. It is for tests that
-// write more records than DynamoDB Local takes in a second.
+// EachLong runs test on the embedded store, and in the long run on both engines. It is for tests
+// that write more records than DynamoDB Local takes in a second.
 func EachLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	on(t, Engines()[:longtest.Size(1, 2)], test)
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // Witness is an HTTP client that records the events of committed transactions in the order of their
-// commits. To know the order, it either makes the transactions one after the other, or cancels those
-// with a record that another transaction is writing. DynamoDB does the latter, the test engines do
-// not.
+// commits. To know the order, it either makes the transactions one after the other, or cancels
+// those with a record that another transaction is writing. DynamoDB does the latter, the test
+// engines do not.
 type Witness struct {
 	next     faults.HTTP
 	conflict bool
