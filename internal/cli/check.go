@@ -42,8 +42,8 @@ func (e *statusError) Unwrap() error { return e.err }
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := flags("check", args, 0, func(set *flag.FlagSet) {
-		set.BoolVar(&repair, "repair", false, "")
-		set.BoolVar(&asJSON, "json", false, "")
+		set.BoolVar(&repair, "repair", false, "put right what can be put right")
+		set.BoolVar(&asJSON, "json", false, "write a line of JSON for each drift, and one for the summary")
 	}, nil)
 	if err != nil {
 		return err

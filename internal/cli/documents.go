@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -101,20 +102,20 @@ func (b budget) exceeded(of bound.Bound) []string {
 // units writes read units, of which halves are the smallest.
 func units(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
 
-func documents(args []string, env Environment) error {
+func documents(_ context.Context, args []string, env Environment) error {
 	asJSON, shards := false, 0
 	allowed := budget{}
 	var words []string
 	err := flagsAnywhere("documents", args, 2, func(set *flag.FlagSet) {
-		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "")
-		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "")
-		set.Func("shards", "", func(text string) (err error) {
+		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "how many requests to DynamoDB each operation may make at most; without it, any number")
+		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "how many read units each operation may use at most; without it, any number")
+		set.Func("shards", "over how many partition keys the table spreads each busy list; without it, ORDERGRAPH_SHARDS", func(text string) (err error) {
 			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > model.MaxShards {
 				return fmt.Errorf("give 1 to %d", model.MaxShards)
 			}
 			return nil
 		})
-		set.BoolVar(&asJSON, "json", false, "")
+		set.BoolVar(&asJSON, "json", false, "write a line of JSON for each operation, and one for the summary")
 	}, &words)
 	switch {
 	case err != nil:
