@@ -59,26 +59,28 @@ const usualIndexLag = time.Second
 // Drift is a record that disagrees with others or with the model.
 type Drift struct {
 	// Class is the name of one of DriftClasses.
-	Class string
+	Class string `json:"class"`
 	// PK and SK are the record's key, also of one that is missing.
-	PK, SK string
+	PK string `json:"pk"`
+	SK string `json:"sk"`
 	// Detail says what is, and what should be.
-	Detail string
+	Detail string `json:"detail"`
 	// Repaired tells that it has been put right.
-	Repaired bool
+	Repaired bool `json:"repaired"`
 	// ByHand tells that no repair is made for it.
-	ByHand bool
+	ByHand bool `json:"byHand,omitempty"`
 	// StandIn tells that the missing record is replaced with one that says nothing but its id.
-	StandIn bool
+	StandIn bool `json:"standIn,omitempty"`
 }
 
 // Unsettled is a record of which a check could not tell whether it, and what follows from it,
 // agrees with others.
 type Unsettled struct {
 	// PK and SK are the record's key.
-	PK, SK string
+	PK string `json:"pk"`
+	SK string `json:"sk"`
 	// Reason tells why.
-	Reason string
+	Reason string `json:"reason"`
 }
 
 // CheckProgress is how far a check is.

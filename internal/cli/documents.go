@@ -229,30 +229,17 @@ func outcome(invalid, over int) string {
 // writeDocumentsAsJSON tells programs: a line for each operation, and one for the summary. It
 // returns whether all is fine.
 func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
-	type pattern struct {
-		AccessPattern string  `json:"accessPattern"`
-		Requests      int     `json:"requests"`
-		ReadUnits     float64 `json:"readUnits"`
-	}
-	type problem struct {
-		Message string `json:"message"`
-		Line    int    `json:"line,omitempty"`
-		Column  int    `json:"column,omitempty"`
-	}
-	type bound struct {
-		Per        string    `json:"per,omitempty"`
-		Requests   int       `json:"requests"`
-		RoundTrips int       `json:"roundTrips"`
-		ReadUnits  float64   `json:"readUnits"`
-		Patterns   []pattern `json:"patterns"`
+	type boundPer struct {
+		Per string `json:"per,omitempty"`
+		bound.Bound
 	}
 	type operation struct {
-		ID     string    `json:"id"`
-		Name   string    `json:"name"`
-		Type   string    `json:"type,omitempty"`
-		Bound  *bound    `json:"bound,omitempty"`
-		Over   []string  `json:"overBudget,omitempty"`
-		Errors []problem `json:"errors,omitempty"`
+		ID     string           `json:"id"`
+		Name   string           `json:"name"`
+		Type   string           `json:"type,omitempty"`
+		Bound  *boundPer        `json:"bound,omitempty"`
+		Over   []string         `json:"overBudget,omitempty"`
+		Errors []document.Error `json:"errors,omitempty"`
 	}
 	type summary struct {
 		Fine       bool `json:"fine"`
@@ -263,14 +250,11 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 	out := json.NewEncoder(w)
 	sum := summary{Operations: len(operations)}
 	for _, o := range operations {
-		line := operation{ID: o.ID, Name: o.Name, Type: o.Type}
-		for _, err := range o.Errors {
-			line.Errors = append(line.Errors, problem{err.Message, err.Line, err.Column})
-		}
+		line := operation{ID: o.ID, Name: o.Name, Type: o.Type, Errors: o.Errors}
 		if len(o.Errors) == 0 {
-			line.Bound = &bound{Requests: o.Bound.Requests, RoundTrips: o.Bound.RoundTrips, ReadUnits: o.Bound.ReadUnits, Patterns: []pattern{}}
-			for _, p := range o.Bound.Patterns {
-				line.Bound.Patterns = append(line.Bound.Patterns, pattern{p.AccessPattern, p.Requests, p.ReadUnits})
+			line.Bound = &boundPer{Bound: o.Bound}
+			if o.Bound.Patterns == nil {
+				line.Bound.Patterns = []bound.Pattern{}
 			}
 			if o.Type == subscriptionType {
 				line.Bound.Per = "event"
@@ -282,8 +266,6 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 		_ = out.Encode(line)
 	}
 	sum.Fine = sum.Invalid+sum.OverBudget == 0
-	_ = out.Encode(struct {
-		Summary summary `json:"summary"`
-	}{sum})
+	_ = out.Encode(map[string]summary{"summary": sum})
 	return sum.Fine
 }
