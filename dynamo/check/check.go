@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -683,20 +682,3 @@ func (r *recently) add(s string) bool {
 }
 
 func (r *recently) has(s string) bool { return r.now[s] || r.before[s] }
-
-// waitFor waits.
-//
-// Errors: the context's, where it ends first.
-func waitFor(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	wait := time.NewTimer(d)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the index: %w", ctx.Err())
-	}
-}
