@@ -28,10 +28,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 
 // CustomerRecord returns the record of a customer.
 func CustomerRecord(b *KeyBuilder, c commerce.Customer) Record {
-	k := CustomerKeys(b, c.ID)
-	k.IndexPK = b.sharded(EntityCustomer.IndexPK, string(c.ID))
-	k.IndexSK = b.Key(EntityCustomer.IndexSK, Timestamp(c.CreatedAt), string(c.ID))
-	return k.Attributes().With(CustomerAttributes(EntityCustomer, c))
+	return b.record(&EntityCustomer, CustomerAttributes(EntityCustomer, c))
 }
 
 // EmailClaimRecord says whose an address is, in the form of commerce.ParseEmail.
@@ -42,10 +39,7 @@ func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Recor
 // CustomerRepRecord is the edge by which a customer stands in the account rep's list. It has no
 // orderCount, or it would have to be written again with every order.
 func CustomerRepRecord(b *KeyBuilder, c commerce.Customer) Record {
-	k := CustomerRepKeys(b, c.ID)
-	k.IndexPK = b.Key(EntityCustomerRep.IndexPK, string(c.AccountRepID))
-	k.IndexSK = b.Key(EntityCustomerRep.IndexSK, string(c.ID))
-	return k.Attributes().With(CustomerAttributes(EntityCustomerRep, c))
+	return b.record(&EntityCustomerRep, CustomerAttributes(EntityCustomerRep, c))
 }
 
 // CustomerRepKeys returns the keys of the edge to a customer's account rep.

@@ -55,29 +55,14 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 // OrderHeaders are the two records of an order: its own, and the customer's copy. They differ in
 // nothing but their keys.
 func OrderHeaders(b *KeyBuilder, o commerce.Order) (own, theirs Record) {
-	id := string(o.ID)
-	ownKeys := OrderKeys(b, o.ID)
-	ownKeys.IndexPK = b.sharded(EntityOrder.IndexPK, id, o.Status.String())
-	ownKeys.IndexSK = b.Key(EntityOrder.IndexSK, id)
-
-	theirKeys := CustomerOrderKeys(b, CustomerOrderKey{Customer: o.CustomerID, Order: o.ID})
-	if o.AccountRepID != "" {
-		theirKeys.IndexPK = b.Key(EntityCustomerOrder.IndexPK, string(o.AccountRepID))
-		theirKeys.IndexSK = b.Key(EntityCustomerOrder.IndexSK, id)
-	}
 	attributes := OrderAttributes(o)
-	own = ownKeys.Attributes().With(attributes).With(Record{"entity": Str(EntityOrder.Name)})
-	theirs = theirKeys.Attributes().With(attributes).With(Record{"entity": Str(EntityCustomerOrder.Name)})
-	return own, theirs
+	return b.record(&EntityOrder, attributes), b.record(&EntityCustomerOrder, attributes)
 }
 
 // LineRecord is an item's own record.
 func LineRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
-	k := OrderItemKeys(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
-	k.IndexPK = b.Key(EntityOrderItem.IndexPK, string(item.SKU))
-	k.IndexSK = b.Key(EntityOrderItem.IndexSK, string(o.ID))
-	return k.Attributes().With(written(orderItemAttributes, item)).With(Record{"entity": Str(EntityOrderItem.Name)})
+	return b.record(&EntityOrderItem, written(orderItemAttributes, item))
 }
 
 // OrderAttributes are what both records of an order carry.
@@ -179,8 +164,7 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 
 // EventRecord returns the record of an order event.
 func EventRecord(b *KeyBuilder, e commerce.Event) Record {
-	k := Keys{PK: b.Key(EntityOrderEvent.PK, string(e.OrderID)), SK: b.Key(EntityOrderEvent.SK, string(e.ID))}
-	return k.Attributes().With(written(eventAttributes, e)).With(Record{"entity": Str(EntityOrderEvent.Name)})
+	return b.record(&EntityOrderEvent, written(eventAttributes, e))
 }
 
 // LastEventKeys names the record of a customer's last order event.
@@ -190,9 +174,7 @@ func LastEventKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
 
 // LastEventRecord tells a customer's last order event: the event itself, and whose it is.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
-	return LastEventKeys(b, id).Attributes().With(written(eventAttributes, e)).With(Record{
-		"entity": Str(EntityLastEvent.Name), "customerId": Str(string(id)),
-	})
+	return b.record(&EntityLastEvent, written(eventAttributes, e).With(Record{"customerId": Str(string(id))}))
 }
 
 // eventAttributes are what both records of an event carry.

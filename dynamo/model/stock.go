@@ -9,10 +9,7 @@ func ProductKeys(b *KeyBuilder, sku commerce.SKU) Keys {
 
 // ProductRecord returns the record of a product.
 func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
-	k := ProductKeys(b, p.SKU)
-	k.IndexPK = b.Key(EntityProduct.IndexPK, p.Category)
-	k.IndexSK = b.Key(EntityProduct.IndexSK, string(p.SKU))
-	return k.Attributes().With(ProductAttributes(p)).With(Record{"entity": Str(EntityProduct.Name)})
+	return b.record(&EntityProduct, ProductAttributes(p))
 }
 
 // ProductAttributes returns the attributes of a product.
@@ -51,10 +48,7 @@ func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
 
 // InventoryLevelRecord returns the record of an inventory level.
 func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
-	k := InventoryLevelKeys(b, InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID})
-	k.IndexPK = b.Key(EntityInventoryLevel.IndexPK, string(l.WarehouseID))
-	k.IndexSK = b.Key(EntityInventoryLevel.IndexSK, string(l.SKU))
-	return k.Attributes().With(InventoryLevelAttributes(l)).With(Record{"entity": Str(EntityInventoryLevel.Name)})
+	return b.record(&EntityInventoryLevel, InventoryLevelAttributes(l))
 }
 
 // InventoryLevelAttributes returns the attributes of an inventory level.
@@ -85,10 +79,7 @@ func WarehouseKeys(b *KeyBuilder, id commerce.WarehouseID) Keys {
 
 // WarehouseRecord returns the record of a warehouse.
 func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
-	k := WarehouseKeys(b, w.ID)
-	k.IndexPK = b.Key(EntityWarehouse.IndexPK)
-	k.IndexSK = b.Key(EntityWarehouse.IndexSK, string(w.ID))
-	return k.Attributes().With(WarehouseAttributes(w)).With(Record{"entity": Str(EntityWarehouse.Name)})
+	return b.record(&EntityWarehouse, WarehouseAttributes(w))
 }
 
 // WarehouseAttributes returns the attributes of a warehouse.
