@@ -10,16 +10,13 @@ func EmployeeKeys(b *KeyBuilder, id commerce.EmployeeID) Keys {
 // EmployeeRecords are all records of an employee: the employee, and an edge each for the lists by
 // name, by job title and by warehouse. The edges carry everything, so that a list is one Query.
 func EmployeeRecords(b *KeyBuilder, e commerce.Employee) []Record {
-	attributes := EmployeeAttributes(e)
+	attributes := Attributes(&e)
 	records := []Record{b.record(&EntityEmployee, attributes), b.record(&EntityEmployeeName, attributes), b.record(&EntityEmployeeTitle, attributes)}
 	if e.WarehouseID != "" {
 		records = append(records, b.record(&EntityEmployeeWarehouse, attributes))
 	}
 	return records
 }
-
-// EmployeeAttributes returns the attributes of an employee and of the employee's edges.
-func EmployeeAttributes(e commerce.Employee) Record { return written(employeeAttributes, e) }
 
 func employeeAttributes(a *attributes, e *commerce.Employee) {
 	text(a, "employeeId", &e.ID, commerce.MaxIDLength)

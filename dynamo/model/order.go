@@ -55,7 +55,7 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 // OrderHeaders are the two records of an order: its own, and the customer's copy. They differ in
 // nothing but their keys.
 func OrderHeaders(b *KeyBuilder, o commerce.Order) (own, theirs Record) {
-	attributes := OrderAttributes(o)
+	attributes := Attributes(&o)
 	return b.record(&EntityOrder, attributes), b.record(&EntityCustomerOrder, attributes)
 }
 
@@ -63,11 +63,6 @@ func OrderHeaders(b *KeyBuilder, o commerce.Order) (own, theirs Record) {
 func LineRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
 	return b.record(&EntityOrderItem, written(orderItemAttributes, item))
-}
-
-// OrderAttributes are what both records of an order carry.
-func OrderAttributes(o commerce.Order) Record {
-	return written(orderAttributes, orderParts{order: o})
 }
 
 // orderParts is an order with its count and its address, which are made together with it.

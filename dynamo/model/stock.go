@@ -9,11 +9,8 @@ func ProductKeys(b *KeyBuilder, sku commerce.SKU) Keys {
 
 // ProductRecord returns the record of a product.
 func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
-	return b.record(&EntityProduct, ProductAttributes(p))
+	return b.record(&EntityProduct, Attributes(&p))
 }
-
-// ProductAttributes returns the attributes of a product.
-func ProductAttributes(p commerce.Product) Record { return written(productAttributes, p) }
 
 func productAttributes(a *attributes, p *commerce.Product) {
 	text(a, "sku", &p.SKU, commerce.MaxIDLength)
@@ -48,12 +45,7 @@ func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
 
 // InventoryLevelRecord returns the record of an inventory level.
 func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
-	return b.record(&EntityInventoryLevel, InventoryLevelAttributes(l))
-}
-
-// InventoryLevelAttributes returns the attributes of an inventory level.
-func InventoryLevelAttributes(l commerce.InventoryLevel) Record {
-	return written(inventoryLevelAttributes, l)
+	return b.record(&EntityInventoryLevel, Attributes(&l))
 }
 
 func inventoryLevelAttributes(a *attributes, l *commerce.InventoryLevel) {
@@ -79,11 +71,8 @@ func WarehouseKeys(b *KeyBuilder, id commerce.WarehouseID) Keys {
 
 // WarehouseRecord returns the record of a warehouse.
 func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
-	return b.record(&EntityWarehouse, WarehouseAttributes(w))
+	return b.record(&EntityWarehouse, Attributes(&w))
 }
-
-// WarehouseAttributes returns the attributes of a warehouse.
-func WarehouseAttributes(w commerce.Warehouse) Record { return written(warehouseAttributes, w) }
 
 func warehouseAttributes(a *attributes, w *commerce.Warehouse) {
 	text(a, "warehouseId", &w.ID, commerce.MaxIDLength)
