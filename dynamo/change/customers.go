@@ -46,7 +46,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			}
 		}
 		if cmd.AccountRepID != "" {
-			rep := model.EmployeeKeys(&c.KeyBuilder, cmd.AccountRepID)
+			rep := model.EmployeeByID.Key(&c.KeyBuilder, cmd.AccountRepID)
 			if c.missing(rep) {
 				refusals = append(refusals, commerce.Unknown("employee", cmd.AccountRepID, "accountRepId"))
 			}
@@ -63,7 +63,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
 func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...model.Keys) (*commerce.Customer, model.Record, error) {
-	k := model.CustomerKeys(&c.KeyBuilder, id)
+	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.conceal(id, k)
 	customer, stands, err := existing(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, along...)...)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		var rep []model.Keys
 		if cmd.EmployeeID != "" {
-			rep = append(rep, model.EmployeeKeys(&c.KeyBuilder, cmd.EmployeeID))
+			rep = append(rep, model.EmployeeByID.Key(&c.KeyBuilder, cmd.EmployeeID))
 		}
 		before, stands, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
 		if err != nil {

@@ -20,7 +20,7 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 		employee := cmd
 		employee.ID, employee.Version = id, 1
 		var refusals commerce.Refusals
-		if _, stands := c.stands(model.EmployeeKeys(&c.KeyBuilder, id)); stands {
+		if _, stands := c.stands(model.EmployeeByID.Key(&c.KeyBuilder, id)); stands {
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
 		}
 		for i, r := range model.EmployeeRecords(&c.KeyBuilder, employee) {
@@ -46,7 +46,7 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
 	}
-	k := model.WarehouseKeys(&c.KeyBuilder, id)
+	k := model.WarehouseByID.Key(&c.KeyBuilder, id)
 	c.require(k, table.Present)
 	if c.missing(k) {
 		unknown := commerce.Unknown("warehouse", id, "warehouseId")
@@ -60,7 +60,7 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 // Errors: commerce.NotFound, VersionConflict (with the employee as it is); and those of mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
-		before, stands, err := existing(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeKeys(&c.KeyBuilder, cmd.ID))
+		before, stands, err := existing(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
 		if err != nil {
 			return nil, err
 		}

@@ -23,10 +23,10 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
-		ks := []model.Keys{model.CustomerKeys(&c.KeyBuilder, cmd.CustomerID)}
+		ks := []model.Keys{model.CustomerByID.Key(&c.KeyBuilder, cmd.CustomerID)}
 		c.conceal(cmd.CustomerID, ks[0])
 		for _, line := range lines {
-			ks = append(ks, model.ProductKeys(&c.KeyBuilder, line.SKU))
+			ks = append(ks, model.ProductBySKU.Key(&c.KeyBuilder, line.SKU))
 		}
 		records, err := c.read(ctx, ks...)
 		if err != nil {
@@ -108,7 +108,7 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if !own {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	order, stands, err := existing(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderKeys(&c.KeyBuilder, id)}, along...)...)
+	order, stands, err := existing(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -295,7 +295,7 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 	if len(refusals) == 0 {
 		return nil
 	}
-	warehouses, err := c.read(ctx, model.WarehouseKeys(&c.KeyBuilder, from))
+	warehouses, err := c.read(ctx, model.WarehouseByID.Key(&c.KeyBuilder, from))
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (c *change) release(items []commerce.OrderLine) {
 // count adds to a counter of a product, without reading the product first. It skips a product that
 // does not exist or keeps no such counter, on the condition that this is still so.
 func (c *change) count(sku commerce.SKU, counter string, delta int) {
-	k := model.ProductKeys(&c.KeyBuilder, sku)
+	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {
 	case c.missing(k):
 		c.require(k, table.Absent)
@@ -337,7 +337,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		pattern = &model.WriteRemoveOrderItem
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
-		k := model.ProductKeys(&c.KeyBuilder, cmd.SKU)
+		k := model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)
 		order, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
 		if err != nil {
 			return order, err

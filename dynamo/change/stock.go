@@ -30,7 +30,7 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 // Errors: commerce.NotFound, VersionConflict (with the product as it is); and those of mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
-		before, stands, err := existing(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductKeys(&c.KeyBuilder, cmd.SKU))
+		before, stands, err := existing(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ type leveled struct {
 // Errors: commerce.Refusals of NotFound, ErrCorrupt, those of failed.
 func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (leveled, error) {
 	b := &c.KeyBuilder
-	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductKeys(b, sku), model.WarehouseKeys(b, warehouse))
+	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
 	if err != nil {
 		return leveled{}, err
 	}
@@ -196,14 +196,14 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		c.update(model.InventoryLevelRecord(b, before.InventoryLevel), model.InventoryLevelRecord(b, after), table.Still(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
 		c.create(model.InventoryLevelRecord(b, after))
-		c.require(model.WarehouseKeys(b, before.WarehouseID), table.Present)
+		c.require(model.WarehouseByID.Key(b, before.WarehouseID), table.Present)
 	}
 	if by == 0 {
 		return &after, nil
 	}
 	// What nobody has counted is not counted from nothing: a check's repair does, from all the
 	// levels.
-	k, counters := model.ProductKeys(b, before.SKU), map[string]int{}
+	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.Present}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {

@@ -138,7 +138,7 @@ func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce
 	b := c.table.KeyBuilder()
 	wanted := make([]model.Keys, len(skus))
 	for i, sku := range skus {
-		wanted[i] = model.ProductKeys(b, sku)
+		wanted[i] = model.ProductBySKU.Key(b, sku)
 	}
 	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
 	if err != nil {

@@ -2,16 +2,6 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// CustomerKeys returns the keys of a customer.
-func CustomerKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
-	return Keys{PK: b.Key(EntityCustomer.PK, string(id)), SK: b.Key(EntityCustomer.SK)}
-}
-
-// EmailClaimKeys returns the keys of the claim of an e-mail address.
-func EmailClaimKeys(b *KeyBuilder, email string) Keys {
-	return Keys{PK: b.Key(EntityEmailClaim.PK, email), SK: b.Key(EntityEmailClaim.SK)}
-}
-
 // CustomerRecords are all records of a customer: the customer, the claim of the e-mail address, and
 // the edge to the account rep where there is one.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
@@ -33,7 +23,7 @@ func CustomerRecord(b *KeyBuilder, c commerce.Customer) Record {
 
 // EmailClaimRecord says whose an address is, in the form of commerce.ParseEmail.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
-	return EmailClaimKeys(b, email).Attributes().With(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
+	return EmailClaim.Key(b, email).Attributes().With(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
 }
 
 // CustomerRepRecord is the edge by which a customer stands in the account rep's list. It has no

@@ -2,11 +2,6 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// EmployeeKeys returns the keys of an employee.
-func EmployeeKeys(b *KeyBuilder, id commerce.EmployeeID) Keys {
-	return Keys{PK: b.Key(EntityEmployee.PK, string(id)), SK: b.Key(EntityEmployee.SK)}
-}
-
 // EmployeeRecords are all records of an employee: the employee, and an edge each for the lists by
 // name, by job title and by warehouse. The edges carry everything, so that a list is one Query.
 func EmployeeRecords(b *KeyBuilder, e commerce.Employee) []Record {

@@ -9,11 +9,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// OrderKeys returns the keys of an order's own record.
-func OrderKeys(b *KeyBuilder, id commerce.OrderID) Keys {
-	return Keys{PK: b.Key(EntityOrder.PK, string(id)), SK: b.Key(EntityOrder.SK)}
-}
-
 // CustomerOrderKey names an order by its customer and its id.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
@@ -160,11 +155,6 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 // EventRecord returns the record of an order event.
 func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	return b.record(&EntityOrderEvent, written(eventAttributes, e))
-}
-
-// LastEventKeys names the record of a customer's last order event.
-func LastEventKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
-	return Keys{PK: b.Key(EntityLastEvent.PK, string(id)), SK: b.Key(EntityLastEvent.SK)}
 }
 
 // LastEventRecord tells a customer's last order event: the event itself, and whose it is.

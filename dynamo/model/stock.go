@@ -2,11 +2,6 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// ProductKeys returns the keys of a product.
-func ProductKeys(b *KeyBuilder, sku commerce.SKU) Keys {
-	return Keys{PK: b.Key(EntityProduct.PK, string(sku)), SK: b.Key(EntityProduct.SK)}
-}
-
 // ProductRecord returns the record of a product.
 func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
 	return b.record(&EntityProduct, Attributes(&p))
@@ -62,11 +57,6 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 	a, l := attributes{Reader: r}, &commerce.InventoryLevel{}
 	inventoryLevelAttributes(&a, l)
 	return l, a.Err()
-}
-
-// WarehouseKeys returns the keys of a warehouse.
-func WarehouseKeys(b *KeyBuilder, id commerce.WarehouseID) Keys {
-	return Keys{PK: b.Key(EntityWarehouse.PK, string(id)), SK: b.Key(EntityWarehouse.SK)}
 }
 
 // WarehouseRecord returns the record of a warehouse.
