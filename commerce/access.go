@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,60 +67,39 @@ const (
 	permissions = iota + 1
 )
 
+var permissionNames = [permissions]string{
+	ReadCatalog:      "READ_CATALOG",
+	ReadCustomer:     "READ_CUSTOMER",
+	ListCustomers:    "LIST_CUSTOMERS",
+	ReadOrder:        "READ_ORDER",
+	ListOrders:       "LIST_ORDERS",
+	ReadActor:        "READ_ACTOR",
+	ReadStock:        "READ_STOCK",
+	ReadContact:      "READ_CONTACT",
+	ReadStaff:        "READ_STAFF",
+	PlaceOrder:       "PLACE_ORDER",
+	ChangeOrder:      "CHANGE_ORDER",
+	FulfilOrder:      "FULFIL_ORDER",
+	CreateCustomer:   "CREATE_CUSTOMER",
+	ChangeCustomer:   "CHANGE_CUSTOMER",
+	ChangeEmail:      "CHANGE_EMAIL",
+	AssignRep:        "ASSIGN_REP",
+	ChangeStock:      "CHANGE_STOCK",
+	ChangeCatalog:    "CHANGE_CATALOG",
+	ChangeWarehouses: "CHANGE_WAREHOUSES",
+	ChangeStaff:      "CHANGE_STAFF",
+	ResolveEntities:  "RESOLVE_ENTITIES",
+	ReadSubgraph:     "READ_SUBGRAPH",
+	Introspect:       "INTROSPECT",
+	Explain:          "EXPLAIN",
+}
+
 // String is the permission's name as the schema has it.
 func (p Permission) String() string {
-	switch p {
-	case ReadCatalog:
-		return "READ_CATALOG"
-	case ReadCustomer:
-		return "READ_CUSTOMER"
-	case ListCustomers:
-		return "LIST_CUSTOMERS"
-	case ReadOrder:
-		return "READ_ORDER"
-	case ListOrders:
-		return "LIST_ORDERS"
-	case ReadActor:
-		return "READ_ACTOR"
-	case ReadStock:
-		return "READ_STOCK"
-	case ReadContact:
-		return "READ_CONTACT"
-	case ReadStaff:
-		return "READ_STAFF"
-	case PlaceOrder:
-		return "PLACE_ORDER"
-	case ChangeOrder:
-		return "CHANGE_ORDER"
-	case FulfilOrder:
-		return "FULFIL_ORDER"
-	case CreateCustomer:
-		return "CREATE_CUSTOMER"
-	case ChangeCustomer:
-		return "CHANGE_CUSTOMER"
-	case ChangeEmail:
-		return "CHANGE_EMAIL"
-	case AssignRep:
-		return "ASSIGN_REP"
-	case ChangeStock:
-		return "CHANGE_STOCK"
-	case ChangeCatalog:
-		return "CHANGE_CATALOG"
-	case ChangeWarehouses:
-		return "CHANGE_WAREHOUSES"
-	case ChangeStaff:
-		return "CHANGE_STAFF"
-	case ResolveEntities:
-		return "RESOLVE_ENTITIES"
-	case ReadSubgraph:
-		return "READ_SUBGRAPH"
-	case Introspect:
-		return "INTROSPECT"
-	case Explain:
-		return "EXPLAIN"
-	default:
+	if p < 1 || p >= permissions {
 		return "NOTHING"
 	}
+	return permissionNames[p]
 }
 
 // Permissions returns all permissions.
@@ -133,12 +113,8 @@ func Permissions() []Permission {
 
 // ParsePermission returns the permission of a name, false where there is none.
 func ParsePermission(name string) (Permission, bool) {
-	for _, p := range Permissions() {
-		if p.String() == name {
-			return p, true
-		}
-	}
-	return 0, false
+	i := slices.Index(permissionNames[1:], name)
+	return Permission(i + 1), i >= 0
 }
 
 // Grant is how far a permission goes.

@@ -136,18 +136,14 @@ func exact(d decimal.Decimal, s string) bool {
 // Decimal returns the amount with as many digits behind the point as its currency has, or more
 // where it was stored with more: storage may give 0.10 back as 0.1.
 func (m Money) Decimal() string {
-	return m.padded().String()
+	return trimmed(m.Amount, m.Currency).String()
 }
 
 // AppendDecimal appends what Decimal returns to b: digits, with a point and a minus sign where
 // there is one.
 func (m Money) AppendDecimal(b []byte) []byte {
-	b, _ = m.padded().AppendText(b) // it never fails
+	b, _ = trimmed(m.Amount, m.Currency).AppendText(b) // it never fails
 	return b
-}
-
-func (m Money) padded() decimal.Decimal {
-	return m.Amount.Trim(m.Currency.Digits()).Pad(m.Currency.Digits())
 }
 
 // Times returns the amount n times.

@@ -114,7 +114,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, by 
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
 	switch {
 	case i < 0 && c.Quantity == 0:
-		return Order{}, 0, NotFound{because(Path("sku"), "Product %s is not in the order.", c.SKU)}
+		return Order{}, 0, NotFound{because(CodeNotFound, Path("sku"), "Product %s is not in the order.", c.SKU)}
 	case c.Quantity == 0 && len(items) == 1:
 		return Order{}, 0, Refuse(Path("sku"), "names the only product of the order: cancel the order instead")
 	case c.Quantity == 0:

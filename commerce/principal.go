@@ -1,5 +1,7 @@
 package commerce
 
+import "slices"
+
 // Role is what somebody who asks may do in general. The zero value may do nothing.
 type Role int
 
@@ -18,30 +20,20 @@ const (
 // Roles returns all roles.
 func Roles() []Role { return []Role{RoleCustomer, RoleStaff, RoleAdmin, RoleService} }
 
+var roleNames = [...]string{RoleCustomer: "CUSTOMER", RoleStaff: "STAFF", RoleAdmin: "ADMIN", RoleService: "SERVICE"}
+
 // String is the role's name as tokens have it.
 func (r Role) String() string {
-	switch r {
-	case RoleCustomer:
-		return "CUSTOMER"
-	case RoleStaff:
-		return "STAFF"
-	case RoleAdmin:
-		return "ADMIN"
-	case RoleService:
-		return "SERVICE"
-	default:
+	if r < RoleCustomer || r > RoleService {
 		return "NOBODY"
 	}
+	return roleNames[r]
 }
 
 // ParseRole returns the role of a name, false where there is none.
 func ParseRole(name string) (Role, bool) {
-	for _, r := range Roles() {
-		if r.String() == name {
-			return r, true
-		}
-	}
-	return 0, false
+	i := slices.Index(roleNames[1:], name)
+	return Role(i + 1), i >= 0
 }
 
 // Principal is who makes a request. The zero value is nobody.

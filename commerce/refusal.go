@@ -27,8 +27,6 @@ const (
 type Refusal interface {
 	error
 	Code() RefusalCode
-	// refused keeps the kinds of refusals to those of this file.
-	refused()
 }
 
 // Refusals are all that is wrong with one change, at least one.
@@ -45,6 +43,7 @@ func (r Refusals) Error() string {
 
 // Reason is what all refusals have.
 type Reason struct {
+	code RefusalCode
 	// Message is a sentence that says what to change.
 	Message string
 	// Field is the path of the value that is wrong in the request, from "input" on; nil where it is
@@ -55,11 +54,12 @@ type Reason struct {
 // Error returns the message.
 func (r Reason) Error() string { return r.Message }
 
-func (Reason) refused() {}
+// Code returns the kind of refusal.
+func (r Reason) Code() RefusalCode { return r.code }
 
 // because makes a Reason about the value at that path in the request's input.
-func because(path []string, format string, args ...any) Reason {
-	r := Reason{Message: fmt.Sprintf(format, args...)}
+func because(code RefusalCode, path []string, format string, args ...any) Reason {
+	r := Reason{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
 		r.Field = append([]string{"input"}, path...)
 	}
@@ -107,47 +107,20 @@ type (
 	}
 )
 
-// Code returns CodeNotFound.
-func (NotFound) Code() RefusalCode { return CodeNotFound }
-
-// Code returns CodeInvalid.
-func (InvalidInput) Code() RefusalCode { return CodeInvalid }
-
-// Code returns CodeVersionConflict.
-func (VersionConflict) Code() RefusalCode { return CodeVersionConflict }
-
-// Code returns CodeInvalidTransition.
-func (InvalidTransition) Code() RefusalCode { return CodeInvalidTransition }
-
-// Code returns CodeInsufficientStock.
-func (InsufficientStock) Code() RefusalCode { return CodeInsufficientStock }
-
-// Code returns CodeEmailTaken.
-func (EmailTaken) Code() RefusalCode { return CodeEmailTaken }
-
-// Code returns CodeAlreadyExists.
-func (AlreadyExists) Code() RefusalCode { return CodeAlreadyExists }
-
-// Code returns CodeIdempotencyKeyReused.
-func (IdempotencyKeyReused) Code() RefusalCode { return CodeIdempotencyKeyReused }
-
-// Code returns CodeTooManyLines.
-func (TooManyLines) Code() RefusalCode { return CodeTooManyLines }
-
 // Unknown refuses an id that nothing has. what is the kind of record: "customer".
 func Unknown[ID ~string](what string, id ID, path ...string) NotFound {
-	return NotFound{because(path, "There is no %s %s.", what, id)}
+	return NotFound{because(CodeNotFound, path, "There is no %s %s.", what, id)}
 }
 
 // Refuse refuses a value; what is wrong completes a sentence that begins with the value's name, as
 // an InvalidError's does.
 func Refuse(path []string, format string, args ...any) InvalidInput {
-	return InvalidInput{because(path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
+	return InvalidInput{because(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
 
 // Conflict refuses a change of a record that has another version than the caller expects.
 func Conflict(what string, expected, current int) VersionConflict {
-	return VersionConflict{because(Path("expectedVersion"), "The %s has version %d, not %d: look at it as it is now, and decide again.", what, current, expected), current}
+	return VersionConflict{because(CodeVersionConflict, Path("expectedVersion"), "The %s has version %d, not %d: look at it as it is now, and decide again.", what, current, expected), current}
 }
 
 // NoTransition refuses to move an order.
@@ -161,43 +134,44 @@ func NoTransition(from, to Status) InvalidTransition {
 		}
 		hint = "it can become " + strings.Join(names, " or ")
 	}
-	return InvalidTransition{because(Path("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+	return InvalidTransition{because(CodeInvalidTransition, Path("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
 // TooFew refuses to take more pieces than there are. where is empty for the stock that can be sold,
 // else " in warehouse w".
 func TooFew(path []string, sku SKU, wanted, available int, where string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{because(path, "Pieces of product %s: %d wanted, %d available%s.", sku, wanted, available, where), sku, available}
+	return InsufficientStock{because(CodeInsufficientStock, path, "Pieces of product %s: %d wanted, %d available%s.", sku, wanted, available, where), sku, available}
 }
 
 // Taken refuses an e-mail address that another customer has.
 func Taken() EmailTaken {
-	return EmailTaken{because(Path("email"), "Another customer has this e-mail address.")}
+	return EmailTaken{because(CodeEmailTaken, Path("email"), "Another customer has this e-mail address.")}
 }
 
 // Exists refuses to make a record with an id that is in use.
 func Exists[ID ~string](what string, id ID, path ...string) AlreadyExists {
-	return AlreadyExists{because(path, "There is a %s %s already.", what, id)}
+	return AlreadyExists{because(CodeAlreadyExists, path, "There is a %s %s already.", what, id)}
 }
 
 // KeyReused refuses an idempotency key that came with another request.
 func KeyReused() IdempotencyKeyReused {
-	return IdempotencyKeyReused{because(Path("idempotencyKey"), "This key came with another request in the last 24 hours: take a new key for each new request.")}
+	return IdempotencyKeyReused{because(CodeIdempotencyKeyReused, Path("idempotencyKey"), "This key came with another request in the last 24 hours: take a new key for each new request.")}
 }
 
 // TooLong refuses an order of too many lines.
 func TooLong(path []string, lines, limit int) TooManyLines {
-	return TooManyLines{because(path, "The order has %d lines, and can have at most %d. Split the order.", lines, limit), limit}
+	return TooManyLines{because(CodeTooManyLines, path, "The order has %d lines, and can have at most %d. Split the order.", lines, limit), limit}
 }
 
 // FarTooLong refuses an order of so many lines that nobody counts them: more than that many.
 func FarTooLong(path []string, lines, limit int) TooManyLines {
-	return TooManyLines{because(path, "The order has more than %d lines, and can have at most %d.", lines, limit), limit}
+	return TooManyLines{because(CodeTooManyLines, path, "The order has more than %d lines, and can have at most %d.", lines, limit), limit}
 }
 
 // IsRefusal tells whether an error is a refusal, or several.
 func IsRefusal(err error) bool {
-	one, several := Refusal(nil), Refusals(nil)
-	return errors.As(err, &several) || errors.As(err, &one)
+	_, one := errors.AsType[Refusal](err)
+	_, several := errors.AsType[Refusals](err)
+	return one || several
 }

@@ -26,10 +26,8 @@ func Statuses() []Status { return []Status{Pending, Confirmed, Shipped, Delivere
 //
 // Errors: InvalidError for any other text.
 func ParseStatus(s string) (Status, error) {
-	for _, status := range Statuses() {
-		if statusNames[status] == s {
-			return status, nil
-		}
+	if i := slices.Index(statusNames[1:], s); i >= 0 {
+		return Status(i + 1), nil
 	}
 	return 0, Invalid("is %q, which is no status", s)
 }

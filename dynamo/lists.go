@@ -165,27 +165,24 @@ type WholeOrder struct {
 // Errors: commerce.ErrNotFound, and those of the lists.
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
 	whole := &WholeOrder{}
-	readable := true
-	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), func(sk string, r model.Reader) (err error) {
+	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
 			whole.Order, err = s.table.DecodeOrder(r)
-			return err
+			return true, err
 		case strings.HasPrefix(sk, model.EntityOrderItem.SK.Literal()):
 			whole.Items, err = appendDecoded(whole.Items, r, s.table.DecodeOrderItem)
 		case strings.HasPrefix(sk, model.EntityOrderEvent.SK.Literal()):
 			whole.Events, err = appendDecoded(whole.Events, r, model.DecodeEvent)
 		}
-		readable = readable && err == nil
-		return nil
+		return err == nil, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if whole.Order == nil {
+	if whole.Complete = complete; whole.Order == nil {
 		return nil, commerce.ErrNotFound
 	}
-	whole.Complete = complete && readable
 	return whole, nil
 }
 
@@ -203,25 +200,22 @@ type WholeProduct struct {
 // Errors: commerce.ErrNotFound, and those of the lists.
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
 	whole := &WholeProduct{}
-	readable := true
-	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), func(sk string, r model.Reader) (err error) {
+	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityProduct.SK):
 			whole.Product, err = s.table.DecodeProduct(r)
-			return err
+			return true, err
 		case strings.HasPrefix(sk, model.EntityInventoryLevel.SK.Literal()):
 			whole.Levels, err = appendDecoded(whole.Levels, r, model.DecodeInventoryLevel)
 		}
-		readable = readable && err == nil
-		return nil
+		return err == nil, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if whole.Product == nil {
+	if whole.Complete = complete; whole.Product == nil {
 		return nil, commerce.ErrNotFound
 	}
-	whole.Complete = complete && readable
 	return whole, nil
 }
 
@@ -230,9 +224,9 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection gives each record of an item collection to take, up to collectionLimit, and tells
-// whether those were all.
-func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, take func(sk string, r model.Reader) error) (bool, error) {
+// readCollection gives each record of an item collection to take, up to collectionLimit, and reports
+// whether those were all and take could read each of them.
+func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, take func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {
 		return false, err
@@ -241,12 +235,15 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	if err != nil {
 		return false, err
 	}
+	complete = !more
 	for _, r := range records {
-		if err := take(r.Text(model.AttrSK), r); err != nil {
+		readable, err := take(r.Text(model.AttrSK), r)
+		if err != nil {
 			return false, err
 		}
+		complete = complete && readable
 	}
-	return !more, nil
+	return complete, nil
 }
 
 // OrderCount counts a customer's orders (AP2), for customers whose records keep no count.

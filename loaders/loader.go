@@ -3,7 +3,6 @@ package loaders
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -221,11 +220,7 @@ func (b *batch[K, V]) read() {
 
 // read reads keys with the store. A panic is the error of all of them.
 func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			results, err = nil, fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
-		}
-	}()
+	defer table.Recovered(&err)
 	if l.many != nil {
 		if results, err = l.many.read(ctx, l.all, keys); err == nil && len(results) != len(keys) {
 			// Whoever looks for a result that is not there would panic, and in a goroutine of a

@@ -76,11 +76,8 @@ type write struct {
 // errStale says that a change was planned on what is no longer so.
 var errStale = errors.New("others have changed the records meanwhile")
 
-// form is how the result of a change stands in a record.
-type form[V any] struct {
-	encode func(V) model.Record
-	decode func(model.Reader) (V, error)
-}
+// decoder reads a result from its attributes.
+type decoder[V any] func(model.Reader) (V, error)
 
 // mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result
 // once they are written. A plan without writes changes nothing.
@@ -88,7 +85,7 @@ type form[V any] struct {
 // Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable
 // where others are in the way until the context ends. After ErrUnavailable the change may have been
 // made.
-func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, f form[V], plan func(context.Context, *change) (V, error)) (V, error) {
+func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode decoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var none V
 	c := &change{table: t.Strong(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
@@ -117,7 +114,7 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 		if commerce.IsRefusal(err) || errors.Is(err, model.ErrCorrupt) {
 			// The same request may be what has changed the records: then its answer is the first
 			// one.
-			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
+			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
 			if !isConflict(err) {
@@ -132,14 +129,14 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			return result, nil
 		}
 		if remembered != nil {
-			c.remember(remembered, f.encode(result))
+			c.remember(remembered, model.Attributes(result))
 		}
 		err = c.commit(ctx)
 		if !errors.Is(err, errStale) {
 			return result, err
 		}
 		if remembered != nil && c.known[remembered.key] != nil {
-			if first, found, err := replay(ctx, c, remembered, f); found || err != nil {
+			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
 		}
@@ -162,8 +159,8 @@ func (c *change) lookAgain(ctx context.Context) error {
 
 // isConflict tells of the one refusal that comes with the record as it is.
 func isConflict(err error) bool {
-	conflict := commerce.VersionConflict{}
-	return errors.As(err, &conflict)
+	_, ok := errors.AsType[commerce.VersionConflict](err)
+	return ok
 }
 
 // read gives records by their keys, nil for those that do not exist, in one round trip at most.
@@ -193,6 +190,22 @@ func (c *change) read(ctx context.Context, ks ...model.Keys) ([]model.Record, er
 		records[i] = c.known[k]
 	}
 	return records, nil
+}
+
+// existing reads the record that a command names, and others along with it. what is the kind of
+// record, and field is where the command names it.
+//
+// Errors: commerce.NotFound, ErrCorrupt, those of failed.
+func existing[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], what string, id ID, field string, ks ...model.Keys) (v V, stands model.Record, err error) {
+	records, err := c.read(ctx, ks...)
+	switch {
+	case err != nil:
+		return v, nil, err
+	case records[0] == nil:
+		return v, nil, commerce.Unknown(what, id, field)
+	}
+	v, err = decode(model.Reader{Record: records[0]})
+	return v, records[0], err
 }
 
 // stands tells whether there is a record, as far as a transaction has told: nobody reads for it.

@@ -8,13 +8,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func customerForm(t *table.Table) form[*commerce.Customer] {
-	return form[*commerce.Customer]{
-		encode: func(c *commerce.Customer) model.Record { return model.CustomerAttributes(model.EntityCustomer, *c) },
-		decode: t.DecodeCustomer,
-	}
-}
-
 // idOr is the id that a caller chose, or a new one.
 func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
@@ -32,7 +25,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, m.table, &model.WriteCreateCustomer, caller, cmd, customerForm(m.table), func(_ context.Context, c *change) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &model.WriteCreateCustomer, caller, cmd, m.table.DecodeCustomer, func(_ context.Context, c *change) (*commerce.Customer, error) {
 		customer := cmd
 		customer.ID, customer.OrderCount, customer.CreatedAt, customer.Version = id, new(int), m.table.Now(), 1
 		customer.UpdatedAt = customer.CreatedAt
@@ -53,7 +46,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			}
 		}
 		if cmd.AccountRepID != "" {
-			rep := model.EmployeeKeys(&c.KeyBuilder, cmd.AccountRepID)
+			rep := model.EmployeeByID.Key(&c.KeyBuilder, cmd.AccountRepID)
 			if c.missing(rep) {
 				refusals = append(refusals, commerce.Unknown("employee", cmd.AccountRepID, "accountRepId"))
 			}
@@ -70,26 +63,19 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
 func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...model.Keys) (*commerce.Customer, model.Record, error) {
-	k := model.CustomerKeys(&c.KeyBuilder, id)
+	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.conceal(id, k)
-	records, err := c.read(ctx, append([]model.Keys{k}, along...)...)
+	customer, stands, err := existing(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if records[0] == nil {
-		return nil, nil, commerce.Unknown("customer", id, field)
-	}
-	customer, err := c.table.DecodeCustomer(model.Reader{Record: records[0]})
-	if err != nil {
-		return nil, nil, err
-	}
-	return customer, records[0], expect("customer", expected, customer.Version)
+	return customer, stands, expect("customer", expected, customer.Version)
 }
 
 // rewriteCustomer adds the record of a changed customer. It adds nothing, and returns false, where
 // the record would stay the same.
 func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Customer) bool {
-	if model.SameRecord(model.CustomerAttributes(model.EntityCustomer, *before), model.CustomerAttributes(model.EntityCustomer, *after)) {
+	if model.SameRecord(model.Attributes(before), model.Attributes(after)) {
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt)
@@ -108,7 +94,7 @@ func (c *change) repEdge(stands model.Record, before, after *commerce.Customer) 
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of
 // mutate.
 func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
-	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		before, stands, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -163,10 +149,10 @@ func isCustomer(id commerce.CustomerID) table.Condition {
 //
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is); and those of mutate.
 func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
-	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, customerForm(m.table), func(ctx context.Context, c *change) (*commerce.Customer, error) {
+	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		var rep []model.Keys
 		if cmd.EmployeeID != "" {
-			rep = append(rep, model.EmployeeKeys(&c.KeyBuilder, cmd.EmployeeID))
+			rep = append(rep, model.EmployeeByID.Key(&c.KeyBuilder, cmd.EmployeeID))
 		}
 		before, stands, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
 		if err != nil {

@@ -8,13 +8,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func employeeForm() form[*commerce.Employee] {
-	return form[*commerce.Employee]{
-		encode: func(e *commerce.Employee) model.Record { return model.EmployeeAttributes(*e) },
-		decode: model.DecodeEmployee,
-	}
-}
-
 // HireEmployee adds an employee (WP17).
 //
 // Errors: commerce.Refusals of AlreadyExists and NotFound; and those of mutate.
@@ -23,11 +16,11 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	if err != nil {
 		return nil, err
 	}
-	return mutate(ctx, m.table, &model.WriteHireEmployee, caller, cmd, employeeForm(), func(_ context.Context, c *change) (*commerce.Employee, error) {
+	return mutate(ctx, m.table, &model.WriteHireEmployee, caller, cmd, model.DecodeEmployee, func(_ context.Context, c *change) (*commerce.Employee, error) {
 		employee := cmd
 		employee.ID, employee.Version = id, 1
 		var refusals commerce.Refusals
-		if _, stands := c.stands(model.EmployeeKeys(&c.KeyBuilder, id)); stands {
+		if _, stands := c.stands(model.EmployeeByID.Key(&c.KeyBuilder, id)); stands {
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
 		}
 		for i, r := range model.EmployeeRecords(&c.KeyBuilder, employee) {
@@ -53,7 +46,7 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
 	}
-	k := model.WarehouseKeys(&c.KeyBuilder, id)
+	k := model.WarehouseByID.Key(&c.KeyBuilder, id)
 	c.require(k, table.Present)
 	if c.missing(k) {
 		unknown := commerce.Unknown("warehouse", id, "warehouseId")
@@ -66,15 +59,8 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 //
 // Errors: commerce.NotFound, VersionConflict (with the employee as it is); and those of mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
-	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, employeeForm(), func(ctx context.Context, c *change) (*commerce.Employee, error) {
-		stands, err := c.read(ctx, model.EmployeeKeys(&c.KeyBuilder, cmd.ID))
-		if err != nil {
-			return nil, err
-		}
-		if stands[0] == nil {
-			return nil, commerce.Unknown("employee", cmd.ID, "id")
-		}
-		before, err := model.DecodeEmployee(model.Reader{Record: stands[0]})
+	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
+		before, stands, err := existing(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -83,13 +69,13 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 		}
 		after := *before
 		cmd.Apply(&after)
-		if model.SameRecord(model.EmployeeAttributes(*before), model.EmployeeAttributes(after)) {
+		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
 		after.Version++
 		was, is := model.EmployeeRecords(c.former(), *before), model.EmployeeRecords(&c.KeyBuilder, after)
-		c.update(was[0], is[0], table.Still(stands[0], model.AttrVersion))
-		kept := c.unchanged(stands[0], model.EmployeeAttributes(*before), model.EmployeeAttributes(after))
+		c.update(was[0], is[0], table.Still(stands, model.AttrVersion))
+		kept := c.unchanged(stands, model.Attributes(before), model.Attributes(&after))
 		// The edges by name and title are always there, the one by warehouse is the last where
 		// there is one.
 		for i := 1; i < len(is); i++ {

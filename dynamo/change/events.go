@@ -42,7 +42,7 @@ func (c *change) behind(last model.Record) table.Condition {
 // lastEventTime is when the last event of a customer's orders happened, as far as a transaction has
 // told; the zero time where none has.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
-	last, _ := c.stands(model.LastEventKeys(c.former(), id))
+	last, _ := c.stands(model.LastEvent.Key(c.former(), id))
 	at, _ := model.LastEventID(last).Time()
 	return at
 }

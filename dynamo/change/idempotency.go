@@ -60,7 +60,7 @@ func (c *change) remember(i *idempotency, result model.Record) {
 // known of it; false where the request is new.
 //
 // Errors: commerce.IdempotencyKeyReused, ErrCorrupt, those of failed.
-func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (first V, found bool, err error) {
+func replay[V any](ctx context.Context, c *change, i *idempotency, decode decoder[V]) (first V, found bool, err error) {
 	if i == nil {
 		return first, false, nil
 	}
@@ -87,7 +87,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, f form[V]) (f
 		r.Fail("result", "is missing or no map")
 		return first, true, r.Err()
 	}
-	first, err = f.decode(model.Reader{Record: result.Value})
+	first, err = decode(model.Reader{Record: result.Value})
 	return first, true, err
 }
 

@@ -10,13 +10,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func orderForm(t *table.Table) form[*commerce.Order] {
-	return form[*commerce.Order]{
-		encode: func(o *commerce.Order) model.Record { return model.OrderAttributes(*o) },
-		decode: t.DecodeOrder,
-	}
-}
-
 // PlaceOrder places an order of today's prices and reserves its stock (WP4).
 //
 // Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines; and those
@@ -29,11 +22,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 	if err := commerce.CheckLines(len(lines)); err != nil {
 		return nil, err
 	}
-	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
-		ks := []model.Keys{model.CustomerKeys(&c.KeyBuilder, cmd.CustomerID)}
+	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		ks := []model.Keys{model.CustomerByID.Key(&c.KeyBuilder, cmd.CustomerID)}
 		c.conceal(cmd.CustomerID, ks[0])
 		for _, line := range lines {
-			ks = append(ks, model.ProductKeys(&c.KeyBuilder, line.SKU))
+			ks = append(ks, model.ProductBySKU.Key(&c.KeyBuilder, line.SKU))
 		}
 		records, err := c.read(ctx, ks...)
 		if err != nil {
@@ -115,14 +108,7 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if !own {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	records, err := c.read(ctx, append([]model.Keys{model.OrderKeys(&c.KeyBuilder, id)}, along...)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	if records[0] == nil {
-		return nil, nil, commerce.Unknown("order", id, "orderId")
-	}
-	order, err := c.table.DecodeOrder(model.Reader{Record: records[0]})
+	order, stands, err := existing(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, along...)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,7 +117,7 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if !c.caller.owns(order.CustomerID) {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	return order, records[0], expect("order", expected, order.Version)
+	return order, stands, expect("order", expected, order.Version)
 }
 
 // allItems gives all items of an order, also of one that does not carry them.
@@ -176,7 +162,7 @@ func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e c
 	ownBefore, theirsBefore := model.OrderHeaders(c.former(), *before)
 	ownAfter, theirsAfter := model.OrderHeaders(&c.KeyBuilder, *after)
 	c.update(ownBefore, ownAfter, table.Still(stands, model.AttrVersion, "updatedAt", "status"))
-	theirsAfter.With(c.unchanged(stands, model.OrderAttributes(*before), model.OrderAttributes(*after)))
+	theirsAfter.With(c.unchanged(stands, model.Attributes(before), model.Attributes(after)))
 	optional := []string{"items", "itemCount", "shippingAddress", "accountRepId"}
 	if theirsAfter["accountRepId"] == nil {
 		// Where the account rep cannot be read, nobody knows whose list the copy is in.
@@ -223,7 +209,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 	if pattern == nil {
 		return nil, fmt.Errorf("move order %s: nothing moves to %s", cmd.OrderID, cmd.To)
 	}
-	return mutate(ctx, m.table, pattern, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -309,7 +295,7 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 	if len(refusals) == 0 {
 		return nil
 	}
-	warehouses, err := c.read(ctx, model.WarehouseKeys(&c.KeyBuilder, from))
+	warehouses, err := c.read(ctx, model.WarehouseByID.Key(&c.KeyBuilder, from))
 	if err != nil {
 		return err
 	}
@@ -329,7 +315,7 @@ func (c *change) release(items []commerce.OrderLine) {
 // count adds to a counter of a product, without reading the product first. It skips a product that
 // does not exist or keeps no such counter, on the condition that this is still so.
 func (c *change) count(sku commerce.SKU, counter string, delta int) {
-	k := model.ProductKeys(&c.KeyBuilder, sku)
+	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {
 	case c.missing(k):
 		c.require(k, table.Absent)
@@ -350,8 +336,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 	if cmd.Quantity == 0 {
 		pattern = &model.WriteRemoveOrderItem
 	}
-	return mutate(ctx, m.table, pattern, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
-		k := model.ProductKeys(&c.KeyBuilder, cmd.SKU)
+	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		k := model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)
 		order, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
 		if err != nil {
 			return order, err
@@ -442,7 +428,7 @@ func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 // Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput; and those of
 // mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
-	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, orderForm(m.table), func(ctx context.Context, c *change) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
@@ -452,7 +438,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		}
 		after := *before
 		after.ShippingAddress = &cmd.ShippingAddress
-		if model.SameRecord(model.OrderAttributes(*before), model.OrderAttributes(after)) {
+		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
 		err = c.rewrite(stands, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})

@@ -9,18 +9,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-func productForm(t *table.Table) form[*commerce.Product] {
-	return form[*commerce.Product]{
-		encode: func(p *commerce.Product) model.Record { return model.ProductAttributes(*p) },
-		decode: t.DecodeProduct,
-	}
-}
-
 // CreateProduct adds a product without stock (WP12).
 //
 // Errors: commerce.AlreadyExists; and those of mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
-	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, productForm(m.table), func(_ context.Context, c *change) (*commerce.Product, error) {
+	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
 		product.TotalInventory, product.Available, product.Version = 0, 0, 1
 		r := model.ProductRecord(&c.KeyBuilder, product)
@@ -36,15 +29,8 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 //
 // Errors: commerce.NotFound, VersionConflict (with the product as it is); and those of mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
-	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, productForm(m.table), func(ctx context.Context, c *change) (*commerce.Product, error) {
-		records, err := c.read(ctx, model.ProductKeys(&c.KeyBuilder, cmd.SKU))
-		if err != nil {
-			return nil, err
-		}
-		if records[0] == nil {
-			return nil, commerce.Unknown("product", cmd.SKU, "sku")
-		}
-		before, err := m.table.DecodeProduct(model.Reader{Record: records[0]})
+	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
+		before, stands, err := existing(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +46,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 			}
 			after.UnitPrice = price
 		}
-		if model.SameRecord(model.ProductAttributes(*before), model.ProductAttributes(after)) {
+		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
 		after.Version++
@@ -68,7 +54,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.former() // other software may know no categories: the product stays in no list
 		}
-		c.update(model.ProductRecord(c.former(), *before), model.ProductRecord(b, after), table.Still(records[0], c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
+		c.update(model.ProductRecord(c.former(), *before), model.ProductRecord(b, after), table.Still(stands, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
 		return &after, nil
 	})
 }
@@ -81,11 +67,7 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	if err != nil {
 		return nil, err
 	}
-	f := form[*commerce.Warehouse]{
-		encode: func(w *commerce.Warehouse) model.Record { return model.WarehouseAttributes(*w) },
-		decode: model.DecodeWarehouse,
-	}
-	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, f, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
+	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, model.DecodeWarehouse, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := cmd
 		warehouse.ID, warehouse.Version = id, 1
 		r := model.WarehouseRecord(&c.KeyBuilder, warehouse)
@@ -97,19 +79,12 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
-func levelForm() form[*commerce.InventoryLevel] {
-	return form[*commerce.InventoryLevel]{
-		encode: func(l *commerce.InventoryLevel) model.Record { return model.InventoryLevelAttributes(*l) },
-		decode: model.DecodeInventoryLevel,
-	}
-}
-
 // SetInventoryLevel says how many pieces of a product lie in a warehouse (WP15).
 //
 // Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there
 // is none), InsufficientStock; and those of mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
-	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
@@ -128,7 +103,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 //
 // Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and those of mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
-	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, levelForm(), func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
@@ -162,7 +137,7 @@ type leveled struct {
 // Errors: commerce.Refusals of NotFound, ErrCorrupt, those of failed.
 func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (leveled, error) {
 	b := &c.KeyBuilder
-	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductKeys(b, sku), model.WarehouseKeys(b, warehouse))
+	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
 	if err != nil {
 		return leveled{}, err
 	}
@@ -221,14 +196,14 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		c.update(model.InventoryLevelRecord(b, before.InventoryLevel), model.InventoryLevelRecord(b, after), table.Still(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
 		c.create(model.InventoryLevelRecord(b, after))
-		c.require(model.WarehouseKeys(b, before.WarehouseID), table.Present)
+		c.require(model.WarehouseByID.Key(b, before.WarehouseID), table.Present)
 	}
 	if by == 0 {
 		return &after, nil
 	}
 	// What nobody has counted is not counted from nothing: a check's repair does, from all the
 	// levels.
-	k, counters := model.ProductKeys(b, before.SKU), map[string]int{}
+	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.Present}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {

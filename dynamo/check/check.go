@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -59,26 +58,28 @@ const usualIndexLag = time.Second
 // Drift is a record that disagrees with others or with the model.
 type Drift struct {
 	// Class is the name of one of DriftClasses.
-	Class string
+	Class string `json:"class"`
 	// PK and SK are the record's key, also of one that is missing.
-	PK, SK string
+	PK string `json:"pk"`
+	SK string `json:"sk"`
 	// Detail says what is, and what should be.
-	Detail string
+	Detail string `json:"detail"`
 	// Repaired tells that it has been put right.
-	Repaired bool
+	Repaired bool `json:"repaired"`
 	// ByHand tells that no repair is made for it.
-	ByHand bool
+	ByHand bool `json:"byHand,omitempty"`
 	// StandIn tells that the missing record is replaced with one that says nothing but its id.
-	StandIn bool
+	StandIn bool `json:"standIn,omitempty"`
 }
 
 // Unsettled is a record of which a check could not tell whether it, and what follows from it,
 // agrees with others.
 type Unsettled struct {
 	// PK and SK are the record's key.
-	PK, SK string
+	PK string `json:"pk"`
+	SK string `json:"sk"`
 	// Reason tells why.
-	Reason string
+	Reason string `json:"reason"`
 }
 
 // CheckProgress is how far a check is.
@@ -681,20 +682,3 @@ func (r *recently) add(s string) bool {
 }
 
 func (r *recently) has(s string) bool { return r.now[s] || r.before[s] }
-
-// waitFor waits.
-//
-// Errors: the context's, where it ends first.
-func waitFor(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	wait := time.NewTimer(d)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the index: %w", ctx.Err())
-	}
-}

@@ -58,13 +58,13 @@ func (u *customerUnit) add(e *model.Entity, rec model.Record) {
 }
 
 func (u *customerUnit) key(t *table.Table) model.Keys {
-	return model.CustomerKeys(t.KeyBuilder(), u.id)
+	return model.CustomerByID.Key(t.KeyBuilder(), u.id)
 }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.main, u.edge, u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, nil, nil, 0
 	b := c.table.KeyBuilder()
-	mainKey, edgeKey, lastEventKey := model.CustomerKeys(b, u.id), model.CustomerRepKeys(b, u.id), model.LastEventKeys(b, u.id)
+	mainKey, edgeKey, lastEventKey := model.CustomerByID.Key(b, u.id), model.CustomerRepKeys(b, u.id), model.LastEvent.Key(b, u.id)
 	if b.Err != nil {
 		return b.Err
 	}
@@ -87,7 +87,7 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	}
 	if owner := commerce.CustomerID(model.TextOf(u.claim, "customerId")); owner != "" && owner != u.id {
 		b := c.table.KeyBuilder()
-		if k := model.CustomerKeys(b, owner); b.Err == nil {
+		if k := model.CustomerByID.Key(b, owner); b.Err == nil {
 			if found, err = c.client.Get(ctx, repair.Consistent, k); err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (u *customerUnit) claimKey(t *table.Table) model.Keys {
 	if err != nil {
 		return model.Keys{}
 	}
-	return model.EmailClaimKeys(t.KeyBuilder(), email)
+	return model.EmailClaim.Key(t.KeyBuilder(), email)
 }
 
 // truth is the customer as the record says, or the edge where the record is missing or cannot be
@@ -158,7 +158,7 @@ func (u *customerUnit) decode(v *repair.Verdict, e *model.Entity, rec model.Reco
 func (u *customerUnit) judge(c *check) *repair.Verdict {
 	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = model.CustomerKeys(b, u.id), u.main
+	v.Basis, v.Believed = model.CustomerByID.Key(b, u.id), u.main
 	truth, from := u.truth(v)
 	v.Source = model.KeyOf(from)
 	u.judgeLastEvent(v, truth != nil || u.main != nil || u.needed || u.copies > 0)
@@ -202,14 +202,14 @@ func (u *customerUnit) judge(c *check) *repair.Verdict {
 		if u.uncounted() {
 			// Placing an order does not touch such a customer's record, but it writes the last
 			// event.
-			v.Relied = append(v.Relied, repair.Relied{Key: model.LastEventKeys(b, u.id), Have: u.before})
+			v.Relied = append(v.Relied, repair.Relied{Key: model.LastEvent.Key(b, u.id), Have: u.before})
 		}
 	} else {
 		customer.OrderCount = nil
 	}
 	wanted := model.CustomerRecords(b, customer)
 	if b.Err != nil {
-		v.Unreadable(model.CustomerKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
+		v.Unreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
 		return v
 	}
 	main, claim := wanted[0], wanted[1]
@@ -269,11 +269,11 @@ func (u *customerUnit) judgeClaim(v *repair.Verdict, want model.Record) {
 	case have == nil:
 		v.Absent(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
 	case owner != string(u.id) && hasEmail(u.owner, email):
-		v.Find(repair.DriftEmailShared, model.CustomerKeys(v.Table.KeyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), repair.ByHand)
+		v.Find(repair.DriftEmailShared, model.CustomerByID.Key(v.Table.KeyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), repair.ByHand)
 	default:
 		if other := commerce.CustomerID(owner); other != u.id {
 			b := v.Table.KeyBuilder()
-			if k := model.CustomerKeys(b, other); b.Err == nil {
+			if k := model.CustomerByID.Key(b, other); b.Err == nil {
 				v.Relied = append(v.Relied, repair.Relied{Key: k, Have: u.owner})
 			}
 		}
@@ -328,7 +328,7 @@ type claimUnit struct {
 }
 
 func (u *claimUnit) key(t *table.Table) model.Keys {
-	return model.EmailClaimKeys(t.KeyBuilder(), u.email)
+	return model.EmailClaim.Key(t.KeyBuilder(), u.email)
 }
 
 func (u *claimUnit) add(_ *model.Entity, rec model.Record) { u.claim = rec }
@@ -336,7 +336,7 @@ func (u *claimUnit) add(_ *model.Entity, rec model.Record) { u.claim = rec }
 func (u *claimUnit) read(ctx context.Context, c *check) error {
 	u.claim, u.customer, u.edge = nil, nil, nil
 	b := c.table.KeyBuilder()
-	k := model.EmailClaimKeys(b, u.email)
+	k := model.EmailClaim.Key(b, u.email)
 	if b.Err != nil {
 		return b.Err
 	}
@@ -358,7 +358,7 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 func (u *claimUnit) customerKeys(t *table.Table) (main, edge model.Keys) {
 	b := t.KeyBuilder()
 	id := commerce.CustomerID(model.TextOf(u.claim, "customerId"))
-	main = model.CustomerKeys(b, id)
+	main = model.CustomerByID.Key(b, id)
 	if b.Err != nil {
 		return model.Keys{}, model.Keys{}
 	}

@@ -24,7 +24,7 @@ func employeeEntities() []*model.Entity {
 }
 
 func (u *employeeUnit) key(t *table.Table) model.Keys {
-	return model.EmployeeKeys(t.KeyBuilder(), u.id)
+	return model.EmployeeByID.Key(t.KeyBuilder(), u.id)
 }
 
 func (u *employeeUnit) add(_ *model.Entity, rec model.Record) { u.records[model.KeyOf(rec)] = rec }

@@ -117,7 +117,7 @@ func (g *gathering) lookUp(ctx context.Context) error {
 		}
 	}
 	for _, k := range g.copies {
-		ks = append(ks, model.OrderKeys(c.table.KeyBuilder(), k.Order))
+		ks = append(ks, model.OrderByID.Key(c.table.KeyBuilder(), k.Order))
 	}
 	// Sorted so that two checks of one table make the same requests.
 	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
@@ -139,7 +139,7 @@ func (g *gathering) lookUp(ctx context.Context) error {
 		}
 	}
 	for _, k := range g.copies {
-		order := found[model.OrderKeys(c.table.KeyBuilder(), k.Order)]
+		order := found[model.OrderByID.Key(c.table.KeyBuilder(), k.Order)]
 		if model.TextOf(order, "customerId") != string(k.Customer) {
 			c.suspect(unitKey{unitOrder, string(k.Order)}, suspicion{customers: []commerce.CustomerID{k.Customer}})
 		}

@@ -78,7 +78,7 @@ func (u *customerUnit) readLater(ctx context.Context, c *check) error {
 	if u.later == nil {
 		return nil
 	}
-	k := model.LastEventKeys(c.table.KeyBuilder(), u.id)
+	k := model.LastEvent.Key(c.table.KeyBuilder(), u.id)
 	found, err := c.client.Get(ctx, repair.Consistent, k)
 	u.lastEvent = found[k]
 	return err

@@ -38,7 +38,7 @@ type orderUnit struct {
 	again bool
 }
 
-func (u *orderUnit) key(t *table.Table) model.Keys { return model.OrderKeys(t.KeyBuilder(), u.id) }
+func (u *orderUnit) key(t *table.Table) model.Keys { return model.OrderByID.Key(t.KeyBuilder(), u.id) }
 
 func (u *orderUnit) add(e *model.Entity, rec model.Record) {
 	switch e.Name {
@@ -54,7 +54,7 @@ func (u *orderUnit) add(e *model.Entity, rec model.Record) {
 func (u *orderUnit) read(ctx context.Context, c *check) error {
 	u.main, u.items, u.events, u.copies = nil, nil, nil, map[commerce.CustomerID]model.Record{}
 	b := c.table.KeyBuilder()
-	partition := model.OrderKeys(b, u.id).PK
+	partition := model.OrderByID.Key(b, u.id).PK
 	if b.Err != nil {
 		return b.Err
 	}
@@ -190,7 +190,7 @@ func (u *orderUnit) judge(c *check) *repair.Verdict {
 	customer := u.customer(v)
 	copied := u.copies[customer]
 	own, theirs := u.header(v, &model.EntityOrder, u.main, customer), u.header(v, &model.EntityCustomerOrder, copied, customer)
-	v.Basis, v.Believed = model.OrderKeys(b, u.id), u.main
+	v.Basis, v.Believed = model.OrderByID.Key(b, u.id), u.main
 	truth, other := own, theirs
 	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
 		truth, other = theirs, own
@@ -222,7 +222,7 @@ func (u *orderUnit) judge(c *check) *repair.Verdict {
 	u.truth = &o
 	u.judgeItems(v, b, o, truth, other)
 	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
-		if id != customer && !v.Left(&model.EntityOrder, model.OrderKeys(b, u.id), model.AttrCustomerID) {
+		if id != customer && !v.Left(&model.EntityOrder, model.OrderByID.Key(b, u.id), model.AttrCustomerID) {
 			v.Orphan(repair.DriftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
 		}
 	}
@@ -241,7 +241,7 @@ func (u *orderUnit) judgeItems(v *repair.Verdict, b *model.KeyBuilder, o commerc
 	}
 	wanted := model.OrderRecords(b, o, u.lines, nil)
 	if b.Err != nil {
-		v.Unreadable(model.OrderKeys(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
+		v.Unreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
 		u.truth = nil
 		return
 	}
@@ -337,7 +337,7 @@ func (u *orderUnit) believedLines(v *repair.Verdict, o commerce.Order, truth, ot
 	case (v.Left(&model.EntityOrder, model.KeyOf(truth.record), "items") || v.Left(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the list that cannot be read may tell
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		v.Find(repair.DriftUnreadable, model.OrderKeys(v.Table.KeyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), repair.ByHand)
+		v.Find(repair.DriftUnreadable, model.OrderByID.Key(v.Table.KeyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), repair.ByHand)
 		return nil, false
 	}
 	return lines, true
@@ -409,7 +409,7 @@ func (u *orderUnit) judgeTimeline(v *repair.Verdict, o commerce.Order) {
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
 	}
-	v.Find(repair.DriftTimeline, model.OrderKeys(b, u.id), detail, repair.ByRepair)
+	v.Find(repair.DriftTimeline, model.OrderByID.Key(b, u.id), detail, repair.ByRepair)
 	v.Fixes = append(v.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
 	u.dateWithEvent(v, o)
 }
@@ -441,7 +441,7 @@ type headerRecord struct {
 
 func (u *orderUnit) headerRecords(t *table.Table, o commerce.Order) []headerRecord {
 	return []headerRecord{
-		{&model.EntityOrder, model.OrderKeys(t.KeyBuilder(), u.id), u.main},
+		{&model.EntityOrder, model.OrderByID.Key(t.KeyBuilder(), u.id), u.main},
 		{&model.EntityCustomerOrder, u.copyKey(t, o.CustomerID), u.copies[o.CustomerID]},
 	}
 }

@@ -104,8 +104,8 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 			r.tallies[sku] = &tally{product: products[sku], held: map[commerce.OrderID]int{}}
 		}
 	}
-	if err := waitFor(ctx, c.opts.IndexLag); err != nil {
-		return err
+	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
+		return fmt.Errorf("wait for the index: %w", err)
 	}
 	var mu sync.Mutex
 	err = c.openOrders(ctx, func(id commerce.OrderID, held holding) {
@@ -138,7 +138,7 @@ func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce
 	b := c.table.KeyBuilder()
 	wanted := make([]model.Keys, len(skus))
 	for i, sku := range skus {
-		wanted[i] = model.ProductKeys(b, sku)
+		wanted[i] = model.ProductBySKU.Key(b, sku)
 	}
 	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
 	if err != nil {

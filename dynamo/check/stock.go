@@ -42,7 +42,9 @@ func (u *productUnit) add(e *model.Entity, rec model.Record) {
 	}
 }
 
-func (u *productUnit) key(t *table.Table) model.Keys { return model.ProductKeys(t.KeyBuilder(), u.sku) }
+func (u *productUnit) key(t *table.Table) model.Keys {
+	return model.ProductBySKU.Key(t.KeyBuilder(), u.sku)
+}
 
 // read reads the product and its levels after what orders hold was summed. The sum counts only if
 // the product has not changed since before the first of its passes.
@@ -77,7 +79,7 @@ func (u *productUnit) read(ctx context.Context, c *check) error {
 func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 	u.main, u.levels = nil, nil
 	b := c.table.KeyBuilder()
-	partition := model.ProductKeys(b, u.sku).PK
+	partition := model.ProductBySKU.Key(b, u.sku).PK
 	if b.Err != nil {
 		return b.Err
 	}
@@ -91,7 +93,7 @@ func (u *productUnit) doubt(v *repair.Verdict) string {
 	case u.recount == nil || u.main == nil:
 		return ""
 	case u.uncertain != "":
-		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderKeys(v.Table.KeyBuilder(), u.uncertain).PK)
+		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderByID.Key(v.Table.KeyBuilder(), u.uncertain).PK)
 	case u.sum == nil || !v.Clean() && u.sum.passes < 2:
 		return "the product changed each time that its orders were summed"
 	}
@@ -109,7 +111,7 @@ func (u *productUnit) judge(c *check) *repair.Verdict {
 	v := &repair.Verdict{Table: c.table}
 	u.truth, u.inventory, u.warehouses = nil, nil, nil
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = model.ProductKeys(b, u.sku), u.main
+	v.Basis, v.Believed = model.ProductBySKU.Key(b, u.sku), u.main
 	if u.main == nil {
 		for _, level := range u.levels {
 			v.Orphan(repair.DriftOrphanLevel, level, "the product does not exist")
@@ -194,14 +196,14 @@ type warehouseUnit struct {
 }
 
 func (u *warehouseUnit) key(t *table.Table) model.Keys {
-	return model.WarehouseKeys(t.KeyBuilder(), u.id)
+	return model.WarehouseByID.Key(t.KeyBuilder(), u.id)
 }
 
 func (u *warehouseUnit) add(_ *model.Entity, rec model.Record) { u.main = rec }
 
 func (u *warehouseUnit) read(ctx context.Context, c *check) error {
 	b := c.table.KeyBuilder()
-	k := model.WarehouseKeys(b, u.id)
+	k := model.WarehouseByID.Key(b, u.id)
 	if b.Err != nil {
 		return b.Err
 	}
@@ -213,7 +215,7 @@ func (u *warehouseUnit) read(ctx context.Context, c *check) error {
 func (u *warehouseUnit) judge(c *check) *repair.Verdict {
 	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = model.WarehouseKeys(b, u.id), u.main
+	v.Basis, v.Believed = model.WarehouseByID.Key(b, u.id), u.main
 	if u.main == nil {
 		if u.needed {
 			v.Unknown(repair.DriftWarehouseMissing, model.WarehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")

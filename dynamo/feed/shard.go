@@ -55,12 +55,12 @@ func (r *shardReader) settle(ctx context.Context) (err error) {
 //
 // Errors: errStreamGone, ErrAccessDenied, a panic. Other failures are retried until ctx ends.
 func (r *shardReader) read(ctx context.Context) (err error) {
-	defer recovered(&err)
+	defer table.Recovered(&err)
 	r.report(r.first)
 	r.first = nil
 	pause := r.opts.ShortestPause
 	for ctx.Err() == nil && (r.iterator != nil || !r.atEnd()) {
-		if !wait(ctx, pause) {
+		if table.Wait(ctx, pause) != nil {
 			return nil
 		}
 		n, err := r.next(ctx)
@@ -108,18 +108,6 @@ func (r *shardReader) succeeded() {
 func (r *shardReader) pauseAfter(failures int) time.Duration {
 	most := r.opts.ShortestPause << min(failures, 6)
 	return most/2 + rand.N(most/2+1)
-}
-
-// wait waits for d. It reports false if ctx ended before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // endOfShard is the kind of the position after the last record of a shard that has ended.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -66,7 +65,7 @@ func (f *Feed) start() *run {
 
 // watch calls the source's watch. A panic becomes an error.
 func (f *Feed) watch(ctx context.Context, r *run) (err error) {
-	defer recovered(&err)
+	defer table.Recovered(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {
 		return err
 	}
@@ -117,19 +116,12 @@ func (r *run) changed(before, after []map[string]types.AttributeValue) {
 func (r *run) deliver(before, after []map[string]types.AttributeValue) (err error) {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
-	defer recovered(&err)
+	defer table.Recovered(&err)
 	if r.feed.run == r {
 		batch := changes{feed: r.feed, before: before, after: after}
 		batch.deliver()
 	}
 	return nil
-}
-
-// recovered turns a panic into an error.
-func recovered(err *error) {
-	if value := recover(); value != nil {
-		*err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
-	}
 }
 
 // gap notes that changes may have been missed. Subscriptions with a timeline read the missed

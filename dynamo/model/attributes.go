@@ -70,6 +70,30 @@ const (
 	optional
 )
 
+// Value is what a mutation returns.
+type Value interface {
+	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
+}
+
+// Attributes returns the attributes of a value, which all of its records carry.
+func Attributes[V Value](v V) Record {
+	switch v := any(v).(type) {
+	case *commerce.Customer:
+		return CustomerAttributes(EntityCustomer, *v)
+	case *commerce.Order:
+		return written(orderAttributes, orderParts{order: *v})
+	case *commerce.Product:
+		return written(productAttributes, *v)
+	case *commerce.InventoryLevel:
+		return written(inventoryLevelAttributes, *v)
+	case *commerce.Warehouse:
+		return written(warehouseAttributes, *v)
+	case *commerce.Employee:
+		return written(employeeAttributes, *v)
+	}
+	return nil
+}
+
 // written returns the attributes of a value.
 func written[V any](declare func(*attributes, *V), v V) Record {
 	a := attributes{purpose: writing, written: make(Record, 8)}

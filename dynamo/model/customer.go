@@ -2,16 +2,6 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// CustomerKeys returns the keys of a customer.
-func CustomerKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
-	return Keys{PK: b.Key(EntityCustomer.PK, string(id)), SK: b.Key(EntityCustomer.SK)}
-}
-
-// EmailClaimKeys returns the keys of the claim of an e-mail address.
-func EmailClaimKeys(b *KeyBuilder, email string) Keys {
-	return Keys{PK: b.Key(EntityEmailClaim.PK, email), SK: b.Key(EntityEmailClaim.SK)}
-}
-
 // CustomerRecords are all records of a customer: the customer, the claim of the e-mail address, and
 // the edge to the account rep where there is one.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
@@ -28,24 +18,18 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 
 // CustomerRecord returns the record of a customer.
 func CustomerRecord(b *KeyBuilder, c commerce.Customer) Record {
-	k := CustomerKeys(b, c.ID)
-	k.IndexPK = b.sharded(EntityCustomer.IndexPK, string(c.ID))
-	k.IndexSK = b.Key(EntityCustomer.IndexSK, Timestamp(c.CreatedAt), string(c.ID))
-	return k.Attributes().With(CustomerAttributes(EntityCustomer, c))
+	return b.record(&EntityCustomer, CustomerAttributes(EntityCustomer, c))
 }
 
 // EmailClaimRecord says whose an address is, in the form of commerce.ParseEmail.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
-	return EmailClaimKeys(b, email).Attributes().With(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
+	return EmailClaim.Key(b, email).Attributes().With(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
 }
 
 // CustomerRepRecord is the edge by which a customer stands in the account rep's list. It has no
 // orderCount, or it would have to be written again with every order.
 func CustomerRepRecord(b *KeyBuilder, c commerce.Customer) Record {
-	k := CustomerRepKeys(b, c.ID)
-	k.IndexPK = b.Key(EntityCustomerRep.IndexPK, string(c.AccountRepID))
-	k.IndexSK = b.Key(EntityCustomerRep.IndexSK, string(c.ID))
-	return k.Attributes().With(CustomerAttributes(EntityCustomerRep, c))
+	return b.record(&EntityCustomerRep, CustomerAttributes(EntityCustomerRep, c))
 }
 
 // CustomerRepKeys returns the keys of the edge to a customer's account rep.

@@ -273,9 +273,35 @@ func (b *KeyBuilder) Key(t Template, values ...string) string {
 	return key
 }
 
-// sharded is key with the shard of id behind it.
-func (b *KeyBuilder) sharded(t Template, id string, values ...string) string {
-	return b.Key(t, values...) + ShardSuffix(ShardOf(id, b.Shards), b.Shards)
+// record returns a record of an entity. Its keys are made of the attributes, and one of an Optional
+// entity without an account rep is not in the index.
+func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
+	key := func(t Template) string {
+		values := t.Names()
+		for i, name := range values {
+			values[i] = TextOf(attributes, e.attribute(name))
+		}
+		return b.Key(t, values...)
+	}
+	k := Keys{PK: key(e.PK), SK: key(e.SK)}
+	if e.IndexPK != "" && (!e.Optional || attributes["accountRepId"] != nil) {
+		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
+		if e.Sharded {
+			k.IndexPK += ShardSuffix(ShardOf(KeyValue(e.PK, k.PK), b.Shards), b.Shards)
+		}
+	}
+	return k.Attributes().With(attributes).With(Record{"entity": Str(e.Name)})
+}
+
+// attribute is the attribute that has the value of a name in the templates.
+func (e *Entity) attribute(name string) string {
+	switch {
+	case e.Name == EntityOrderItem.Name && name == "sku":
+		return "productId"
+	case (e.Name == EntityCustomerRep.Name || e.Name == EntityCustomerOrder.Name) && name == "employeeId":
+		return "accountRepId"
+	}
+	return name
 }
 
 // Attributes returns the keys as attributes.

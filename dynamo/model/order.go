@@ -9,11 +9,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// OrderKeys returns the keys of an order's own record.
-func OrderKeys(b *KeyBuilder, id commerce.OrderID) Keys {
-	return Keys{PK: b.Key(EntityOrder.PK, string(id)), SK: b.Key(EntityOrder.SK)}
-}
-
 // CustomerOrderKey names an order by its customer and its id.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
@@ -55,34 +50,14 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 // OrderHeaders are the two records of an order: its own, and the customer's copy. They differ in
 // nothing but their keys.
 func OrderHeaders(b *KeyBuilder, o commerce.Order) (own, theirs Record) {
-	id := string(o.ID)
-	ownKeys := OrderKeys(b, o.ID)
-	ownKeys.IndexPK = b.sharded(EntityOrder.IndexPK, id, o.Status.String())
-	ownKeys.IndexSK = b.Key(EntityOrder.IndexSK, id)
-
-	theirKeys := CustomerOrderKeys(b, CustomerOrderKey{Customer: o.CustomerID, Order: o.ID})
-	if o.AccountRepID != "" {
-		theirKeys.IndexPK = b.Key(EntityCustomerOrder.IndexPK, string(o.AccountRepID))
-		theirKeys.IndexSK = b.Key(EntityCustomerOrder.IndexSK, id)
-	}
-	attributes := OrderAttributes(o)
-	own = ownKeys.Attributes().With(attributes).With(Record{"entity": Str(EntityOrder.Name)})
-	theirs = theirKeys.Attributes().With(attributes).With(Record{"entity": Str(EntityCustomerOrder.Name)})
-	return own, theirs
+	attributes := Attributes(&o)
+	return b.record(&EntityOrder, attributes), b.record(&EntityCustomerOrder, attributes)
 }
 
 // LineRecord is an item's own record.
 func LineRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
-	k := OrderItemKeys(b, OrderItemKey{Order: o.ID, SKU: item.SKU})
-	k.IndexPK = b.Key(EntityOrderItem.IndexPK, string(item.SKU))
-	k.IndexSK = b.Key(EntityOrderItem.IndexSK, string(o.ID))
-	return k.Attributes().With(written(orderItemAttributes, item)).With(Record{"entity": Str(EntityOrderItem.Name)})
-}
-
-// OrderAttributes are what both records of an order carry.
-func OrderAttributes(o commerce.Order) Record {
-	return written(orderAttributes, orderParts{order: o})
+	return b.record(&EntityOrderItem, written(orderItemAttributes, item))
 }
 
 // orderParts is an order with its count and its address, which are made together with it.
@@ -179,20 +154,12 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 
 // EventRecord returns the record of an order event.
 func EventRecord(b *KeyBuilder, e commerce.Event) Record {
-	k := Keys{PK: b.Key(EntityOrderEvent.PK, string(e.OrderID)), SK: b.Key(EntityOrderEvent.SK, string(e.ID))}
-	return k.Attributes().With(written(eventAttributes, e)).With(Record{"entity": Str(EntityOrderEvent.Name)})
-}
-
-// LastEventKeys names the record of a customer's last order event.
-func LastEventKeys(b *KeyBuilder, id commerce.CustomerID) Keys {
-	return Keys{PK: b.Key(EntityLastEvent.PK, string(id)), SK: b.Key(EntityLastEvent.SK)}
+	return b.record(&EntityOrderEvent, written(eventAttributes, e))
 }
 
 // LastEventRecord tells a customer's last order event: the event itself, and whose it is.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
-	return LastEventKeys(b, id).Attributes().With(written(eventAttributes, e)).With(Record{
-		"entity": Str(EntityLastEvent.Name), "customerId": Str(string(id)),
-	})
+	return b.record(&EntityLastEvent, written(eventAttributes, e).With(Record{"customerId": Str(string(id))}))
 }
 
 // eventAttributes are what both records of an event carry.

@@ -69,6 +69,11 @@ func lookup[K comparable, V any](number int, what string, e Entity, key func(*Ke
 	return &Lookup[K, V]{pattern(number, what, e), key, decode}
 }
 
+// byID makes the keys of records of an entity that is known by an ID.
+func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
+	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Key(e.PK, string(id)), SK: b.Key(e.SK)} }
+}
+
 // collection declares a pattern that lists the records of an entity in one item collection.
 func collection[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
@@ -121,22 +126,22 @@ func with(other *AccessPattern, number int, what string) *AccessPattern {
 // The access patterns. Each is declared here and nowhere else; @reads in the schema names the
 // fields that it serves.
 var (
-	OrderByID            = lookup(1, "order by id", EntityOrder, OrderKeys, (*Codec).DecodeOrder)
+	OrderByID            = lookup(1, "order by id", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collection(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersByStatus       = index(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderItems           = collection(4, "items of an order that does not carry them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).carried(commerce.MaxLines)
 	OrderItem            = lookup(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).carried()
-	CustomerByID         = lookup(6, "customer by id", EntityCustomer, CustomerKeys, (*Codec).DecodeCustomer)
+	CustomerByID         = lookup(6, "customer by id", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
 	Orders               = index(7, "recent orders over all customers", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrdersPlaced         = index(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	Customers            = index(9, "customers in the order they joined", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
-	ProductBySKU         = lookup(10, "product by SKU", EntityProduct, ProductKeys, (*Codec).DecodeProduct)
+	ProductBySKU         = lookup(10, "product by SKU", EntityProduct, byID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
 	ProductOrderItems    = index(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
 	Products             = index(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
 	ProductInventory     = collection(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
 	InventoryLevel       = lookup(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, static(DecodeInventoryLevel))
 	TotalInventory       = with(&ProductBySKU.AccessPattern, 15, "total stock of a product")
-	EmployeeByID         = lookup(16, "employee by id, with phone numbers", EntityEmployee, EmployeeKeys, static(DecodeEmployee))
+	EmployeeByID         = lookup(16, "employee by id, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), static(DecodeEmployee))
 	EmployeesByName      = index(17, "employees by name", EntityEmployeeName, Ascending, static(DecodeEmployee))
 	Employees            = index(18, "employees hired in a date range", EntityEmployee, Ascending, static(DecodeEmployee))
 	WarehouseEmployees   = index(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, static(DecodeEmployee))
@@ -146,12 +151,12 @@ var (
 	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersInStatuses     = index(24, "orders in chosen statuses, such as the open ones, in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderCollection      = whole(25, "a whole order: header, items, timeline", EntityOrder)
-	EmailClaim           = lookup(26, "customer by e-mail: the claim, then AP6's record", EntityEmailClaim, EmailClaimKeys, static(decodeEmailClaim))
+	EmailClaim           = lookup(26, "customer by e-mail: the claim, then AP6's record", EntityEmailClaim, byID[string](&EntityEmailClaim), static(decodeEmailClaim))
 	Timeline             = collection(27, "what happened to an order", EntityOrderEvent, Ascending, static(DecodeEvent))
 	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
 	CustomerOrder        = lookup(29, "an order when the customer is known", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
-	WarehouseByID        = lookup(30, "warehouse by id", EntityWarehouse, WarehouseKeys, static(DecodeWarehouse))
+	WarehouseByID        = lookup(30, "warehouse by id", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), static(DecodeWarehouse))
 	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, static(DecodeWarehouse))
 	EventsSince          = collection(32, "the events of an order from one to its last one", EntityOrderEvent, Ascending, static(DecodeEvent))
-	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, LastEventKeys, static(DecodeEvent))
+	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
 )

@@ -2,21 +2,10 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// ProductKeys returns the keys of a product.
-func ProductKeys(b *KeyBuilder, sku commerce.SKU) Keys {
-	return Keys{PK: b.Key(EntityProduct.PK, string(sku)), SK: b.Key(EntityProduct.SK)}
-}
-
 // ProductRecord returns the record of a product.
 func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
-	k := ProductKeys(b, p.SKU)
-	k.IndexPK = b.Key(EntityProduct.IndexPK, p.Category)
-	k.IndexSK = b.Key(EntityProduct.IndexSK, string(p.SKU))
-	return k.Attributes().With(ProductAttributes(p)).With(Record{"entity": Str(EntityProduct.Name)})
+	return b.record(&EntityProduct, Attributes(&p))
 }
-
-// ProductAttributes returns the attributes of a product.
-func ProductAttributes(p commerce.Product) Record { return written(productAttributes, p) }
 
 func productAttributes(a *attributes, p *commerce.Product) {
 	text(a, "sku", &p.SKU, commerce.MaxIDLength)
@@ -51,15 +40,7 @@ func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
 
 // InventoryLevelRecord returns the record of an inventory level.
 func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
-	k := InventoryLevelKeys(b, InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID})
-	k.IndexPK = b.Key(EntityInventoryLevel.IndexPK, string(l.WarehouseID))
-	k.IndexSK = b.Key(EntityInventoryLevel.IndexSK, string(l.SKU))
-	return k.Attributes().With(InventoryLevelAttributes(l)).With(Record{"entity": Str(EntityInventoryLevel.Name)})
-}
-
-// InventoryLevelAttributes returns the attributes of an inventory level.
-func InventoryLevelAttributes(l commerce.InventoryLevel) Record {
-	return written(inventoryLevelAttributes, l)
+	return b.record(&EntityInventoryLevel, Attributes(&l))
 }
 
 func inventoryLevelAttributes(a *attributes, l *commerce.InventoryLevel) {
@@ -78,21 +59,10 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 	return l, a.Err()
 }
 
-// WarehouseKeys returns the keys of a warehouse.
-func WarehouseKeys(b *KeyBuilder, id commerce.WarehouseID) Keys {
-	return Keys{PK: b.Key(EntityWarehouse.PK, string(id)), SK: b.Key(EntityWarehouse.SK)}
-}
-
 // WarehouseRecord returns the record of a warehouse.
 func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
-	k := WarehouseKeys(b, w.ID)
-	k.IndexPK = b.Key(EntityWarehouse.IndexPK)
-	k.IndexSK = b.Key(EntityWarehouse.IndexSK, string(w.ID))
-	return k.Attributes().With(WarehouseAttributes(w)).With(Record{"entity": Str(EntityWarehouse.Name)})
+	return b.record(&EntityWarehouse, Attributes(&w))
 }
-
-// WarehouseAttributes returns the attributes of a warehouse.
-func WarehouseAttributes(w commerce.Warehouse) Record { return written(warehouseAttributes, w) }
 
 func warehouseAttributes(a *attributes, w *commerce.Warehouse) {
 	text(a, "warehouseId", &w.ID, commerce.MaxIDLength)

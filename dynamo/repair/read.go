@@ -186,7 +186,7 @@ func (r *Client) Scan(ctx context.Context, segment, segments int, take func(page
 // Errors: those of failed.
 func (r *Client) LastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
 	b := r.Table.KeyBuilder()
-	partition := model.OrderKeys(b, order).PK
+	partition := model.OrderByID.Key(b, order).PK
 	if b.Err != nil {
 		return last, false, nil // there can be no such order
 	}

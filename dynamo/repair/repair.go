@@ -189,7 +189,7 @@ func (c *Client) action(w Fix) types.TransactWriteItem {
 // Errors: RefusedError where the customer's id can be in no key, and those of failed.
 func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error) {
 	b := c.Table.KeyBuilder()
-	k := model.LastEventKeys(b, w.Customer)
+	k := model.LastEvent.Key(b, w.Customer)
 	if b.Err != nil {
 		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -51,16 +52,24 @@ func spend(ctx context.Context) error {
 // has been paid for before it took the short way, however it came about: what a document can ask
 // for at most is not known before, as it depends on the records.
 func budgeted(db *dynamodb.Client) *dynamodb.Client {
-	hold := middleware.InitializeMiddlewareFunc("ReadBudget", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-		switch in.Parameters.(type) {
+	return checked(db, "ReadBudget", func(ctx context.Context, in any) error {
+		switch in.(type) {
 		case *dynamodb.QueryInput, *dynamodb.GetItemInput, *dynamodb.BatchGetItemInput:
-			if err := spend(ctx); err != nil {
-				return middleware.InitializeOutput{}, middleware.Metadata{}, err
-			}
+			return spend(ctx)
+		}
+		return nil
+	})
+}
+
+// checked returns a client whose requests fail with the error that check returns for their input.
+func checked(db *dynamodb.Client, name string, check func(ctx context.Context, in any) error) *dynamodb.Client {
+	step := middleware.InitializeMiddlewareFunc(name, func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		if err := check(ctx, in.Parameters); err != nil {
+			return middleware.InitializeOutput{}, middleware.Metadata{}, err
 		}
 		return next.HandleInitialize(ctx, in)
 	})
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error { return stack.Initialize.Add(hold, middleware.Before) })
+		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error { return stack.Initialize.Add(step, middleware.Before) })
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/middleware"
 )
 
 // ClockError reports that nothing is written, as the store's clock differs from DynamoDB's. It is
@@ -58,16 +57,11 @@ func logClock(log *slog.Logger) func(ahead time.Duration) {
 // refuseWrites returns a client whose writes of records fail while the clocks differ. All writes of
 // the table pass here, or through TransactWrite on the fast path, which makes the same check.
 func refuseWrites(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
-	refuse := middleware.InitializeMiddlewareFunc("Clock", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-		switch in.Parameters.(type) {
+	return checked(db, "Clock", func(_ context.Context, in any) error {
+		switch in.(type) {
 		case *dynamodb.TransactWriteItemsInput, *dynamodb.BatchWriteItemInput, *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
-			if err := clockError(watch); err != nil {
-				return middleware.InitializeOutput{}, middleware.Metadata{}, err
-			}
+			return clockError(watch)
 		}
-		return next.HandleInitialize(ctx, in)
-	})
-	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error { return stack.Initialize.Add(refuse, middleware.Before) })
+		return nil
 	})
 }

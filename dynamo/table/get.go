@@ -268,10 +268,20 @@ func BackOff(ctx context.Context, attempt int) error {
 		return nil
 	}
 	ceiling := min(25*time.Millisecond<<min(attempt-1, 6), time.Second)
-	wait := time.NewTimer(mathrand.N(ceiling) + time.Millisecond)
-	defer wait.Stop()
+	return Wait(ctx, mathrand.N(ceiling)+time.Millisecond)
+}
+
+// Wait waits for d.
+//
+// Errors: the context's, where it ends first.
+func Wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-wait.C:
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -45,10 +45,13 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 
 // recovering calls do and returns a panic as an error.
 func recovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
-		}
-	}()
+	defer Recovered(&err)
 	return do(ctx, i)
+}
+
+// Recovered makes an error of a panic. It is to be deferred.
+func Recovered(err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+	}
 }

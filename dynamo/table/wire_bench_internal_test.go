@@ -80,7 +80,7 @@ func each(b *testing.B, body string, read func(*Table) error) {
 }
 
 func readCustomer(s *Table) error {
-	r, err := s.Get(context.Background(), &model.CustomerByID.AccessPattern, model.CustomerKeys(s.KeyBuilder(), "cust_01"))
+	r, err := s.Get(context.Background(), &model.CustomerByID.AccessPattern, model.CustomerByID.Key(s.KeyBuilder(), "cust_01"))
 	if err == nil {
 		_, err = s.DecodeCustomer(r)
 	}

@@ -18,19 +18,20 @@ import (
 // that of each event.
 type Bound struct {
 	// Requests, RoundTrips and ReadUnits are what the explain output counts.
-	Requests, RoundTrips int
-	ReadUnits            float64
+	Requests   int     `json:"requests"`
+	RoundTrips int     `json:"roundTrips"`
+	ReadUnits  float64 `json:"readUnits"`
 	// Patterns tell where they come from, by access pattern in the model's order, then by write
 	// pattern. Where it depends on a variable which one of several patterns is read by, each of
 	// them is there.
-	Patterns []Pattern
+	Patterns []Pattern `json:"patterns"`
 }
 
 // Pattern is the part of one access pattern in a Bound.
 type Pattern struct {
-	AccessPattern string
-	Requests      int
-	ReadUnits     float64
+	AccessPattern string  `json:"accessPattern"`
+	Requests      int     `json:"requests"`
+	ReadUnits     float64 `json:"readUnits"`
 }
 
 // Unbounded is a bound that is as good as none.

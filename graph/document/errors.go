@@ -9,8 +9,9 @@ import (
 // Error is something that is wrong with a document. Line and Column count from 1 and are 0
 // where it is wrong as a whole.
 type Error struct {
-	Message      string
-	Line, Column int
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
 }
 
 // Error is the message, behind line and column where there are any.

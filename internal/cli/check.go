@@ -42,8 +42,8 @@ func (e *statusError) Unwrap() error { return e.err }
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := flags("check", args, 0, func(set *flag.FlagSet) {
-		set.BoolVar(&repair, "repair", false, "")
-		set.BoolVar(&asJSON, "json", false, "")
+		set.BoolVar(&repair, "repair", false, "put right what can be put right")
+		set.BoolVar(&asJSON, "json", false, "write a line of JSON for each drift, and one for the summary")
 	}, nil)
 	if err != nil {
 		return err
@@ -229,27 +229,10 @@ func (t *checkText) outcome(s check.Summary, whole bool) string {
 // one for the summary. Errors are w's to remember.
 type checkJSON struct{ w *json.Encoder }
 
-func (j *checkJSON) drift(d check.Drift) {
-	_ = j.w.Encode(struct {
-		Class    string `json:"class"`
-		PK       string `json:"pk"`
-		SK       string `json:"sk"`
-		Detail   string `json:"detail"`
-		Repaired bool   `json:"repaired"`
-		ByHand   bool   `json:"byHand,omitempty"`
-		StandIn  bool   `json:"standIn,omitempty"`
-	}{d.Class, d.PK, d.SK, d.Detail, d.Repaired, d.ByHand, d.StandIn})
-}
+func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }
 
 func (j *checkJSON) unsettled(u check.Unsettled) {
-	type unverified struct {
-		PK     string `json:"pk"`
-		SK     string `json:"sk"`
-		Reason string `json:"reason"`
-	}
-	_ = j.w.Encode(struct {
-		Unverified unverified `json:"unverified"`
-	}{unverified{u.PK, u.SK, u.Reason}})
+	_ = j.w.Encode(map[string]check.Unsettled{"unverified": u})
 }
 
 func (j *checkJSON) summary(s check.Summary, whole bool) {
@@ -271,9 +254,7 @@ func (j *checkJSON) summary(s check.Summary, whole bool) {
 		Requests   int            `json:"requests"`
 		ReadUnits  float64        `json:"readUnits"`
 	}
-	_ = j.w.Encode(struct {
-		Summary summary `json:"summary"`
-	}{summary{
+	_ = j.w.Encode(map[string]summary{"summary": {
 		whole && s.Left() == 0 && s.Unsettled == 0, whole, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees,
 		s.Warehouses, s.Found, s.Repaired, s.Left(), s.ByHand, s.Unsettled, s.Requests, s.ReadUnits,
 	}})

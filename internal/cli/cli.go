@@ -97,28 +97,12 @@ func run(ctx context.Context, args []string, env Environment) error {
 		}
 		command, args = args[0], []string{"-h"}
 	}
-	switch command {
-	case "serve":
-		return serve(ctx, args, env)
-	case "table":
-		return tableCommand(ctx, args, env)
-	case "seed":
-		return seed(ctx, args, env)
-	case "export":
-		return exportTable(ctx, args, env)
-	case "import":
-		return importTable(ctx, args, env)
-	case "check":
-		return checkCommand(ctx, args, env)
-	case "documents":
-		return documents(args, env)
-	case "token":
-		return token(args, env)
-	case "patterns":
-		return patterns(args, env)
-	default:
-		return usageError{fmt.Sprintf("there is no command %q", command)}
+	for _, c := range commands() {
+		if c.name == command {
+			return c.run(ctx, args, env)
+		}
 	}
+	return usageError{fmt.Sprintf("there is no command %q", command)}
 }
 
 func isHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
@@ -273,7 +257,9 @@ const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
 	addr := ""
-	err := flags("serve", args, 0, func(set *flag.FlagSet) { set.StringVar(&addr, "addr", "", "") }, nil)
+	err := flags("serve", args, 0, func(set *flag.FlagSet) {
+		set.StringVar(&addr, "addr", "", "the address to listen on, such as :8080 for all addresses of the machine; without it PORT says the port")
+	}, nil)
 	if err != nil {
 		return err
 	}
@@ -500,9 +486,12 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 	return nil
 }
 
-func patterns(args []string, env Environment) error {
+func patterns(_ context.Context, args []string, env Environment) error {
 	asMarkdown := false
-	if err := flags("patterns", args, 0, func(set *flag.FlagSet) { set.BoolVar(&asMarkdown, "markdown", false, "") }, nil); err != nil {
+	err := flags("patterns", args, 0, func(set *flag.FlagSet) {
+		set.BoolVar(&asMarkdown, "markdown", false, "as the table in docs/data-model.md")
+	}, nil)
+	if err != nil {
 		return err
 	}
 	if asMarkdown {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -101,20 +102,20 @@ func (b budget) exceeded(of bound.Bound) []string {
 // units writes read units, of which halves are the smallest.
 func units(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
 
-func documents(args []string, env Environment) error {
+func documents(_ context.Context, args []string, env Environment) error {
 	asJSON, shards := false, 0
 	allowed := budget{}
 	var words []string
 	err := flagsAnywhere("documents", args, 2, func(set *flag.FlagSet) {
-		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "")
-		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "")
-		set.Func("shards", "", func(text string) (err error) {
+		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "how many requests to DynamoDB each operation may make at most; without it, any number")
+		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "how many read units each operation may use at most; without it, any number")
+		set.Func("shards", "over how many partition keys the table spreads each busy list; without it, ORDERGRAPH_SHARDS", func(text string) (err error) {
 			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > model.MaxShards {
 				return fmt.Errorf("give 1 to %d", model.MaxShards)
 			}
 			return nil
 		})
-		set.BoolVar(&asJSON, "json", false, "")
+		set.BoolVar(&asJSON, "json", false, "write a line of JSON for each operation, and one for the summary")
 	}, &words)
 	switch {
 	case err != nil:
@@ -228,30 +229,17 @@ func outcome(invalid, over int) string {
 // writeDocumentsAsJSON tells programs: a line for each operation, and one for the summary. It
 // returns whether all is fine.
 func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
-	type pattern struct {
-		AccessPattern string  `json:"accessPattern"`
-		Requests      int     `json:"requests"`
-		ReadUnits     float64 `json:"readUnits"`
-	}
-	type problem struct {
-		Message string `json:"message"`
-		Line    int    `json:"line,omitempty"`
-		Column  int    `json:"column,omitempty"`
-	}
-	type bound struct {
-		Per        string    `json:"per,omitempty"`
-		Requests   int       `json:"requests"`
-		RoundTrips int       `json:"roundTrips"`
-		ReadUnits  float64   `json:"readUnits"`
-		Patterns   []pattern `json:"patterns"`
+	type boundPer struct {
+		Per string `json:"per,omitempty"`
+		bound.Bound
 	}
 	type operation struct {
-		ID     string    `json:"id"`
-		Name   string    `json:"name"`
-		Type   string    `json:"type,omitempty"`
-		Bound  *bound    `json:"bound,omitempty"`
-		Over   []string  `json:"overBudget,omitempty"`
-		Errors []problem `json:"errors,omitempty"`
+		ID     string           `json:"id"`
+		Name   string           `json:"name"`
+		Type   string           `json:"type,omitempty"`
+		Bound  *boundPer        `json:"bound,omitempty"`
+		Over   []string         `json:"overBudget,omitempty"`
+		Errors []document.Error `json:"errors,omitempty"`
 	}
 	type summary struct {
 		Fine       bool `json:"fine"`
@@ -262,14 +250,11 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 	out := json.NewEncoder(w)
 	sum := summary{Operations: len(operations)}
 	for _, o := range operations {
-		line := operation{ID: o.ID, Name: o.Name, Type: o.Type}
-		for _, err := range o.Errors {
-			line.Errors = append(line.Errors, problem{err.Message, err.Line, err.Column})
-		}
+		line := operation{ID: o.ID, Name: o.Name, Type: o.Type, Errors: o.Errors}
 		if len(o.Errors) == 0 {
-			line.Bound = &bound{Requests: o.Bound.Requests, RoundTrips: o.Bound.RoundTrips, ReadUnits: o.Bound.ReadUnits, Patterns: []pattern{}}
-			for _, p := range o.Bound.Patterns {
-				line.Bound.Patterns = append(line.Bound.Patterns, pattern{p.AccessPattern, p.Requests, p.ReadUnits})
+			line.Bound = &boundPer{Bound: o.Bound}
+			if o.Bound.Patterns == nil {
+				line.Bound.Patterns = []bound.Pattern{}
 			}
 			if o.Type == subscriptionType {
 				line.Bound.Per = "event"
@@ -281,8 +266,6 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 		_ = out.Encode(line)
 	}
 	sum.Fine = sum.Invalid+sum.OverBudget == 0
-	_ = out.Encode(struct {
-		Summary summary `json:"summary"`
-	}{sum})
+	_ = out.Encode(map[string]summary{"summary": sum})
 	return sum.Fine
 }

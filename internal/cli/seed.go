@@ -30,13 +30,14 @@ type generateOptions struct {
 
 func (o *generateOptions) define(set *flag.FlagSet) {
 	o.shape = sampledata.DefaultShape()
-	set.BoolVar(&o.generate, "generate", false, "")
-	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, "")
-	set.IntVar(&o.shape.Products, "products", o.shape.Products, "")
-	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, "")
-	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, "")
-	set.IntVar(&o.from, "from", 0, "")
-	set.Func("items", "", func(text string) error {
+	set.BoolVar(&o.generate, "generate", false, "make up an order book; the same flags make the same one, and another one has other ids")
+	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("how many customers (%d without it)", o.shape.Customers))
+	set.IntVar(&o.shape.Products, "products", o.shape.Products, fmt.Sprintf("how many products (%d without it)", o.shape.Products))
+	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("how many orders (%d without it)", o.shape.Orders))
+	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("a number that makes another book of the same size (%d without it)", o.shape.Seed))
+	set.IntVar(&o.from, "from", 0, "how many orders are loaded already, as a run says that was interrupted")
+	items := fmt.Sprintf("how many items an order has, such as 3, or a range (%d-%d without it), up to %d", o.shape.FewestItems, o.shape.MostItems, commerce.MaxLines)
+	set.Func("items", items, func(text string) error {
 		fewest, most, ranged := strings.Cut(text, "-")
 		if !ranged {
 			most = fewest
@@ -49,7 +50,7 @@ func (o *generateOptions) define(set *flag.FlagSet) {
 		o.shape.FewestItems, o.shape.MostItems = a, b
 		return nil
 	})
-	set.Func("statuses", "", func(text string) (err error) {
+	set.Func("statuses", fmt.Sprintf("how often each status is met (%s without it)", o.shape.Statuses), func(text string) (err error) {
 		o.shape.Statuses, err = sampledata.ParseWeights(text)
 		return err
 	})

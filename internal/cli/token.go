@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,15 +27,15 @@ type wanted struct {
 }
 
 // token mints a token, or a key to mint with.
-func token(args []string, env Environment) error {
+func token(_ context.Context, args []string, env Environment) error {
 	var w wanted
 	var words []string
 	err := flagsAnywhere("token", args, 2, func(set *flag.FlagSet) {
-		set.StringVar(&w.role, "role", "", "")
-		set.StringVar(&w.customer, "customer", "", "")
-		set.StringVar(&w.subject, "subject", "", "")
-		set.DurationVar(&w.ttl, "ttl", 15*time.Minute, "")
-		set.StringVar(&w.key, "key", "", "")
+		set.StringVar(&w.role, "role", "", "CUSTOMER, STAFF, ADMIN or SERVICE")
+		set.StringVar(&w.customer, "customer", "", "the id of the customer whose token it is")
+		set.StringVar(&w.subject, "subject", "", "whom the token is about; without it the customer's id, or a name made of the role")
+		set.DurationVar(&w.ttl, "ttl", 15*time.Minute, fmt.Sprintf("how long it lives, such as 5m, up to %s (15m without it)", maxTTL))
+		set.StringVar(&w.key, "key", "", "a private key in PEM (PKCS #8); without it ORDERGRAPH_JWT_SECRET signs")
 	}, &words)
 	switch {
 	case err != nil:

@@ -21,11 +21,11 @@ const standardStream = "-"
 func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
-		set.Func("segments", "", func(text string) (err error) {
+		set.Func("segments", fmt.Sprintf("in how many parts the table is read at once, 1 to %d (4 without it)", bulk.MaxSegments), func(text string) (err error) {
 			opts.Segments, err = segments(text)
 			return err
 		})
-		set.BoolVar(&opts.Overwrite, "overwrite", false, "")
+		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace FILE where it is there, as soon as the new export is complete")
 	})
 	if err != nil {
 		return err
@@ -61,9 +61,9 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 func importTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ImportOptions{}
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
-		set.BoolVar(&opts.Overwrite, "overwrite", false, "")
-		set.BoolVar(&opts.DryRun, "dry-run", false, "")
-		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "")
+		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace records that are there and differ; without it they are kept")
+		set.BoolVar(&opts.DryRun, "dry-run", false, "tell what an import would do, and write nothing")
+		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "leave out lines that cannot be imported; without it the first one ends the import")
 	})
 	if err != nil {
 		return err

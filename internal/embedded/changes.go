@@ -53,10 +53,10 @@ func (s *Store) tell(actions []*action) {
 	if len(s.observers) == 0 {
 		return
 	}
-	before, after := map[string][]record{}, map[string][]record{}
+	before, after := map[string][]item{}, map[string][]record{}
 	for _, a := range actions {
-		if name := aws.ToString(a.TableName); a.verb != checked {
-			before[name], after[name] = append(before[name], a.old), append(after[name], a.new)
+		if name := aws.ToString(a.TableName); a.verb != checked && s.observed(name) {
+			before[name], after[name] = append(before[name], itemOf(a.old)), append(after[name], a.new)
 		}
 	}
 	for name := range before {
@@ -65,14 +65,11 @@ func (s *Store) tell(actions []*action) {
 }
 
 // tellOf tells of changes in one table.
-func (s *Store) tellOf(table string, before, after []record) {
-	if !s.observed(table) {
-		return
-	}
+func (s *Store) tellOf(table string, before []item, after []record) {
 	var was, is []item
-	for i := range before {
+	for i, old := range before {
 		// An update of nothing is a record of no attributes to the engine.
-		if old, now := itemOf(before[i]), itemOf(after[i]); !reflect.DeepEqual(old, now) {
+		if now := itemOf(after[i]); !reflect.DeepEqual(old, now) {
 			was, is = append(was, old), append(is, now)
 		}
 	}
@@ -118,14 +115,8 @@ func (s *Store) watching(ctx context.Context, table *string, keys ...record) (to
 		if err != nil {
 			return err
 		}
-		for i := range after {
-			if now := itemOf(after[i]); !reflect.DeepEqual(was[i], now) {
-				for o := range s.observers {
-					if o.table == name {
-						o.observe([]item{was[i]}, []item{now})
-					}
-				}
-			}
+		for i, r := range after {
+			s.tellOf(name, was[i:i+1], []record{r})
 		}
 		return nil
 	}

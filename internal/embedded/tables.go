@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -115,14 +116,7 @@ func (t *table) define(attributes []types.AttributeDefinition) {
 // keyOf is the part of a record that is its key.
 func (t *table) keyOf(r record) record {
 	key := maps.Clone(r)
-	maps.DeleteFunc(key, func(name string, _ *server.AttributeValue) bool {
-		for _, k := range t.keys {
-			if k == name {
-				return false
-			}
-		}
-		return true
-	})
+	maps.DeleteFunc(key, func(name string, _ *server.AttributeValue) bool { return !slices.Contains(t.keys, name) })
 	return key
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"go/types"
 	"maps"
 	"os"
@@ -53,31 +52,20 @@ type derived struct {
 }
 
 // handWritten parses the files of the schema but those that are generated.
-func handWritten() (*gql.SchemaDocument, error) {
-	names, err := filepath.Glob("*.graphqls")
-	if err != nil {
-		return nil, err
-	}
+func handWritten() *gql.SchemaDocument {
 	var sources []*gql.Source
-	for _, name := range names {
+	for _, name := range must(filepath.Glob("*.graphqls")) {
 		if name == connectionsFile || name == payloadsFile {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, &gql.Source{Name: name, Input: string(text)})
+		sources = append(sources, &gql.Source{Name: name, Input: string(must(os.ReadFile(name)))})
 	}
-	return gqlparser.ParseSchemas(sources...)
+	return must(gqlparser.ParseSchemas(sources...))
 }
 
 // derive finds what follows from the schema, and writes the part of the schema that does.
-func derive(cfg *config.Config, store, commerce *types.Package) (*derived, error) {
-	schema, err := handWritten()
-	if err != nil {
-		return nil, err
-	}
+func derive(cfg *config.Config, store, commerce *types.Package) *derived {
+	schema := handWritten()
 	d := &derived{mutations: map[string]mutation{}, models: map[string]string{}}
 	for name, entry := range cfg.Models {
 		if len(entry.Model) == 1 && strings.HasPrefix(entry.Model[0], commerceImport+".") {
@@ -100,10 +88,9 @@ func derive(cfg *config.Config, store, commerce *types.Package) (*derived, error
 			fmt.Fprintf(&connections, connectionSDL, words(t.Name)+"s", t.Name, article(t.Name))
 		}
 	}
-	if err := os.WriteFile(connectionsFile, connections.Bytes(), 0o644); err != nil {
-		return nil, err
-	}
-	return d, d.payloads(schema, store, commerce, cfg.Models)
+	check(os.WriteFile(connectionsFile, connections.Bytes(), 0o644))
+	d.payloads(schema, store, commerce, cfg.Models)
+	return d
 }
 
 // connectionSDL is the SDL of a connection. Its arguments are the records in words, the name of the
@@ -142,13 +129,8 @@ type %[2]s {
 
 // payloads finds the mutations' changes, and writes their payloads and the commands of their
 // inputs.
-//
-// Errors: those of changes.of and commandWriter.write.
-func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) error {
-	inputs, err := readInputs()
-	if err != nil {
-		return err
-	}
+func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
+	inputs := readInputs()
 	changes := changesOf(store)
 	commands := &commandWriter{schema: schema, rules: inputs, commerce: commerce, models: models}
 	var out bytes.Buffer
@@ -156,64 +138,53 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 	generated := map[string]bool{}
 	for _, f := range schema.Definitions.ForName("Mutation").Fields {
 		input := f.Arguments.ForName("input").Type.Name()
-		m, byHand, err := changes.of(f.Name, input, inputs)
-		if err != nil {
-			return err
-		}
+		m, byHand := changes.of(f.Name, input, inputs)
 		if generated[input] = !byHand; !byHand {
-			if err := commands.write(schema.Definitions.ForName(input), m); err != nil {
-				return err
-			}
+			commands.write(schema.Definitions.ForName(input), m)
 		}
 		fields := schema.Definitions.ForName(input).Fields
 		m.repeatable = fields.ForName("idempotencyKey") != nil
 		d.mutations[f.Name] = m
-		record, err := d.typeOf(m.result)
-		if err != nil {
-			return fmt.Errorf("mutation %s: %w", f.Name, err)
-		}
+		record := d.typeOf(m.result)
 		conflict := " Null if the mutation was refused."
 		if fields.ForName("expectedVersion") != nil {
 			conflict = fmt.Sprintf(" With a `VersionConflict`, the %s as it is now, if there is one. Null after any other refusal.", words(record))
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
-			return fmt.Errorf("mutation %s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
+			fail("mutation %s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record)
 	}
 	for _, t := range schema.Definitions {
 		if t.Kind == gql.InputObject && strings.HasSuffix(t.Name, "Input") && !generated[t.Name] {
-			if err := inputs.checkRead(t); err != nil {
-				return err
-			}
+			inputs.checkRead(t)
 		}
 	}
-	if err := commands.save(); err != nil {
-		return err
-	}
-	return os.WriteFile(payloadsFile, out.Bytes(), 0o644)
+	commands.save()
+	check(os.WriteFile(payloadsFile, out.Bytes(), 0o644))
 }
 
 // typeOf returns the type of the schema that a type of commerce is bound to.
-func (d *derived) typeOf(model string) (string, error) {
+func (d *derived) typeOf(model string) string {
 	for name, of := range d.models {
 		if of == model {
-			return name, nil
+			return name
 		}
 	}
-	return "", fmt.Errorf("gqlgen.yml binds no type to commerce.%s", model)
+	fail("gqlgen.yml binds no type to commerce.%s", model)
+	return ""
 }
 
 // bind adds the Go types of connections, edges and payloads to gqlgen's configuration, and writes
 // the aliases by which it knows them.
-func (d *derived) bind(cfg *config.Config) error {
+func (d *derived) bind(cfg *config.Config) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "// Code generated by internal/generate. DO NOT EDIT.\n\npackage graph\n\nimport (\n%q\n%q\n)\n\n// The connections, edges and payloads of the schema.\ntype (\n", commerceImport, pagingPackage)
 	for _, node := range d.nodes {
 		model, ok := d.models[node]
 		if !ok {
-			return fmt.Errorf("gqlgen.yml binds %s to no type of commerce", node)
+			fail("gqlgen.yml binds %s to no type of commerce", node)
 		}
 		for _, part := range []string{"Connection", "Edge"} {
 			fmt.Fprintf(&out, "%s%s = paging.%s[*commerce.%s]\n", node, part, part, model)
@@ -223,10 +194,7 @@ func (d *derived) bind(cfg *config.Config) error {
 	results := map[string]bool{}
 	for name, m := range d.mutations {
 		results[m.result] = true
-		record, err := d.typeOf(m.result)
-		if err != nil {
-			return err
-		}
+		record := d.typeOf(m.result)
 		cfg.Models[templates.UcFirst(name)+"Payload"] = config.TypeMapEntry{
 			Model:  config.StringList{graphPackage + "." + m.result + "Payload"},
 			Fields: map[string]config.TypeMapField{lcFirst(record): {FieldName: "Value"}},
@@ -236,23 +204,16 @@ func (d *derived) bind(cfg *config.Config) error {
 		fmt.Fprintf(&out, "%sPayload = Payload[commerce.%s]\n", model, model)
 	}
 	out.WriteString(")\n")
-	source, err := format.Source(out.Bytes())
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(aliasesFile, source, 0o644)
+	writeGo(aliasesFile, out.Bytes())
 }
 
 // load returns a type-checked package.
-func load(path string) (*types.Package, error) {
-	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path)
-	if err != nil {
-		return nil, err
-	}
+func load(path string) *types.Package {
+	loaded := must(packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path))
 	if errs := loaded[0].Errors; len(errs) > 0 {
-		return nil, errs[0]
+		check(errs[0])
 	}
-	return loaded[0].Types, nil
+	return loaded[0].Types
 }
 
 // words are the parts of a type's name, in lower case: "order item".

@@ -34,47 +34,62 @@ func main() {
 	}
 }
 
-func run() error {
-	patterns, err := declaredPatterns()
+// failure is the panic that ends the generation with an error.
+type failure struct{ error }
+
+// check ends the generation where there is an error.
+func check(err error) {
 	if err != nil {
-		return err
+		panic(failure{err})
 	}
-	if err := writePatterns(patterns); err != nil {
-		return err
+}
+
+// must returns v, or ends the generation where there is an error.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+// fail ends the generation.
+func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// failed makes an error of a failure. It is to be deferred.
+func failed(err *error) {
+	switch panicked := recover().(type) {
+	case nil:
+	case failure:
+		*err = panicked.error
+	default:
+		panic(panicked)
 	}
-	commerce, err := load(commerceImport)
-	if err != nil {
-		return err
+}
+
+// within puts a place before the message of a failure. It is to be deferred.
+func within(format string, args ...any) {
+	panicked := recover()
+	if f, ok := panicked.(failure); ok {
+		fail("%s: %w", fmt.Sprintf(format, args...), f.error)
 	}
-	if err := writeApply(commerce); err != nil {
-		return err
+	if panicked != nil {
+		panic(panicked)
 	}
-	store, err := load(storePackage)
-	if err != nil {
-		return err
-	}
-	model, err := load(modelPackage)
-	if err != nil {
-		return err
-	}
+}
+
+func run() (err error) {
+	defer failed(&err)
+	patterns := declaredPatterns()
+	writePatterns(patterns)
+	commerce := load(commerceImport)
+	writeApply(commerce)
+	store, model := load(storePackage), load(modelPackage)
 	cfg, err := config.LoadConfigFromDefaultLocations()
 	if err != nil {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
-	derived, err := derive(cfg, store, commerce)
-	if err != nil {
-		return err
-	}
-	// The schema has changed.
-	if cfg, err = config.LoadConfigFromDefaultLocations(); err != nil {
-		return err
-	}
-	if err := derived.bind(cfg); err != nil {
-		return err
-	}
-	if err := api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})); err != nil {
-		return err
-	}
+	derived := derive(cfg, store, commerce)
+	cfg = must(config.LoadConfigFromDefaultLocations()) // the schema has changed
+	derived.bind(cfg)
+	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
 	return updateGolden()
 }
 
@@ -82,10 +97,7 @@ func run() error {
 // them, in the packages whose tests import internal/golden.
 func updateGolden() error {
 	var found []string
-	tests, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./...")
-	if err != nil {
-		return err
-	}
+	tests := must(packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./..."))
 	for _, p := range tests {
 		if p.ForTest != "" && p.Imports[goldenPackage] != nil && !slices.Contains(found, p.ForTest) {
 			found = append(found, p.ForTest)
@@ -109,17 +121,9 @@ type plugin struct {
 func (plugin) Name() string { return "ordergraph" }
 
 // GenerateCode writes the files.
-func (p plugin) GenerateCode(data *codegen.Data) error {
-	execution, err := generate(data)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(executionFile, execution, 0o644); err != nil {
-		return err
-	}
-	reads, err := generateReads(data, p)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(readsFile, reads, 0o644)
+func (p plugin) GenerateCode(data *codegen.Data) (err error) {
+	defer failed(&err)
+	generate(data)
+	generateReads(data, p)
+	return nil
 }

@@ -32,13 +32,13 @@ type reading struct {
 func (r reading) follows() string { return lcFirst(named(r.value).Obj().Name()) + "s" }
 
 // readings returns the access patterns, by ID.
-func readings(model *types.Package, patterns []pattern) (map[string]reading, error) {
+func readings(model *types.Package, patterns []pattern) map[string]reading {
 	found := map[string]reading{}
 	for _, p := range patterns {
 		r := reading{pattern: p}
 		variable := model.Scope().Lookup(p.name)
 		if variable == nil {
-			return nil, fmt.Errorf("%s: %s has no type", patternsFile, p.name)
+			fail("%s: %s has no type", patternsFile, p.name)
 		}
 		if p.typed {
 			arguments := named(variable.Type()).TypeArgs()
@@ -49,7 +49,7 @@ func readings(model *types.Package, patterns []pattern) (map[string]reading, err
 		}
 		found[p.id()] = r
 	}
-	return found, nil
+	return found
 }
 
 // named is a type, or what it points to, as a named one.
@@ -70,10 +70,10 @@ type read struct {
 }
 
 // reads returns the @reads of a field, and whether its plan and its resolver are generated: it has
-// some, and none is by hand.
-//
-// Errors: a directive that names no pattern, or an argument that the field does not have.
-func (g *generator) reads(f *codegen.Field) (all []read, generated bool, err error) {
+// some, and none is by hand. It fails for a directive that names no pattern, or an argument that
+// the field does not have.
+func (g *generator) reads(f *codegen.Field) (all []read, generated bool) {
+	defer within("%s", fullName(f))
 	generated = true
 	for _, d := range f.FieldDefinition.Directives.ForNames("reads") {
 		text := func(name string) string {
@@ -85,12 +85,12 @@ func (g *generator) reads(f *codegen.Field) (all []read, generated bool, err err
 		r := read{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
 		var ok bool
 		if r.reading, ok = g.readings[text("pattern")]; !ok {
-			return nil, false, fmt.Errorf("@reads: there is no access pattern %q", text("pattern"))
+			fail("@reads: there is no access pattern %q", text("pattern"))
 		}
 		if with := d.Arguments.ForName("with"); with != nil {
 			for _, name := range with.Value.Children {
 				if f.Arguments.ForName(name.Value.Raw) == nil {
-					return nil, false, fmt.Errorf("@reads(pattern: %q): there is no argument %q", r.id(), name.Value.Raw)
+					fail("@reads(pattern: %q): there is no argument %q", r.id(), name.Value.Raw)
 				}
 				r.with = append(r.with, name.Value.Raw)
 			}
@@ -98,7 +98,7 @@ func (g *generator) reads(f *codegen.Field) (all []read, generated bool, err err
 		generated = generated && !r.byHand
 		all = append(all, r)
 	}
-	return all, generated && len(all) > 0, nil
+	return all, generated && len(all) > 0
 }
 
 // isList reports whether a field returns a page of a list.
@@ -115,14 +115,9 @@ func argumentsType(f *codegen.Field) string {
 // pagingArguments choose the page. All others belong to the list, and so to its cursors.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
-// listArguments writes the method that reads the arguments of a list.
-//
-// Errors: an argument of a Go type that limits no list.
-func (g *generator) listArguments(f *codegen.Field) error {
-	all, _, err := g.reads(f)
-	if err != nil {
-		return err
-	}
+// listArguments writes the method that reads the arguments of a list. It fails for an argument of a
+// Go type that limits no list.
+func (g *generator) listArguments(f *codegen.Field, all []read) {
 	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.Beyond) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
@@ -140,7 +135,7 @@ func (g *generator) listArguments(f *codegen.Field) error {
 		}
 		method, ok := methods[g.name(a.TypeReference.GO)]
 		if !ok {
-			return fmt.Errorf("the argument %s is a %s, which limits no list: see paging.Request", a.Name, g.name(a.TypeReference.GO))
+			fail("%s: the argument %s is a %s, which limits no list: see paging.Request", fullName(f), a.Name, g.name(a.TypeReference.GO))
 		}
 		given := ""
 		if chosen[a.Name] {
@@ -159,7 +154,6 @@ func (g *generator) listArguments(f *codegen.Field) error {
 		g.imported(modelPackage, "model")
 	}
 	g.p("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
-	return nil
 }
 
 // keyArguments writes the method that reads the arguments of a field as the key of its record.
@@ -182,13 +176,12 @@ func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 // the types of a third one, so types.Identical does not tell.
 func same(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// member returns the field of a struct that has a type, or the name that by gives.
-//
-// Errors: where there is none, or more than one.
-func member(of types.Type, t types.Type, by string) (string, error) {
+// member returns the field of a struct that has a type, or the name that by gives. It fails where
+// there is none, or more than one.
+func member(of types.Type, t types.Type, by string) string {
 	s, ok := named(of).Underlying().(*types.Struct)
 	if !ok {
-		return "", fmt.Errorf("%s has no fields", of)
+		fail("%s has no fields", of)
 	}
 	var found []string
 	for field := range s.Fields() {
@@ -200,9 +193,9 @@ func member(of types.Type, t types.Type, by string) (string, error) {
 		found = []string{"ID"}
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%s has %d fields of type %s: name the attribute with by", of, len(found), t)
+		fail("%s has %d fields of type %s: name the attribute with by", of, len(found), t)
 	}
-	return found[0], nil
+	return found[0]
 }
 
 // ownKey is the lookup by whose keys the records of a type are known: the first one that reads
@@ -224,13 +217,10 @@ type planned struct {
 }
 
 // plans writes what plans and resolves the fields of a type that access patterns read.
-func (g *generator) plans(o *codegen.Object) error {
+func (g *generator) plans(o *codegen.Object) {
 	var lists, lookups, references []planned
 	for i, f := range o.Fields {
-		all, generated, err := g.reads(f)
-		if err != nil {
-			return fmt.Errorf("%s: %w", fullName(f), err)
-		}
+		all, generated := g.reads(f)
 		p := planned{f, i + 1, all}
 		switch {
 		case !generated || all[0].value == nil: // it comes with the record
@@ -242,11 +232,9 @@ func (g *generator) plans(o *codegen.Object) error {
 		case len(f.Args) == 0:
 			references = append(references, p)
 		default:
-			return fmt.Errorf("%s: a record by arguments and the parent's key is read by hand: say so with byHand", fullName(f))
+			fail("%s: a record by arguments and the parent's key is read by hand: say so with byHand", fullName(f))
 		}
-		if err := g.resolver(p); err != nil {
-			return fmt.Errorf("%s: %w", fullName(f), err)
-		}
+		g.resolver(p)
 	}
 	own, _ := g.ownKey(o)
 	if len(lists) > 0 {
@@ -267,9 +255,8 @@ func (g *generator) plans(o *codegen.Object) error {
 		g.p("default:\nreturn false\n}\nreturn true\n}")
 	}
 	if len(references) > 0 {
-		return g.references(o, own, references)
+		g.references(o, own, references)
 	}
-	return nil
 }
 
 // pages writes what plans the lists of a type: of Query, or those that belong to a record.
@@ -310,7 +297,7 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 
 // references writes what adds the records that records of a type refer to. They are known by the
 // record's own key where that has them, so that nobody has to wait for the record.
-func (g *generator) references(o *codegen.Object, own reading, references []planned) error {
+func (g *generator) references(o *codegen.Object, own reading, references []planned) {
 	of, what := o.Reference(), "record"
 	if own.key != nil {
 		if _, ok := own.key.Underlying().(*types.Struct); ok {
@@ -321,18 +308,14 @@ func (g *generator) references(o *codegen.Object, own reading, references []plan
 	g.p("func %sReference(%s %s, f *operation.Field, to *refs) {\nswitch f.Number {", lcFirst(o.Name), what, g.name(of))
 	for _, f := range references {
 		r := f.reads[0]
-		name, err := member(of, r.key, r.by)
-		if err != nil {
-			return fmt.Errorf("%s: %w", fullName(f.Field), err)
-		}
-		g.p("case %d: // %s\naddRef(&to.%s, f, %s.%s)", f.number, f.Name, r.follows(), what, name)
+		g.p("case %d: // %s\naddRef(&to.%s, f, %s.%s)", f.number, f.Name, r.follows(), what, member(of, r.key, r.by))
 	}
 	g.p("}\n}")
-	return nil
 }
 
 // resolver writes the resolver of a field, which returns what was planned.
-func (g *generator) resolver(f planned) error {
+func (g *generator) resolver(f planned) {
+	defer within("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
 	if !f.Object.Root {
 		parameters += ", obj " + g.name(f.Object.Reference())
@@ -352,53 +335,37 @@ func (g *generator) resolver(f planned) error {
 		if !f.Object.Root {
 			own, ok := g.ownKey(f.Object)
 			if !ok {
-				return fmt.Errorf("no access pattern reads the records of %s by a key", f.Object.Name)
+				fail("no access pattern reads the records of %s by a key", f.Object.Name)
 			}
-			name, err := member(f.Object.Reference(), own.key, "")
-			if err != nil {
-				return err
-			}
-			of = ", string(obj." + name + ")"
+			of = ", string(obj." + member(f.Object.Reference(), own.key, "") + ")"
 		}
 		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
 	case f.Object.Root:
 		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
-		name, err := member(f.Object.Reference(), r.key, r.by)
-		if err != nil {
-			return err
-		}
-		g.p("return reference(ctx, model.%s, obj.%s)\n}", r.name, name)
+		g.p("return reference(ctx, model.%s, obj.%s)\n}", r.name, member(f.Object.Reference(), r.key, r.by))
 	}
-	return nil
 }
 
 // readArguments writes the methods that read the arguments of a field as a list or as a key.
-func (g *generator) readArguments(f *codegen.Field) error {
-	all, _, err := g.reads(f)
-	switch {
-	case err != nil || len(all) == 0:
-		return err
+func (g *generator) readArguments(f *codegen.Field) {
+	switch all, _ := g.reads(f); {
+	case len(all) == 0:
 	case isList(f):
-		return g.listArguments(f)
-	case !f.Object.Root || all[0].key == nil || named(all[0].key) == nil:
-		return nil
+		g.listArguments(f, all)
+	case f.Object.Root && all[0].key != nil && named(all[0].key) != nil:
+		g.keyArguments(f, all[0].key)
 	}
-	g.keyArguments(f, all[0].key)
-	return nil
 }
 
-// generateReads returns the source of the plan and the resolvers of the fields that access patterns
+// generateReads writes the plan and the resolvers of the fields that access patterns
 // read, of the resolvers of mutations, and of the types of all resolvers.
-func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
+func generateReads(data *codegen.Data, p plugin) {
 	g := newGenerator(data)
 	g.imported(operationPackage, "operation")
 	g.imported(pagingPackage, "paging")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
-	var err error
-	if g.readings, err = readings(p.model, p.patterns); err != nil {
-		return nil, err
-	}
+	g.readings = readings(p.model, p.patterns)
 	var resolvers []string
 	for _, o := range data.Objects {
 		if o.HasResolvers() {
@@ -406,13 +373,9 @@ func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 		}
 		o = withoutIntrospection(o)
 		for _, f := range o.Fields {
-			if err := g.readArguments(f); err != nil {
-				return nil, fmt.Errorf("%s: %w", fullName(f), err)
-			}
+			g.readArguments(f)
 		}
-		if err := g.plans(o); err != nil {
-			return nil, err
-		}
+		g.plans(o)
 		if o.Name == "Mutation" {
 			g.changes(o)
 		}
@@ -426,7 +389,7 @@ func generateReads(data *codegen.Data, p plugin) ([]byte, error) {
 		g.p("%sResolver struct{ *Resolver }", lcFirst(name))
 	}
 	g.p(")")
-	return g.source()
+	g.write(readsFile)
 }
 
 // changes writes the resolvers of mutations.

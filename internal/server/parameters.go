@@ -152,17 +152,15 @@ func (p *parameters) request() (graph.Request, *refusal) {
 
 // mistyped refuses parameters that do not have the right types.
 func (p *parameters) mistyped() *refusal {
-	switch {
-	case !p.query.is(jsontext.KindString):
-		return badRequest("query is no string")
-	case !p.operationName.is(jsontext.KindString):
-		return badRequest("operationName is no string")
-	case !p.documentID.is(jsontext.KindString):
-		return badRequest("documentId is no string")
-	case !p.variables.is(jsontext.KindBeginObject):
-		return badRequest("variables is no JSON object")
-	case !p.extensions.is(jsontext.KindBeginObject):
-		return badRequest("extensions is no JSON object")
+	for _, name := range []string{"query", "operationName", "documentId"} {
+		if !p.named(name).is(jsontext.KindString) {
+			return badRequest("%s is no string", name)
+		}
+	}
+	for _, name := range []string{"variables", "extensions"} {
+		if !p.named(name).is(jsontext.KindBeginObject) {
+			return badRequest("%s is no JSON object", name)
+		}
 	}
 	return nil
 }

@@ -245,8 +245,9 @@ func (s *socket) recovered() {
 	}
 }
 
-// close closes the socket, once: it tells the client why and waits some seconds for it to agree.
-func (s *socket) close(code websocket.StatusCode, reason string) {
+// close closes the socket, once: it tells the client why and waits some seconds for it to agree. It
+// returns false: there is nothing to go on with.
+func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closing.Do(func() {
 		s.over.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
@@ -254,15 +255,17 @@ func (s *socket) close(code websocket.StatusCode, reason string) {
 		_ = s.beneath.SetReadDeadline(time.Now().Add(closeTime))
 		_ = s.conn.Close(code, reason) // a client that does not agree is cut
 	})
+	return false
 }
 
-// cut closes the socket without a word, where nobody seems to listen.
-func (s *socket) cut(why string) {
+// cut closes the socket without a word, where nobody seems to listen. It returns false as close does.
+func (s *socket) cut(why string) bool {
 	s.closing.Do(func() {
 		s.over.log.DebugContext(s.ctx, "a socket is cut", "reason", why, "requestId", requestID(s.ctx))
 		s.cancel()
 		_ = s.conn.CloseNow()
 	})
+	return false
 }
 
 // read reads a message and does what it says, and tells whether to go on.
@@ -273,13 +276,11 @@ func (s *socket) read() bool {
 	}
 	s.heard.Store(true)
 	if kind != websocket.MessageText {
-		s.close(closeBadMessage, "Invalid message: it is not text")
-		return false
+		return s.close(closeBadMessage, "Invalid message: it is not text")
 	}
 	m, err := readMessage(text)
 	if err != nil {
-		s.close(closeBadMessage, "Invalid message: "+err.Error())
-		return false
+		return s.close(closeBadMessage, "Invalid message: "+err.Error())
 	}
 	switch m.Type {
 	case messageInit:
@@ -332,18 +333,15 @@ var errBusy = errors.New("no room for long messages")
 // begin answers connection_init: whose token it brings decides who uses the socket.
 func (s *socket) begin(m message) bool {
 	if s.initialised.Swap(true) {
-		s.close(closeInitTwice, "Too many initialisation requests")
-		return false
+		return s.close(closeInitTwice, "Too many initialisation requests")
 	}
 	parameters := map[string]json.RawMessage{}
 	if len(m.Payload) > 0 && json.Unmarshal(m.Payload, &parameters) != nil {
-		s.close(closeBadMessage, "Invalid message: the payload of connection_init is no object")
-		return false
+		return s.close(closeBadMessage, "Invalid message: the payload of connection_init is no object")
 	}
 	header, ok := s.headers(parameters)
 	if !ok {
-		s.close(closeForbidden, "Forbidden")
-		return false
+		return s.close(closeForbidden, "Forbidden")
 	}
 	s.asking = explaining(s.asking, header)
 	if s.over.authentication.tokens != nil && !s.authenticate(header) {
@@ -367,16 +365,13 @@ func (s *socket) authenticate(header http.Header) bool {
 	switch {
 	case refused == nil:
 	case refused.status == http.StatusUnauthorized:
-		s.close(closeForbidden, "Forbidden")
-		return false
+		return s.close(closeForbidden, "Forbidden")
 	default:
-		s.close(websocket.StatusTryAgainLater, "Who uses the socket cannot be found out right now")
-		return false
+		return s.close(websocket.StatusTryAgainLater, "Who uses the socket cannot be found out right now")
 	}
 	customer := identity.Principal.Customer
 	if !s.over.connected.take(customer) {
-		s.close(websocket.StatusTryAgainLater, "Too many sockets of one customer")
-		return false
+		return s.close(websocket.StatusTryAgainLater, "Too many sockets of one customer")
 	}
 	s.asking = withIdentity(s.asking, identity)
 	unwatch := s.over.authentication.watch(s.asking, func() {
@@ -433,8 +428,7 @@ func (s *socket) beat() {
 // subscribe begins an operation.
 func (s *socket) subscribe(m message) bool {
 	if !s.acknowledged.Load() {
-		s.close(closeUnauthorized, "Unauthorized")
-		return false
+		return s.close(closeUnauthorized, "Unauthorized")
 	}
 	o := &socketOperation{id: m.ID, payload: m.Payload}
 	s.mu.Lock()
@@ -447,8 +441,7 @@ func (s *socket) subscribe(m message) bool {
 	s.mu.Unlock()
 	switch {
 	case exists:
-		s.close(closeDuplicate, "Subscriber for "+shortened(o.id)+" already exists")
-		return false
+		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, shownID)+" already exists")
 	case full:
 		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
@@ -485,14 +478,8 @@ func (s *socket) subscribe(m message) bool {
 	return true
 }
 
-// shortened is the beginning of an operation's id, as the reason of a close has 123 bytes.
-func shortened(id string) string {
-	const most = 60
-	if len(id) <= most {
-		return id
-	}
-	return strings.ToValidUTF8(id[:most], "") + "..."
-}
+// shownID is how much of an operation's id the reason of a close repeats: it has 123 bytes.
+const shownID = 60
 
 // finish takes an operation off the list, and ends it: whichever has the id, where no operation is
 // given.
@@ -606,8 +593,7 @@ func (s *socket) send(kind, id string, payload []byte) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), s.over.limits.AnswerTime)
 	defer cancel()
 	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
-		s.cut("a message could not be written")
-		return false
+		return s.cut("a message could not be written")
 	}
 	return true
 }
