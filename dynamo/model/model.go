@@ -84,13 +84,16 @@ func (t Template) Values(key string) ([]string, bool) {
 }
 
 // Names are what stands in the braces, from left to right.
-func (t Template) Names() []string {
-	var names []string
-	for _, part := range strings.Split(string(t), "{")[1:] {
-		name, _, _ := strings.Cut(part, "}")
-		names = append(names, name)
+func (t Template) Names() []string { return t.appendNames(nil) }
+
+func (t Template) appendNames(to []string) []string {
+	_, rest, found := strings.Cut(string(t), "{")
+	for found {
+		name, more, _ := strings.Cut(rest, "}")
+		to = append(to, name)
+		_, rest, found = strings.Cut(more, "{")
 	}
-	return names
+	return to
 }
 
 // Literal is the template up to its first value.
@@ -277,7 +280,7 @@ func (b *KeyBuilder) Key(t Template, values ...string) string {
 // entity without an account rep is not in the index.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
-		values := t.Names()
+		values := t.appendNames(make([]string, 0, 2)) // no template has more, so they need no memory
 		for i, name := range values {
 			values[i] = TextOf(attributes, e.attribute(name))
 		}
@@ -287,7 +290,7 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	if e.IndexPK != "" && (!e.Optional || attributes["accountRepId"] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
-			k.IndexPK += ShardSuffix(ShardOf(KeyValue(e.PK, k.PK), b.Shards), b.Shards)
+			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Literal()), b.Shards), b.Shards)
 		}
 	}
 	return k.Attributes().With(attributes).With(Record{"entity": Str(e.Name)})
