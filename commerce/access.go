@@ -40,7 +40,7 @@ const (
 	FulfilOrder
 	// CreateCustomer is for adding customers.
 	CreateCustomer
-	// ChangeCustomer is for a customer's name and phone numbers.
+	// ChangeCustomer is for a customer, but not for the e-mail address.
 	ChangeCustomer
 	// ChangeEmail is for a customer's e-mail address.
 	ChangeEmail

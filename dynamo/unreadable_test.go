@@ -64,6 +64,8 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 		return []types.AttributeValue{number("17"), list(v)}
 	case *types.AttributeValueMemberN:
 		return []types.AttributeValue{text(v.Value), &types.AttributeValueMemberBOOL{Value: true}}
+	case *types.AttributeValueMemberBOOL:
+		return []types.AttributeValue{text("true"), number("1")}
 	case *types.AttributeValueMemberL:
 		return []types.AttributeValue{text("1, 2"), list(number("5")), &types.AttributeValueMemberNULL{Value: true}}
 	case *types.AttributeValueMemberM:

@@ -2468,7 +2468,7 @@ enum Permission {
   FULFIL_ORDER
   "Adding customers."
   CREATE_CUSTOMER
-  "Changing a customer's name and phone numbers."
+  "Changing a customer, but not the e-mail address."
   CHANGE_CUSTOMER
   "Changing a customer's e-mail address."
   CHANGE_EMAIL
@@ -3014,7 +3014,7 @@ type Mutation {
     "The customer."
     input: CreateCustomerInput!
   ): CreateCustomerPayload @access(permission: CREATE_CUSTOMER)
-  "Changes a customer's name, e-mail address or phone numbers. What is left out or null stays. Access: customers (their own), staff, admins. WP2."
+  "Changes a customer. What is left out or null stays. Access: customers (their own), staff, admins. WP2."
   updateCustomer(
     "The changes."
     input: UpdateCustomerInput!

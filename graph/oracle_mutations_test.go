@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +87,10 @@ func inputValue(t *rapid.T, name string, typ *ast.Type) string {
 		return "[" + strings.Join(elements, ", ") + "]"
 	}
 	d := parsedSchema.Types[typ.Name()]
-	if d.Kind != ast.InputObject {
+	switch {
+	case d.Name == "Boolean":
+		return strconv.FormatBool(rapid.Bool().Draw(t, name))
+	case d.Kind != ast.InputObject:
 		return `"text"`
 	}
 	var fields []string

@@ -89,7 +89,7 @@ func (c *change) repEdge(stands model.Record, before, after *commerce.Customer) 
 	return model.CustomerRepRecord(&c.KeyBuilder, *after).With(c.unchanged(stands, model.CustomerAttributes(model.EntityCustomerRep, *before), model.CustomerAttributes(model.EntityCustomerRep, *after)))
 }
 
-// UpdateCustomer changes a customer's name, e-mail address or phone numbers (WP2).
+// UpdateCustomer changes a customer (WP2).
 //
 // Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of
 // mutate.

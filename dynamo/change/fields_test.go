@@ -45,6 +45,8 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 		switch current := before.FieldByName(field.Name).Interface().(type) {
 		case string:
 			same, other = current, "other@example.com"
+		case bool:
+			same, other = current, !current
 		case []string:
 			same, other = current, append([]string{"9"}, current...)
 		case commerce.WarehouseID:

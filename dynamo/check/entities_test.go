@@ -82,6 +82,8 @@ func another(v types.AttributeValue) types.AttributeValue {
 			return text((status%5 + 1).String())
 		}
 		return text(v.Value + "x")
+	case *types.AttributeValueMemberBOOL:
+		return &types.AttributeValueMemberBOOL{Value: !v.Value}
 	case *types.AttributeValueMemberL:
 		if len(v.Value) == 0 {
 			return &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}}

@@ -44,7 +44,7 @@ const (
 // Attribute describes an attribute of a record.
 type Attribute struct {
 	Name string
-	// Type is DynamoDB's type: S, N, L or M.
+	// Type is DynamoDB's type: S, N, BOOL, L or M.
 	Type string
 	// Most is how many bytes a string has at most, or how many elements a list; 0 where the type of
 	// the value decides.
@@ -177,6 +177,20 @@ func (a *attributes) texts(name string, v *[]string, most, bytes int) {
 		}
 	case describing:
 		a.describe(name, "L", most, usual)
+	}
+}
+
+// flag is true or false. Without it, it reads as false.
+func (a *attributes) flag(name string, v *bool) {
+	switch a.purpose {
+	case reading:
+		*v = a.Flag(name)
+	case writing:
+		a.written[name] = Bool(*v)
+	case enlarging:
+		*v = true
+	case describing:
+		a.describe(name, "BOOL", 0, usual)
 	}
 }
 

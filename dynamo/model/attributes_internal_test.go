@@ -29,6 +29,13 @@ func TestEveryFieldIsInItsRecord(t *testing.T) {
 		addressAttributes(&a, v)
 		return v, a.Err()
 	})
+	type flagged struct{ Flag bool }
+	declare := func(a *attributes, v *flagged) { a.flag("flag", &v.Flag) }
+	everyFieldIsInItsRecord(t, declare, func(r Reader) (*flagged, error) {
+		a, v := attributes{Reader: r}, &flagged{}
+		declare(&a, v)
+		return v, a.Err()
+	})
 }
 
 func everyFieldIsInItsRecord[V any](t *testing.T, declare func(*attributes, *V), decode func(Reader) (*V, error)) {

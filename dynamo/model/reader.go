@@ -43,6 +43,9 @@ func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Va
 // Num returns a number attribute.
 func Num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
 
+// Bool returns a boolean attribute.
+func Bool(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }
+
 // Amount returns an amount of money as a number attribute.
 func Amount(m commerce.Money) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: m.Decimal()}
@@ -236,6 +239,26 @@ func (r *Reader) Has(name string) bool {
 func (r *Reader) Number(name string) int {
 	n, _ := r.counted(name)
 	return n
+}
+
+// Flag returns a boolean, false where there is none.
+func (r *Reader) Flag(name string) bool {
+	if r.Item.Doc != nil {
+		at, ok := r.Item.Find(name)
+		if !ok || r.Item.kind(at) != KindBOOL {
+			return false
+		}
+		n := &r.Item.Doc.Nodes[at]
+		return r.Item.Doc.Span(n.Text, n.TextEnd) == JSONTrue
+	}
+	switch v := r.Record[name].(type) {
+	case nil:
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	default:
+		r.doubt(name, "is not a boolean")
+	}
+	return false
 }
 
 // MustNumber returns a whole number that the record must have.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,8 @@ func valueText(v types.AttributeValue) string {
 		text = fmt.Sprintf("%q", v.Value)
 	case *types.AttributeValueMemberN:
 		text = v.Value
+	case *types.AttributeValueMemberBOOL:
+		text = strconv.FormatBool(v.Value)
 	case *types.AttributeValueMemberL:
 		parts := make([]string, len(v.Value))
 		for i, e := range v.Value {
@@ -127,6 +130,8 @@ func isNothing(v types.AttributeValue) bool {
 		return len(v.Value) == 0
 	case *types.AttributeValueMemberN:
 		return model.SameNumber(v.Value, "0")
+	case *types.AttributeValueMemberBOOL:
+		return !v.Value
 	case *types.AttributeValueMemberM:
 		for _, member := range v.Value {
 			if !isNothing(member) {
@@ -200,6 +205,9 @@ func agree(have, want types.AttributeValue) bool {
 	case *types.AttributeValueMemberN:
 		h, ok := have.(*types.AttributeValueMemberN)
 		return ok && model.SameNumber(h.Value, w.Value)
+	case *types.AttributeValueMemberBOOL:
+		h, ok := have.(*types.AttributeValueMemberBOOL)
+		return ok && h.Value == w.Value
 	case *types.AttributeValueMemberL:
 		if set, ok := have.(*types.AttributeValueMemberSS); ok {
 			at := model.Reader{Record: model.Record{"": want}}

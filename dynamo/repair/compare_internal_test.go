@@ -53,7 +53,11 @@ func TestValuesThatAgree(t *testing.T) {
 		"maps without what is there":    {m(model.Record{"a": model.Str("1")}), m(model.Record{"a": model.Str("1"), "b": model.Str("2")}), false},
 		"maps with something else":      {m(model.Record{"a": model.Str("1")}), m(model.Record{"a": model.Str("2")}), false},
 		"a text for a map":              {model.Str("a"), m(model.Record{}), false},
-		"what the model never writes":   {&types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, false},
+		"flags":                         {model.Bool(true), model.Bool(true), true},
+		"other flags":                   {model.Bool(true), model.Bool(false), false},
+		"a text for a flag":             {model.Str("true"), model.Bool(true), false},
+		"maps without what is false":    {m(model.Record{}), m(model.Record{"a": model.Bool(false)}), true},
+		"what the model never writes":   {&types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberNULL{Value: true}, false},
 		"a map of maps that is deeper":  {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), true},
 		"a map of maps that is another": {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(2)})}), false},
 	} {

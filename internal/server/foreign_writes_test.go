@@ -59,7 +59,7 @@ func (s *shop) marked(t testing.TB, after string) {
 	records := s.records(t)
 	for k, mark := range kinds {
 		r := records[k]
-		if !strings.Contains(r, "__edb_e__="+mark+" __edb_v__=1") || !strings.Contains(r, "flag=&{Value:true") || !strings.Contains(r, "tags=&{Value:["+mark+"]") {
+		if !strings.Contains(r, "__edb_e__="+mark+" __edb_v__=1") || !strings.Contains(r, "flag=true") || !strings.Contains(r, "tags=&{Value:["+mark+"]") {
 			t.Errorf("after %s, %s is %s, and lacks the marks of %s", after, k, r, mark)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,6 +24,8 @@ func Show(v types.AttributeValue) string {
 			return strings.TrimSuffix(strings.TrimRight(v.Value, "0"), ".")
 		}
 		return v.Value
+	case *types.AttributeValueMemberBOOL:
+		return strconv.FormatBool(v.Value)
 	case *types.AttributeValueMemberL:
 		texts := make([]string, len(v.Value))
 		for i, e := range v.Value {
