@@ -193,12 +193,10 @@ var askedWith = map[string]string{
 	"Mutation.removeOrderItem":       `(input:{orderId:"$O",sku:"$P",expectedVersion:999})`,
 	"Mutation.updateShippingAddress": `(input:{orderId:"$O",shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"},expectedVersion:999})`,
 	"Mutation.createProduct":         `(input:{sku:"prod_100",name:"N",category:"C",unitPrice:{amount:"1"}})`,
-	"Mutation.updateProduct":         `(input:{sku:"prod_100",expectedVersion:999})`,
 	"Mutation.createWarehouse":       `(input:{id:"wh_sea",name:"N"})`,
 	"Mutation.setInventoryLevel":     `(input:{sku:"prod_100",warehouseId:"wh_sea",quantity:1,expectedVersion:999})`,
 	"Mutation.adjustInventory":       `(input:{sku:"prod_100",warehouseId:"nowhere",delta:1})`,
 	"Mutation.hireEmployee":          `(input:{id:"rep_001",name:"N",jobTitle:"J",hireDate:"2026-01-01"})`,
-	"Mutation.updateEmployee":        `(input:{id:"rep_001",expectedVersion:999})`,
 }
 
 // inputWays give a value to each input field that has a rule.
@@ -210,9 +208,30 @@ var inputWays = map[string][]string{
 	},
 }
 
+// refusedInput is an input of a mutation that changes nothing, as no record has this version. A
+// mutation whose input has no expectedVersion needs arguments in askedWith.
+func refusedInput(d *ast.Definition) string {
+	values := map[string]string{"ID": `"nobody"`, "String": `"x"`, "Int": `1`, "Boolean": `true`, "Date": `"2026-01-01"`, "Decimal": `"1"`}
+	var fields []string
+	for _, f := range d.Fields {
+		switch of := parsedSchema.Types[f.Type.Name()]; {
+		case f.Name == "expectedVersion":
+			fields = append(fields, f.Name+":999")
+		case f.Type.NonNull && of.Kind == ast.InputObject:
+			fields = append(fields, f.Name+":"+refusedInput(of))
+		case f.Type.NonNull:
+			fields = append(fields, f.Name+":"+values[of.Name])
+		}
+	}
+	return "{" + strings.Join(fields, ",") + "}"
+}
+
 // selected is how a document asks for a field.
 func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
 	text := f.Name + askedWith[d.Name+"."+f.Name]
+	if text == f.Name && d == parsedSchema.Mutation {
+		text += "(input:" + refusedInput(parsedSchema.Types[f.Arguments.ForName("input").Type.Name()]) + ")"
+	}
 	result := parsedSchema.Types[f.Type.Name()]
 	switch {
 	case !result.IsCompositeType():
