@@ -43,8 +43,8 @@ type damage struct {
 	do   func(r storetest.RawTable)
 	// found are the classes, with how many of each, in one line: "order-total 1".
 	found string
-	// changes tells whether the repaired shop is another one than before: what was lost is not all
-	// restored.
+	// changes reports whether the repaired records differ from those before the damage: what was lost
+	// is not all restored.
 	changes bool
 	// ByHand is how many drifts no repair is made for.
 	byHand int
@@ -188,7 +188,7 @@ func damages() []damage {
 		{name: "customer without a name, with an edge", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, item{"name": nil}) }},
 		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, item{"name": nil}) }},
 		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, item{"email": nil}) }},
-		{name: "customer with an address that is none", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+		{name: "customer with an invalid address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c2", own, item{"email": text("bob")})
 			r.Delete("EMAIL#bob@example.com", own)
 		}},

@@ -185,7 +185,7 @@ func (h *histories) attach(f *subscriber) {
 	h.must(err)
 }
 
-// take delivers the next change to a subscriber. It reports false if there is none.
+// take delivers the next change to a subscriber. It reports false if no change is waiting.
 func (h *histories) take(f *subscriber) bool {
 	change, found, err := f.s.Poll(h.ctx)
 	if errors.Is(err, feed.ErrTooSlow) {

@@ -17,8 +17,8 @@ import (
 // history reads the past events of an order, or of a customer's orders, from the table. Reads are
 // strongly consistent. Events without a position are left out.
 type history interface {
-	// last returns the ID of the last event, empty if there is none. Every event that is committed
-	// later has a higher ID.
+	// last returns the ID of the last event; an empty ID before the first. Every event that is
+	// committed later has a higher ID.
 	last(ctx context.Context) (commerce.EventID, error)
 	// events returns the first events from one to the last one, both included, and whether there
 	// are more; those of more than one order at once. until is how far it read: to last, or to a
@@ -71,7 +71,7 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	return h.upTo(ctx, max(last, now))
 }
 
-// upTo returns the last event of the timeline up to an ID, empty if there is none.
+// upTo returns the last event of the timeline up to an ID; an empty ID if it is before the first.
 func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, b := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPage {
@@ -134,7 +134,7 @@ func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
 	return h.recorded(ctx)
 }
 
-// recorded returns the event in the record of the last event, empty if there is none.
+// recorded returns the event in the record of the last event; an empty one if the record is absent.
 func (h *customerHistory) recorded(ctx context.Context) (commerce.EventID, error) {
 	r, err := h.feed.table.Get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {

@@ -87,11 +87,11 @@ type Reader struct {
 	misread func(attribute, what string)
 }
 
-// Absent tells whether there is no record.
+// Absent reports whether there is no record.
 func (r *Reader) Absent() bool { return r.Record == nil && r.Item.Doc == nil }
 
-// Attributes are the record as the SDK gives it, with nothing else in memory because of it; nil
-// where there is none.
+// Attributes returns the record as the SDK gives it, without keeping the response in memory; nil if
+// there is no record.
 func (r *Reader) Attributes() Record {
 	if r.Item.Doc == nil {
 		return r.Record
@@ -150,8 +150,8 @@ func (r Record) KeyText() string {
 // KeyText is the record's key for messages.
 func (r *Reader) KeyText() string { return r.Text(AttrPK) + " " + r.Text(AttrSK) }
 
-// of gives the text of an attribute that is a string or a number, and which of them it is; kindNone
-// for one of another type, or none. present tells whether there is one at all.
+// of returns the text and the kind of an attribute that is a string or a number. The kind is
+// kindNone if the attribute is of another type or absent; present reports whether it exists.
 func (r *Reader) of(name string) (text string, is Kind, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -173,7 +173,7 @@ func (r *Reader) of(name string) (text string, is Kind, present bool) {
 	return "", kindNone, present
 }
 
-// Text returns a string, empty where there is none.
+// Text returns a string; an empty one if the attribute is absent.
 func (r *Reader) Text(name string) string {
 	s, is, present := r.of(name)
 	if is == KindS {
@@ -235,13 +235,13 @@ func (r *Reader) Has(name string) bool {
 	return present
 }
 
-// Number returns a whole number, 0 where there is none.
+// Number returns a whole number; 0 if the attribute is absent.
 func (r *Reader) Number(name string) int {
 	n, _ := r.counted(name)
 	return n
 }
 
-// Flag returns a boolean, false where there is none.
+// Flag returns a boolean; false if the attribute is absent.
 func (r *Reader) Flag(name string) bool {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -448,7 +448,7 @@ func (l *mapList) next() (Reader, bool) {
 	return Reader{Record: m.Value}, true
 }
 
-// TextOf returns a string attribute of a record, empty where there is none.
+// TextOf returns a string attribute of a record; an empty string if it is absent.
 func TextOf(rec Record, name string) string {
 	at := Reader{Record: rec}
 	return at.Text(name)

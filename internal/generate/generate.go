@@ -227,7 +227,7 @@ func (g *generator) object(o *codegen.Object) {
 // funcName names a field among all.
 func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f.Name) }
 
-// called tells whether a field's value comes of a call, which can fail or panic, and not of a
+// called reports whether a field's value comes of a call, which can fail or panic, and not of a
 // member.
 func called(f *codegen.Field) bool { return f.IsResolver || f.IsMethod() }
 
@@ -320,7 +320,7 @@ func (g *generator) leaf(ref *config.TypeReference, v string) string {
 	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v)
 }
 
-// appends tells whether a field's value is what a method returns, and its type has another that
+// appends reports whether a field's value is what a method returns, and its type has another that
 // appends it: AppendDecimal beside Decimal.
 func appends(f *codegen.Field) bool {
 	if !f.IsMethod() || f.GoReceiverName != "obj" {

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
@@ -79,7 +80,7 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 		for _, a := range item {
 			ks = append(ks, a.text("pk")+" "+a.text("sk"))
 			if a.text("sk") == "LAST_EVENT" {
-				customer = strings.TrimPrefix(a.text("pk"), "CUSTOMER#")
+				customer = model.KeyValue(model.EntityLastEvent.PK, a.text("pk"))
 			}
 			if id, ok := strings.CutPrefix(a.text("sk"), "EVENT#"); ok {
 				event = id
