@@ -3,6 +3,7 @@ package golden_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -41,5 +42,31 @@ func TestTheExamplesOfTheArchitectureAreInTheCode(t *testing.T) {
 	}
 	if lines < 20 {
 		t.Errorf("ARCHITECTURE.md shows %d lines of code: the test does not find its diffs", lines)
+	}
+}
+
+// The files that ARCHITECTURE.md names exist.
+func TestTheFilesOfTheArchitectureExist(t *testing.T) {
+	const root = "../.."
+	doc, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-zA-Z0-9_/]+\\.go)`").FindAllStringSubmatch(string(doc), -1)
+	if len(named) == 0 {
+		t.Fatal("ARCHITECTURE.md names no files")
+	}
+	for _, name := range named {
+		found := false
+		for _, pattern := range []string{"", "*/", "*/*/"} {
+			files, err := filepath.Glob(filepath.Join(root, pattern, name[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || len(files) > 0
+		}
+		if !found {
+			t.Errorf("ARCHITECTURE.md names %s, which does not exist", name[1])
+		}
 	}
 }
