@@ -39,16 +39,16 @@ func (t Transfers) recordsOf(book commerce.Book) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
 	for _, e := range book.Employees {
-		records = append(records, model.EmployeeRecords(b, e)...)
+		records = append(records, model.Records(b, &e)...)
 	}
 	for _, w := range book.Warehouses {
-		records = append(records, model.WarehouseRecord(b, w))
+		records = append(records, model.Records(b, &w)...)
 	}
 	for _, p := range book.Products {
-		records = append(records, model.ProductRecord(b, p))
+		records = append(records, model.Records(b, &p)...)
 	}
 	for _, l := range book.Levels {
-		records = append(records, model.InventoryLevelRecord(b, l))
+		records = append(records, model.Records(b, &l)...)
 	}
 	for _, c := range book.Customers {
 		records = append(records, model.CustomerRecords(b, c)...)

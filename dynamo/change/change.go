@@ -244,6 +244,43 @@ func (c *change) add(k model.Keys, units float64, action types.TransactWriteItem
 // create puts a record that must not be there.
 func (c *change) create(r model.Record) { c.put(r, table.Absent) }
 
+// createAll puts the record of a value, which must not be there, and its edges. An edge of a record
+// that is not there is nobody's.
+func createAll[V model.Value](c *change, v V) {
+	records := model.Records(&c.KeyBuilder, v)
+	c.create(records[0])
+	for _, edge := range records[1:] {
+		c.mirror(nil, edge, nil)
+	}
+}
+
+// rewrite makes the record of a value that of another, if a condition holds, and its edges with it.
+// stands is the record as it stands in the table, and b makes the keys of the new ones.
+func rewrite[V model.Value](c *change, b *model.KeyBuilder, stands model.Record, before, after V, when table.Condition) {
+	was, is := model.Records(c.former(), before), model.Records(b, after)
+	c.update(was[0], is[0], when)
+	kept := c.unchanged(stands, model.Attributes(before), model.Attributes(after))
+	for _, edge := range is[1:] {
+		k := model.KeyOf(edge)
+		c.mirror(withKey(was, k), edge.With(model.EntityOf(k).Without(kept)), nil)
+	}
+	for _, edge := range was[1:] {
+		if withKey(is, model.KeyOf(edge)) == nil {
+			c.remove(edge, nil)
+		}
+	}
+}
+
+// withKey returns the record with a primary key, nil where there is none.
+func withKey(records []model.Record, k model.Keys) model.Record {
+	for _, r := range records {
+		if model.KeyOf(r) == k {
+			return r
+		}
+	}
+	return nil
+}
+
 // put puts a whole record.
 func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression

@@ -72,21 +72,15 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 	return customer, stands, expect("customer", expected, customer.Version)
 }
 
-// rewriteCustomer adds the record of a changed customer. It adds nothing, and returns false, where
-// the record would stay the same.
+// rewriteCustomer adds the record of a changed customer, and the edges. It adds nothing, and returns
+// false, where the record would stay the same.
 func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Customer) bool {
 	if model.SameRecord(model.Attributes(before), model.Attributes(after)) {
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt)
-	c.update(model.CustomerRecord(c.former(), *before), model.CustomerRecord(&c.KeyBuilder, *after), table.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
+	rewrite(c, &c.KeyBuilder, stands, before, after, table.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
-}
-
-// repEdge is the edge to the account rep of a changed customer. stands is the customer's record as
-// it stands in the table.
-func (c *change) repEdge(stands model.Record, before, after *commerce.Customer) model.Record {
-	return model.CustomerRepRecord(&c.KeyBuilder, *after).With(c.unchanged(stands, model.CustomerAttributes(model.EntityCustomerRep, *before), model.CustomerAttributes(model.EntityCustomerRep, *after)))
 }
 
 // UpdateCustomer changes a customer (WP2).
@@ -103,9 +97,6 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 		cmd.Apply(&after)
 		if !c.rewriteCustomer(stands, before, &after) {
 			return before, nil
-		}
-		if after.AccountRepID != "" {
-			c.mirror(model.CustomerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
 		}
 		if cmd.Email != nil {
 			err = c.claim(before.Email, after)
@@ -169,14 +160,6 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 		if !c.rewriteCustomer(stands, before, &after) {
 			c.writes = nil
 			return before, nil
-		}
-		switch {
-		case after.AccountRepID == "":
-			c.remove(model.CustomerRepRecord(c.former(), *before), nil)
-		case before.AccountRepID == "":
-			c.mirror(nil, c.repEdge(stands, before, &after), nil)
-		default:
-			c.mirror(model.CustomerRepRecord(c.former(), *before), c.repEdge(stands, before, &after), nil)
 		}
 		return &after, nil
 	})

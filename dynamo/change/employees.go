@@ -23,14 +23,7 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 		if _, stands := c.stands(model.EmployeeByID.Key(&c.KeyBuilder, id)); stands {
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
 		}
-		for i, r := range model.EmployeeRecords(&c.KeyBuilder, employee) {
-			if i == 0 {
-				c.create(r)
-			} else {
-				// An edge of an employee who is not there is nobody's.
-				c.mirror(nil, r, nil)
-			}
-		}
+		createAll(c, &employee)
 		if err := c.worksIn(cmd.WarehouseID); err != nil {
 			refusals = append(refusals, *err)
 		}
@@ -73,21 +66,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		after.Version++
-		was, is := model.EmployeeRecords(c.former(), *before), model.EmployeeRecords(&c.KeyBuilder, after)
-		c.update(was[0], is[0], table.Still(stands, model.AttrVersion))
-		kept := c.unchanged(stands, model.Attributes(before), model.Attributes(&after))
-		// The edges by name and title are always there, the one by warehouse is the last where
-		// there is one.
-		for i := 1; i < len(is); i++ {
-			if i < len(was) {
-				c.mirror(was[i], is[i].With(kept), nil)
-			} else {
-				c.mirror(nil, is[i].With(kept), nil)
-			}
-		}
-		if len(was) > len(is) {
-			c.remove(was[len(was)-1], nil)
-		}
+		rewrite(c, &c.KeyBuilder, stands, before, &after, table.Still(stands, model.AttrVersion))
 		if after.WarehouseID != before.WarehouseID {
 			if unknown := c.worksIn(after.WarehouseID); unknown != nil {
 				return nil, *unknown

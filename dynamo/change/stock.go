@@ -16,11 +16,10 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
 		product.TotalInventory, product.Available, product.Version = 0, 0, 1
-		r := model.ProductRecord(&c.KeyBuilder, product)
-		if _, stands := c.stands(model.KeyOf(r)); stands {
+		if _, stands := c.stands(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); stands {
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
 		}
-		c.create(r)
+		createAll(c, &product)
 		return &product, nil
 	})
 }
@@ -54,7 +53,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.former() // other software may know no categories: the product stays in no list
 		}
-		c.update(model.ProductRecord(c.former(), *before), model.ProductRecord(b, after), table.Still(stands, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
+		rewrite(c, b, stands, before, &after, table.Still(stands, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
 		return &after, nil
 	})
 }
@@ -70,11 +69,10 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, model.DecodeWarehouse, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := cmd
 		warehouse.ID, warehouse.Version = id, 1
-		r := model.WarehouseRecord(&c.KeyBuilder, warehouse)
-		if _, stands := c.stands(model.KeyOf(r)); stands {
+		if _, stands := c.stands(model.WarehouseByID.Key(&c.KeyBuilder, id)); stands {
 			return nil, commerce.Exists("warehouse", id, "id")
 		}
-		c.create(r)
+		createAll(c, &warehouse)
 		return &warehouse, nil
 	})
 }
@@ -193,9 +191,9 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 	after.Quantity, after.Version = quantity, before.Version+1
 	b := &c.KeyBuilder
 	if before.record != nil {
-		c.update(model.InventoryLevelRecord(b, before.InventoryLevel), model.InventoryLevelRecord(b, after), table.Still(before.record, model.AttrVersion, model.AttrQuantity))
+		rewrite(c, b, before.record, &before.InventoryLevel, &after, table.Still(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
-		c.create(model.InventoryLevelRecord(b, after))
+		createAll(c, &after)
 		c.require(model.WarehouseByID.Key(b, before.WarehouseID), table.Present)
 	}
 	if by == 0 {

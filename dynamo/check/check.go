@@ -435,19 +435,23 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		// Without findings it may have been found to be right, and only its copy not.
 		return &orderUnit{id: commerce.OrderID(k.id), hints: hints, again: s.findings == nil}
 	case unitCustomer:
-		return &customerUnit{id: commerce.CustomerID(k.id), needed: s.needed, address: s.address, byCopy: s.byCopy, byEvent: s.byEvent}
+		u := newCustomerUnit(k.id)
+		u.needed, u.address, u.byCopy, u.byEvent = s.needed, s.address, s.byCopy, s.byEvent
+		return u
 	case unitClaim:
 		return &claimUnit{email: k.id}
 	case unitEmployee:
-		return &employeeUnit{id: commerce.EmployeeID(k.id)}
+		return newEmployeeUnit(k.id)
 	case unitProduct:
-		u := &productUnit{sku: commerce.SKU(k.id)}
+		u := newProductUnit(k.id)
 		if s.recount {
 			u.recount = r
 		}
 		return u
 	default:
-		return &warehouseUnit{id: commerce.WarehouseID(k.id), needed: s.needed}
+		u := newWarehouseUnit(k.id)
+		u.needed = s.needed
+		return u
 	}
 }
 

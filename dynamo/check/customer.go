@@ -11,14 +11,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerUnit is a customer's record, the edge to the account rep, the claim of the e-mail
-// address, the last order event, and how many orders stand in the customer's partition.
+// customerUnit is a customer's record and edges, the claim of the e-mail address, the last order
+// event, and how many orders stand in the customer's partition.
 type customerUnit struct {
 	selfContained
-	id         commerce.CustomerID
-	main, edge model.Record
-	claim      model.Record
-	lastEvent  model.Record
+	id commerce.CustomerID
+	edged
+	claim     model.Record
+	lastEvent model.Record
 	// before is the last event as it was read before the orders were counted.
 	before model.Record
 	// owner is the record of the customer whom the claim names, where that is another.
@@ -40,12 +40,14 @@ type customerUnit struct {
 	address string
 }
 
+func newCustomerUnit(id string) *customerUnit {
+	return &customerUnit{id: commerce.CustomerID(id), edged: newEdged(&model.EntityCustomer, map[string]string{"customerId": id})}
+}
+
 func (u *customerUnit) add(e *model.Entity, rec model.Record) {
-	switch e.Name {
+	switch e.Root().Name {
 	case model.EntityCustomer.Name:
-		u.main = rec
-	case model.EntityCustomerRep.Name:
-		u.edge = rec
+		u.keep(rec)
 	case model.EntityLastEvent.Name:
 		u.lastEvent = rec
 	case model.EntityCustomerOrder.Name:
@@ -57,22 +59,20 @@ func (u *customerUnit) add(e *model.Entity, rec model.Record) {
 	}
 }
 
-func (u *customerUnit) key(t *table.Table) model.Keys {
-	return model.CustomerByID.Key(t.KeyBuilder(), u.id)
-}
+func (u *customerUnit) key(*table.Table) model.Keys { return u.primary }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
-	u.main, u.edge, u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, nil, nil, 0
+	u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, 0
 	b := c.table.KeyBuilder()
-	mainKey, edgeKey, lastEventKey := model.CustomerByID.Key(b, u.id), model.CustomerRepKeys(b, u.id), model.LastEvent.Key(b, u.id)
+	lastEventKey := model.LastEvent.Key(b, u.id)
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, mainKey, edgeKey, lastEventKey)
+	found, err := c.client.Get(ctx, repair.Consistent, append(u.keys(), lastEventKey)...)
 	if err != nil {
 		return err
 	}
-	u.main, u.edge, u.lastEvent = found[mainKey], found[edgeKey], found[lastEventKey]
+	u.records, u.lastEvent = found, found[lastEventKey]
 	u.before = u.lastEvent
 	pages := 0
 	if u.copies, pages, err = c.client.Copies(ctx, u.id); err != nil {
@@ -125,7 +125,7 @@ func (u *customerUnit) standIn(t *table.Table) *commerce.Customer {
 
 // claimKey is the key of the claim that the customer should have; empty where the address is none.
 func (u *customerUnit) claimKey(t *table.Table) model.Keys {
-	truth, _ := u.truth(&repair.Verdict{Table: t})
+	truth, _ := believed(&repair.Verdict{Table: t}, &u.edged, t.DecodeCustomer)
 	if truth == nil {
 		truth = u.standIn(t)
 	}
@@ -136,46 +136,17 @@ func (u *customerUnit) claimKey(t *table.Table) model.Keys {
 	return model.EmailClaim.Key(t.KeyBuilder(), email)
 }
 
-// truth is the customer as the record says, or the edge where the record is missing or cannot be
-// read.
-func (u *customerUnit) truth(v *repair.Verdict) (truth *commerce.Customer, from model.Record) {
-	if customer, err := u.decode(v, &model.EntityCustomer, u.main); err == nil {
-		return customer, u.main
-	}
-	if customer, err := u.decode(v, &model.EntityCustomerRep, u.edge); err == nil {
-		return customer, u.edge
-	}
-	return nil, nil
-}
-
-// decode reads what can be read of the record or the edge.
-//
-// Errors: ErrCorrupt, also where there is none.
-func (u *customerUnit) decode(v *repair.Verdict, e *model.Entity, rec model.Record) (*commerce.Customer, error) {
-	return v.Table.DecodeCustomer(model.Reader{Record: repair.WithKey(v.Legible(e, rec), map[string]string{"customerId": string(u.id)})})
-}
-
 func (u *customerUnit) judge(c *check) *repair.Verdict {
 	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = model.CustomerByID.Key(b, u.id), u.main
-	truth, from := u.truth(v)
+	v.Basis, v.Believed = u.primary, u.main()
+	truth, from := believed(v, &u.edged, c.table.DecodeCustomer)
 	v.Source = model.KeyOf(from)
-	u.judgeLastEvent(v, truth != nil || u.main != nil || u.needed || u.copies > 0)
-	detail := "only the edge to the account rep is left"
+	u.judgeLastEvent(v, truth != nil || u.main() != nil || u.needed || u.copies > 0)
+	detail := "only edges are left"
 	switch {
-	case truth == nil && u.main != nil:
-		_, err := u.decode(v, &model.EntityCustomer, u.main)
-		v.Unreadable(model.KeyOf(u.main), err)
-		return v
-	case truth == nil && u.edge != nil && !repair.IsBare(&model.EntityCustomerRep, u.edge):
-		_, err := u.decode(v, &model.EntityCustomerRep, u.edge)
-		v.Unreadable(model.KeyOf(u.edge), err)
-		return v
-	case truth == nil && !u.needed && u.copies == 0:
-		if u.edge != nil {
-			v.Orphan(repair.DriftOrphanEdge, u.edge, "the customer does not exist")
-		}
+	case truth == nil && (!u.isLost() || !u.needed && u.copies == 0):
+		judgeUnread(v, &u.edged, c.table.DecodeCustomer)
 		return v
 	case truth == nil:
 		truth = u.standIn(c.table)
@@ -184,19 +155,19 @@ func (u *customerUnit) judge(c *check) *repair.Verdict {
 			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
 			v.Relied = append(v.Relied, repair.Relied{Key: model.KeyOf(u.claim), Have: u.claim})
 		}
-	case u.main == nil:
+	case u.main() == nil:
 		v.Believed = nil
 	default:
 		v.Basis, v.Believed = model.KeyOf(from), from
 	}
 	customer := *truth
 	if customer.AccountRepID == "" {
-		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, u.edge))
+		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, u.edge(&model.EntityCustomerRep)))
 	}
 	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
 	// was read before it is still the same when it is repaired: orderCount cannot have changed and
 	// changed back.
-	if u.main == nil || !u.uncounted() || u.uncountable {
+	if u.main() == nil || !u.uncounted() || u.uncountable {
 		n := max(0, u.copies+c.toCome(u.id))
 		customer.OrderCount = &n
 		if u.uncounted() {
@@ -214,26 +185,15 @@ func (u *customerUnit) judge(c *check) *repair.Verdict {
 	}
 	main, claim := wanted[0], wanted[1]
 	switch {
-	case u.main != nil:
-		v.Compare(&model.EntityCustomer, u.main, main, repair.DriftEdgeDiffers)
+	case u.main() != nil:
+		v.Compare(&model.EntityCustomer, u.main(), main, repair.DriftEdgeDiffers)
 	case from == nil:
 		v.Unknown(repair.DriftCustomerMissing, main, detail)
 	default:
 		v.Absent(repair.DriftCustomerMissing, main, from, detail)
 	}
 	u.judgeClaim(v, claim)
-	switch {
-	case len(wanted) == 2 && u.edge != nil && v.Left(&model.EntityCustomerRep, model.KeyOf(u.edge), "accountRepId"):
-		// Nobody knows whether it should be there.
-		v.Legible(&model.EntityCustomerRep, u.edge)
-	case len(wanted) == 2 && u.edge != nil:
-		v.Orphan(repair.DriftOrphanEdge, u.edge, "the customer has no account rep")
-	case len(wanted) == 2:
-	case u.edge == nil:
-		v.Absent(repair.DriftEdgeMissing, wanted[2], nil, fmt.Sprintf("the customer's account rep is %s", customer.AccountRepID))
-	default:
-		v.Compare(&model.EntityCustomerRep, u.edge, wanted[2], repair.DriftEdgeDiffers)
-	}
+	u.judgeEdges(v, wanted)
 	return v
 }
 
@@ -263,7 +223,7 @@ func (u *customerUnit) judgeClaim(v *repair.Verdict, want model.Record) {
 	}
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
-	case have == nil && u.main == nil && u.edge == nil:
+	case have == nil && u.first() == nil:
 		// It comes with the stand-in.
 		v.Create(want, nil)
 	case have == nil:
@@ -282,7 +242,9 @@ func (u *customerUnit) judgeClaim(v *repair.Verdict, want model.Record) {
 }
 
 // uncounted reports whether the customer's record keeps no number of orders.
-func (u *customerUnit) uncounted() bool { return u.main != nil && u.main[model.AttrOrderCount] == nil }
+func (u *customerUnit) uncounted() bool {
+	return u.main() != nil && u.main()[model.AttrOrderCount] == nil
+}
 
 // doubt requires of a customer whose orders are counted for the first time that none was placed
 // meanwhile.
@@ -294,7 +256,7 @@ func (u *customerUnit) doubt(*repair.Verdict) string {
 }
 
 // rooted reports whether the customer's record was read.
-func (u *customerUnit) rooted() bool { return u.main != nil }
+func (u *customerUnit) rooted() bool { return u.main() != nil }
 
 // hasValidEmail reports whether a customer's record has an address that can be claimed.
 func hasValidEmail(customer model.Record) bool {
@@ -322,9 +284,9 @@ func (u *customerUnit) settled(c *check, v, _ *repair.Verdict) {
 // claimUnit is the claim of an e-mail address, and the records of the customer whom it names.
 type claimUnit struct {
 	selfContained
-	email          string
-	claim          model.Record
-	customer, edge model.Record
+	email    string
+	claim    model.Record
+	customer edged
 }
 
 func (u *claimUnit) key(t *table.Table) model.Keys {
@@ -334,7 +296,7 @@ func (u *claimUnit) key(t *table.Table) model.Keys {
 func (u *claimUnit) add(_ *model.Entity, rec model.Record) { u.claim = rec }
 
 func (u *claimUnit) read(ctx context.Context, c *check) error {
-	u.claim, u.customer, u.edge = nil, nil, nil
+	u.claim, u.customer = nil, edged{}
 	b := c.table.KeyBuilder()
 	k := model.EmailClaim.Key(b, u.email)
 	if b.Err != nil {
@@ -345,24 +307,14 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 		return err
 	}
 	u.claim = found[k]
-	mainKey, edgeKey := u.customerKeys(c.table)
-	if found, err = c.client.Get(ctx, repair.Consistent, mainKey, edgeKey); err != nil {
-		return err
-	}
-	u.customer, u.edge = found[mainKey], found[edgeKey]
-	return nil
+	u.customer = u.named()
+	u.customer.records, err = c.client.Get(ctx, repair.Consistent, u.customer.keys()...)
+	return err
 }
 
-// customerKeys are the keys of the record and the edge of the customer whom the claim names; empty
-// where it names none.
-func (u *claimUnit) customerKeys(t *table.Table) (main, edge model.Keys) {
-	b := t.KeyBuilder()
-	id := commerce.CustomerID(model.TextOf(u.claim, "customerId"))
-	main = model.CustomerByID.Key(b, id)
-	if b.Err != nil {
-		return model.Keys{}, model.Keys{}
-	}
-	return main, model.CustomerRepKeys(b, id)
+// named is the customer whom the claim names, of whom nothing has been read.
+func (u *claimUnit) named() edged {
+	return newEdged(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(u.claim, model.AttrCustomerID)})
 }
 
 // judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
@@ -376,12 +328,8 @@ func (u *claimUnit) judge(c *check) *repair.Verdict {
 		return v
 	}
 	// A customer who is missing may yet be restored, with the address of the edge.
-	of := u.customer
-	if of == nil {
-		of = u.edge
-	}
-	v.Basis, _ = u.customerKeys(c.table)
-	v.Believed = u.customer
+	of := u.customer.first()
+	v.Basis, v.Believed = u.customer.primary, u.customer.main()
 	id := model.TextOf(u.claim, "customerId")
 	switch {
 	case hasEmail(of, u.email), c.foundAlready(model.KeyOf(u.claim)):
@@ -400,4 +348,4 @@ func (u *claimUnit) judge(c *check) *repair.Verdict {
 func (u *claimUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}
 
 // rooted reports whether the record of the claim's customer was read.
-func (u *claimUnit) rooted() bool { return u.customer != nil }
+func (u *claimUnit) rooted() bool { return u.customer.main() != nil }

@@ -88,15 +88,17 @@ func (g *gathering) begin(e *model.Entity, partition string) {
 		g.key = unitKey{unitOrder, id}
 		g.open = &orderUnit{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}}
 	case model.EntityCustomer.PK:
-		g.key, g.open = unitKey{unitCustomer, id}, &customerUnit{id: commerce.CustomerID(id)}
+		g.key, g.open = unitKey{unitCustomer, id}, newCustomerUnit(id)
 	case model.EntityEmailClaim.PK:
 		g.key, g.open = unitKey{unitClaim, id}, &claimUnit{email: id}
 	case model.EntityEmployee.PK:
-		g.key, g.open = unitKey{unitEmployee, id}, &employeeUnit{id: commerce.EmployeeID(id), records: map[model.Keys]model.Record{}}
+		g.key, g.open = unitKey{unitEmployee, id}, newEmployeeUnit(id)
 	case model.EntityProduct.PK:
-		g.key, g.open = unitKey{unitProduct, id}, &productUnit{sku: commerce.SKU(id), scanned: true}
+		u := newProductUnit(id)
+		u.scanned = true
+		g.key, g.open = unitKey{unitProduct, id}, u
 	case model.EntityWarehouse.PK:
-		g.key, g.open = unitKey{unitWarehouse, id}, &warehouseUnit{id: commerce.WarehouseID(id)}
+		g.key, g.open = unitKey{unitWarehouse, id}, newWarehouseUnit(id)
 	}
 }
 
@@ -112,8 +114,8 @@ func (g *gathering) lookUp(ctx context.Context) error {
 		case *customerUnit:
 			ks = append(ks, u.claimKey(c.table))
 		case *claimUnit:
-			main, _ := u.customerKeys(c.table)
-			ks = append(ks, main)
+			u.customer = u.named()
+			ks = append(ks, u.customer.primary)
 		}
 	}
 	for _, k := range g.copies {
@@ -134,8 +136,9 @@ func (g *gathering) lookUp(ctx context.Context) error {
 		case *customerUnit:
 			u.claim = found[u.claimKey(c.table)]
 		case *claimUnit:
-			main, _ := u.customerKeys(c.table)
-			u.customer = found[main]
+			if rec := found[u.customer.primary]; rec != nil {
+				u.customer.keep(rec)
+			}
 		}
 	}
 	for _, k := range g.copies {
@@ -178,7 +181,7 @@ func (c *check) count(u unit) {
 			c.suspectLocked(unitKey{unitCustomer, string(u.id)}, suspicion{byCopy: late})
 		}
 	case *claimUnit:
-		if id := model.TextOf(u.claim, model.AttrCustomerID); u.customer == nil && id != "" {
+		if id := model.TextOf(u.claim, model.AttrCustomerID); u.customer.main() == nil && id != "" {
 			c.suspectLocked(unitKey{unitCustomer, id}, suspicion{address: u.email})
 		}
 	case *employeeUnit:
@@ -188,8 +191,8 @@ func (c *check) count(u unit) {
 		c.warehouses[u.id] = true
 	case *productUnit:
 		c.summary.Products++
-		if u.inventory != nil && u.main != nil {
-			at := model.Reader{Record: u.main}
+		if u.inventory != nil && u.main() != nil {
+			at := model.Reader{Record: u.main()}
 			if available := at.Number(model.AttrAvailable); at.Err() == nil {
 				c.stock[u.sku] = stockSeen{inventory: *u.inventory, available: available}
 			}

@@ -1,8 +1,11 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -12,9 +15,10 @@ import (
 
 // productUnit is a product with its inventory levels, and what orders hold of it.
 type productUnit struct {
-	sku    commerce.SKU
-	main   model.Record
-	levels []model.Record
+	sku commerce.SKU
+	edged
+	// levels are the product's inventory levels, by their keys.
+	levels map[model.Keys]*edged
 	// scanned tells that the unit was read by the scan.
 	scanned bool
 	// recount, where it is set, sums what orders hold. readings is how often the product was read
@@ -33,18 +37,32 @@ type productUnit struct {
 	warehouses []commerce.WarehouseID
 }
 
+func newProductUnit(sku string) *productUnit {
+	u := &productUnit{sku: commerce.SKU(sku)}
+	u.clear()
+	return u
+}
+
+// clear forgets what was read.
+func (u *productUnit) clear() {
+	u.edged = newEdged(&model.EntityProduct, map[string]string{"sku": string(u.sku)})
+	u.levels = map[model.Keys]*edged{}
+}
+
 func (u *productUnit) add(e *model.Entity, rec model.Record) {
-	switch e.Name {
+	switch e.Root().Name {
 	case model.EntityProduct.Name:
-		u.main = rec
+		u.keep(rec)
 	case model.EntityInventoryLevel.Name:
-		u.levels = append(u.levels, rec)
+		level := newEdged(e.Root(), e.KeyValues(model.KeyOf(rec)))
+		if u.levels[level.primary] == nil {
+			u.levels[level.primary] = &level
+		}
+		u.levels[level.primary].keep(rec)
 	}
 }
 
-func (u *productUnit) key(t *table.Table) model.Keys {
-	return model.ProductBySKU.Key(t.KeyBuilder(), u.sku)
-}
+func (u *productUnit) key(*table.Table) model.Keys { return u.primary }
 
 // read reads the product and its levels after what orders hold was summed. The sum counts only if
 // the product has not changed since before the first of its passes.
@@ -70,14 +88,14 @@ func (u *productUnit) read(ctx context.Context, c *check) error {
 	if err := u.readCollection(ctx, c); err != nil {
 		return err
 	}
-	if model.SameRecord(sum.product, u.main) {
+	if model.SameRecord(sum.product, u.main()) {
 		u.sum = &sum
 	}
 	return nil
 }
 
 func (u *productUnit) readCollection(ctx context.Context, c *check) error {
-	u.main, u.levels = nil, nil
+	u.clear()
 	b := c.table.KeyBuilder()
 	partition := model.ProductBySKU.Key(b, u.sku).PK
 	if b.Err != nil {
@@ -90,7 +108,7 @@ func (u *productUnit) readCollection(ctx context.Context, c *check) error {
 // took two passes.
 func (u *productUnit) doubt(v *repair.Verdict) string {
 	switch {
-	case u.recount == nil || u.main == nil:
+	case u.recount == nil || u.main() == nil:
 		return ""
 	case u.uncertain != "":
 		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderByID.Key(v.Table.KeyBuilder(), u.uncertain).PK)
@@ -105,29 +123,33 @@ func (u *productUnit) doubt(v *repair.Verdict) string {
 func (u *productUnit) repaired() { u.recount = nil }
 
 // rooted reports whether the product's record was read.
-func (u *productUnit) rooted() bool { return u.main != nil }
+func (u *productUnit) rooted() bool { return u.main() != nil }
 
 func (u *productUnit) judge(c *check) *repair.Verdict {
 	v := &repair.Verdict{Table: c.table}
 	u.truth, u.inventory, u.warehouses = nil, nil, nil
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = model.ProductBySKU.Key(b, u.sku), u.main
-	if u.main == nil {
-		for _, level := range u.levels {
-			v.Orphan(repair.DriftOrphanLevel, level, "the product does not exist")
+	v.Basis, v.Believed = u.primary, u.main()
+	if u.main() == nil {
+		for _, level := range u.inOrder() {
+			if level.main() != nil {
+				v.Orphan(repair.DriftOrphanLevel, level.main(), "the product does not exist")
+			}
+			level.judgeEdges(v, nil)
 		}
+		u.judgeEdges(v, nil)
 		return v
 	}
 	u.judgeLevels(v, b)
-	product, err := c.table.DecodeProduct(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityProduct, u.main), map[string]string{"sku": string(u.sku)})})
+	product, err := decode(v, &u.edged, u.primary, c.table.DecodeProduct)
 	if err != nil {
-		v.Unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main()), err)
 		return v
 	}
-	revision := model.Reader{Record: u.main}
+	revision := model.Reader{Record: u.main()}
 	next := revision.Number(model.AttrStockRevision) + 1
 	if err := revision.Err(); err != nil {
-		v.Unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main()), err)
 		return v
 	}
 	u.truth = product
@@ -141,39 +163,51 @@ func (u *productUnit) judge(c *check) *repair.Verdict {
 	}
 	if want.Category == "" {
 		// Other software may know no categories: such a product is in no list.
-		record := model.ProductRecord(&model.KeyBuilder{Shards: b.Shards}, want)
-		delete(record, model.AttrIndexPK)
-		delete(record, model.AttrIndexSK)
-		v.Compare(&model.EntityProduct, u.main, record, repair.DriftKeyAttribute)
-	} else {
-		record := model.ProductRecord(b, want)
-		if b.Err != nil {
-			v.Unreadable(model.KeyOf(u.main), b.Err)
-			return v
-		}
-		v.Compare(&model.EntityProduct, u.main, record, repair.DriftIndexKeys)
+		b = &model.KeyBuilder{Shards: b.Shards}
 	}
+	wanted, class := model.Records(b, &want), repair.DriftIndexKeys
+	switch {
+	case want.Category == "":
+		delete(wanted[0], model.AttrIndexPK)
+		delete(wanted[0], model.AttrIndexSK)
+		class = repair.DriftKeyAttribute
+	case b.Err != nil:
+		v.Unreadable(model.KeyOf(u.main()), b.Err)
+		return v
+	}
+	v.Compare(&model.EntityProduct, u.main(), wanted[0], class)
 	// A repair of the stock is a change of it, and depends on the revision that was read, also on
 	// its absence.
 	if v.Has(repair.DriftStockTotal) || v.Has(repair.DriftStockAvailable) {
 		v.Fixes[len(v.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
+	u.judgeEdges(v, wanted)
 	return v
+}
+
+// inOrder are the levels in the order of their keys.
+func (u *productUnit) inOrder() []*edged {
+	return slices.SortedFunc(maps.Values(u.levels), func(a, b *edged) int { return cmp.Compare(a.primary.SK, b.primary.SK) })
 }
 
 func (u *productUnit) judgeLevels(v *repair.Verdict, b *model.KeyBuilder) {
 	sum, whole := 0, true
-	for _, rec := range u.levels {
-		warehouse := model.KeyValue(model.EntityInventoryLevel.SK, model.TextOf(rec, model.AttrSK))
-		level, err := model.DecodeInventoryLevel(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityInventoryLevel, rec), map[string]string{"sku": string(u.sku), "warehouseId": warehouse})})
+	for _, r := range u.inOrder() {
+		if r.main() == nil {
+			judgeUnread(v, r, model.DecodeInventoryLevel)
+			continue
+		}
+		level, err := decode(v, r, r.primary, model.DecodeInventoryLevel)
 		if err != nil {
-			v.Unreadable(model.KeyOf(rec), err)
+			v.Unreadable(r.primary, err)
 			whole = false
 			continue
 		}
 		sum += level.Quantity
 		u.warehouses = append(u.warehouses, level.WarehouseID)
-		v.Compare(&model.EntityInventoryLevel, rec, model.InventoryLevelRecord(b, *level), repair.DriftKeyAttribute)
+		wanted := model.Records(b, level)
+		v.Compare(&model.EntityInventoryLevel, r.main(), wanted[0], repair.DriftKeyAttribute)
+		r.judgeEdges(v, wanted)
 	}
 	if whole {
 		u.inventory = &sum
@@ -189,45 +223,51 @@ func (u *productUnit) settled(c *check, _, _ *repair.Verdict) {
 // warehouseUnit is a warehouse.
 type warehouseUnit struct {
 	selfContained
-	id   commerce.WarehouseID
-	main model.Record
+	id commerce.WarehouseID
+	edged
 	// needed tells that a level or an employee refers to it.
 	needed bool
 }
 
-func (u *warehouseUnit) key(t *table.Table) model.Keys {
-	return model.WarehouseByID.Key(t.KeyBuilder(), u.id)
+func newWarehouseUnit(id string) *warehouseUnit {
+	return &warehouseUnit{id: commerce.WarehouseID(id), edged: newEdged(&model.EntityWarehouse, map[string]string{"warehouseId": id})}
 }
 
-func (u *warehouseUnit) add(_ *model.Entity, rec model.Record) { u.main = rec }
+func (u *warehouseUnit) key(*table.Table) model.Keys { return u.primary }
 
-func (u *warehouseUnit) read(ctx context.Context, c *check) error {
+func (u *warehouseUnit) add(_ *model.Entity, rec model.Record) { u.keep(rec) }
+
+func (u *warehouseUnit) read(ctx context.Context, c *check) (err error) {
 	b := c.table.KeyBuilder()
-	k := model.WarehouseByID.Key(b, u.id)
-	if b.Err != nil {
+	if model.WarehouseByID.Key(b, u.id); b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, k)
-	u.main = found[k]
+	u.records, err = c.client.Get(ctx, repair.Consistent, u.keys()...)
 	return err
 }
 
 func (u *warehouseUnit) judge(c *check) *repair.Verdict {
 	v := &repair.Verdict{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = model.WarehouseByID.Key(b, u.id), u.main
-	if u.main == nil {
+	v.Basis, v.Believed = u.primary, u.main()
+	if u.main() == nil {
 		if u.needed {
-			v.Unknown(repair.DriftWarehouseMissing, model.WarehouseRecord(b, commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1}), "levels or employees refer to it")
+			standIn := model.Records(b, &commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1})
+			v.Unknown(repair.DriftWarehouseMissing, standIn[0], "levels or employees refer to it")
+			u.judgeEdges(v, standIn)
+		} else {
+			u.judgeEdges(v, nil)
 		}
 		return v
 	}
-	warehouse, err := model.DecodeWarehouse(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityWarehouse, u.main), map[string]string{"warehouseId": string(u.id)})})
+	warehouse, err := decode(v, &u.edged, u.primary, model.DecodeWarehouse)
 	if err != nil {
-		v.Unreadable(model.KeyOf(u.main), err)
+		v.Unreadable(model.KeyOf(u.main()), err)
 		return v
 	}
-	v.Compare(&model.EntityWarehouse, u.main, model.WarehouseRecord(b, *warehouse), repair.DriftKeyAttribute)
+	wanted := model.Records(b, warehouse)
+	v.Compare(&model.EntityWarehouse, u.main(), wanted[0], repair.DriftKeyAttribute)
+	u.judgeEdges(v, wanted)
 	return v
 }
 

@@ -75,11 +75,31 @@ type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
+// Records returns the record of a value and its edges; of an order, its two records.
+func Records[V Value](b *KeyBuilder, v V) []Record {
+	switch v := any(v).(type) {
+	case *commerce.Customer:
+		return b.withEdges(&EntityCustomer, Attributes(v))
+	case *commerce.Order:
+		own, theirs := OrderHeaders(b, *v)
+		return []Record{own, theirs}
+	case *commerce.Product:
+		return b.withEdges(&EntityProduct, Attributes(v))
+	case *commerce.InventoryLevel:
+		return b.withEdges(&EntityInventoryLevel, Attributes(v))
+	case *commerce.Warehouse:
+		return b.withEdges(&EntityWarehouse, Attributes(v))
+	case *commerce.Employee:
+		return b.withEdges(&EntityEmployee, Attributes(v))
+	}
+	return nil
+}
+
 // Attributes returns the attributes of a value, which all of its records carry.
 func Attributes[V Value](v V) Record {
 	switch v := any(v).(type) {
 	case *commerce.Customer:
-		return CustomerAttributes(EntityCustomer, *v)
+		return written(customerAttributes, *v)
 	case *commerce.Order:
 		return written(orderAttributes, orderParts{order: *v})
 	case *commerce.Product:
@@ -113,6 +133,30 @@ func described[V any](declare func(*attributes, *V)) []Attribute {
 	a := attributes{purpose: describing}
 	declare(&a, &v)
 	return a.declared
+}
+
+// AttributesOf returns the attributes of an entity's records, as they are declared; nil for an
+// entity that has no more than keys, and for idempotency keys.
+func AttributesOf(e *Entity) []Attribute {
+	switch e.Root().Name {
+	case EntityCustomer.Name:
+		return described(customerAttributes)
+	case EntityOrder.Name, EntityCustomerOrder.Name:
+		return described(orderAttributes)
+	case EntityOrderItem.Name:
+		return described(orderItemAttributes)
+	case EntityOrderEvent.Name, EntityLastEvent.Name:
+		return described(eventAttributes)
+	case EntityProduct.Name:
+		return described(productAttributes)
+	case EntityInventoryLevel.Name:
+		return described(inventoryLevelAttributes)
+	case EntityWarehouse.Name:
+		return described(warehouseAttributes)
+	case EntityEmployee.Name:
+		return described(employeeAttributes)
+	}
+	return nil
 }
 
 // text is a string that every record has.

@@ -2,17 +2,6 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// EmployeeRecords are all records of an employee: the employee, and an edge each for the lists by
-// name, by job title and by warehouse. The edges carry everything, so that a list is one Query.
-func EmployeeRecords(b *KeyBuilder, e commerce.Employee) []Record {
-	attributes := Attributes(&e)
-	records := []Record{b.record(&EntityEmployee, attributes), b.record(&EntityEmployeeName, attributes), b.record(&EntityEmployeeTitle, attributes)}
-	if e.WarehouseID != "" {
-		records = append(records, b.record(&EntityEmployeeWarehouse, attributes))
-	}
-	return records
-}
-
 func employeeAttributes(a *attributes, e *commerce.Employee) {
 	text(a, "employeeId", &e.ID, commerce.MaxIDLength)
 	text(a, "name", &e.Name, commerce.MaxName)

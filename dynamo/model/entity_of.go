@@ -107,8 +107,8 @@ func (codec *Codec) encodedAgain(e Entity, r Record) ([]Record, error) {
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
-	switch e.Name {
-	case EntityCustomer.Name, EntityCustomerRep.Name:
+	switch e.Root().Name {
+	case EntityCustomer.Name:
 		c, err := codec.DecodeCustomer(r)
 		return func(b *KeyBuilder) []Record { return CustomerRecords(b, *c) }, err
 	case EntityEmailClaim.Name:
@@ -131,16 +131,16 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 		return func(b *KeyBuilder) []Record { return []Record{LastEventRecord(b, customer, *event)} }, err
 	case EntityProduct.Name:
 		p, err := codec.DecodeProduct(r)
-		return func(b *KeyBuilder) []Record { return []Record{ProductRecord(b, *p)} }, err
+		return func(b *KeyBuilder) []Record { return Records(b, p) }, err
 	case EntityInventoryLevel.Name:
 		l, err := DecodeInventoryLevel(r)
-		return func(b *KeyBuilder) []Record { return []Record{InventoryLevelRecord(b, *l)} }, err
+		return func(b *KeyBuilder) []Record { return Records(b, l) }, err
 	case EntityWarehouse.Name:
 		w, err := DecodeWarehouse(r)
-		return func(b *KeyBuilder) []Record { return []Record{WarehouseRecord(b, *w)} }, err
-	case EntityEmployee.Name, EntityEmployeeName.Name, EntityEmployeeTitle.Name, EntityEmployeeWarehouse.Name:
+		return func(b *KeyBuilder) []Record { return Records(b, w) }, err
+	case EntityEmployee.Name:
 		employee, err := DecodeEmployee(r)
-		return func(b *KeyBuilder) []Record { return EmployeeRecords(b, *employee) }, err
+		return func(b *KeyBuilder) []Record { return Records(b, employee) }, err
 	}
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
@@ -194,11 +194,5 @@ func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIn
 // IndexedBy reports whether the index keys of a record are made of an attribute. What its primary
 // key repeats is known in any case.
 func IndexedBy(e *Entity, name string) bool {
-	if RepeatsKey(e, name) {
-		return false
-	}
-	if name == "accountRepId" {
-		name = "employeeId"
-	}
-	return slices.Contains(e.IndexPK.Names(), name) || slices.Contains(e.IndexSK.Names(), name)
+	return slices.Contains(e.ListedBy(), name)
 }

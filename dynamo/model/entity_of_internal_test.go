@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,9 +72,7 @@ func wholeBook() commerce.Book {
 func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 	t.Helper()
 	b := &KeyBuilder{Shards: shards}
-	var all []Record
-	all = append(all, EmployeeRecords(b, book.Employees[0])...)
-	all = append(all, WarehouseRecord(b, book.Warehouses[0]), ProductRecord(b, book.Products[0]), InventoryLevelRecord(b, book.Levels[0]))
+	all := slices.Concat(Records(b, &book.Employees[0]), Records(b, &book.Warehouses[0]), Records(b, &book.Products[0]), Records(b, &book.Levels[0]))
 	all = append(all, CustomerRecords(b, book.Customers[0])...)
 	all = append(all, OrderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
 	all = append(all, LastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]))

@@ -22,26 +22,12 @@ func KeysMarkdown() string {
 }
 
 // AttributesMarkdown is the table of the records' attributes for the docs. The key attributes and
-// the attribute entity are not in it.
+// the attribute entity are not in it. An edge has the attributes of its record.
 func AttributesMarkdown() string {
 	rows := [][]string{{"record", "attributes"}}
-	for _, kind := range []struct {
-		records    string
-		attributes []Attribute
-	}{
-		{"customer, and its edge", described(customerAttributes)},
-		{"order, and the customer's copy", described(orderAttributes)},
-		{"item in `items` of an order", described(lineAttributes)},
-		{"order item", described(orderItemAttributes)},
-		{"address in `shippingAddress` of an order", described(addressAttributes)},
-		{"order event, and last event", described(eventAttributes)},
-		{"product", described(productAttributes)},
-		{"inventory level", described(inventoryLevelAttributes)},
-		{"warehouse", described(warehouseAttributes)},
-		{"employee, and its edges", described(employeeAttributes)},
-	} {
-		cells := make([]string, len(kind.attributes))
-		for i, a := range kind.attributes {
+	row := func(records string, attributes []Attribute) {
+		cells := make([]string, len(attributes))
+		for i, a := range attributes {
 			cells[i] = MarkdownCell(a.Name) + " " + a.Type
 			if a.Required {
 				cells[i] = "**" + MarkdownCell(a.Name) + "** " + a.Type
@@ -53,8 +39,15 @@ func AttributesMarkdown() string {
 				cells[i] += " (some)"
 			}
 		}
-		rows = append(rows, []string{kind.records, strings.Join(cells, ", ")})
+		rows = append(rows, []string{records, strings.Join(cells, ", ")})
 	}
+	for _, e := range Entities() {
+		if attributes := AttributesOf(&e); attributes != nil && e.EdgeOf == nil {
+			row(e.What, attributes)
+		}
+	}
+	row("item in `items` of an order", described(lineAttributes))
+	row("address in `shippingAddress` of an order", described(addressAttributes))
 	return MarkdownTable(rows)
 }
 

@@ -124,6 +124,13 @@ type Entity struct {
 	Sharded bool
 	// Optional tells that only some of the records have the GSI keys.
 	Optional bool
+	// EdgeOf is, of an edge, the entity whose records it lists by other values. An edge stands in
+	// the partition of its record and has the attributes of it, so that a list is one Query. A
+	// record that lacks an attribute of the edge's index keys has no such edge.
+	EdgeOf *Entity
+	// Lacks are attributes of the record that an edge does not have, as it would have to be written
+	// again whenever one of them changed.
+	Lacks []string
 }
 
 // The entities. An edge is named for the record and what it is listed by.
@@ -131,7 +138,7 @@ var (
 	EntityCustomer = Entity{Name: "customer", What: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
 	EntityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}"}
+		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount}}
 	EntityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
 		PK: "EMAIL#{email}", SK: "#METADATA"}
 	EntityOrder = Entity{Name: "order", What: "order",
@@ -153,11 +160,11 @@ var (
 	EntityEmployee = Entity{Name: "employee", What: "employee",
 		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true}
 	EntityEmployeeName = Entity{Name: "employeeName", What: "employee's name (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityEmployeeTitle = Entity{Name: "employeeTitle", What: "employee's job title (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key, with the first answer",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
@@ -189,17 +196,17 @@ type WritePattern struct {
 // The write patterns.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
-		Writes: of(EntityCustomer, EntityEmailClaim), Maybe: of(EntityIdempotency, EntityCustomerRep, EntityEmployee)}
+		Writes: of(EntityCustomer, EntityEmailClaim), Maybe: of(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
 	WriteUpdateCustomer = WritePattern{ID: "WP2", Mutation: "updateCustomer",
-		Writes: of(EntityCustomer), Maybe: of(EntityEmailClaim, EntityEmailClaim, EntityCustomerRep), Reads: of(EntityCustomer)}
+		Writes: of(EntityCustomer), Maybe: of(EntityEmailClaim, EntityEmailClaim), Reads: of(EntityCustomer)}.withEdges(&EntityCustomer)
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
-		Writes: of(EntityCustomer, EntityCustomerRep), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}
+		Writes: of(EntityCustomer), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
@@ -212,19 +219,19 @@ var (
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
-		Writes: of(EntityProduct), Maybe: of(EntityIdempotency)}
+		Writes: of(EntityProduct), Maybe: of(EntityIdempotency)}.withEdges(&EntityProduct)
 	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
-		Writes: of(EntityProduct), Reads: of(EntityProduct)}
+		Writes: of(EntityProduct), Reads: of(EntityProduct)}.withEdges(&EntityProduct)
 	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
-		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}
+		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}.withEdges(&EntityWarehouse)
 	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
-		Writes: of(EntityInventoryLevel), Maybe: of(EntityProduct, EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
+		Writes: of(EntityInventoryLevel), Maybe: of(EntityProduct, EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
-		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}
+		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
-		Writes: of(EntityEmployee, EntityEmployeeName, EntityEmployeeTitle), Maybe: of(EntityEmployeeWarehouse, EntityWarehouse, EntityIdempotency)}
+		Writes: of(EntityEmployee), Maybe: of(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
 	WriteUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
-		Writes: of(EntityEmployee, EntityEmployeeName, EntityEmployeeTitle), Maybe: of(EntityEmployeeWarehouse, EntityWarehouse), Reads: of(EntityEmployee)}
+		Writes: of(EntityEmployee), Maybe: of(EntityWarehouse), Reads: of(EntityEmployee)}.withEdges(&EntityEmployee)
 )
 
 func of(entities ...Entity) []Entity { return entities }
@@ -276,8 +283,8 @@ func (b *KeyBuilder) Key(t Template, values ...string) string {
 	return key
 }
 
-// record returns a record of an entity. Its keys are made of the attributes, and one of an Optional
-// entity without an account rep is not in the index.
+// record returns a record of an entity. Its keys are made of the attributes. One of an Optional
+// entity is in the index only if it has the attribute that its partition key there is made of.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
 		values := t.appendNames(make([]string, 0, 2)) // no template has more, so they need no memory
@@ -287,7 +294,7 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 		return b.Key(t, values...)
 	}
 	k := Keys{PK: key(e.PK), SK: key(e.SK)}
-	if e.IndexPK != "" && (!e.Optional || attributes["accountRepId"] != nil) {
+	if e.IndexPK != "" && (!e.Optional || attributes[e.attribute(e.IndexPK.Names()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
 			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Literal()), b.Shards), b.Shards)

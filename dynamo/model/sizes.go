@@ -1,6 +1,10 @@
 package model
 
-import "github.com/ordergraph/ordergraph/commerce"
+import (
+	"slices"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
 
 // LargestSizes returns the size in bytes of the largest record that this program writes of each
 // entity, by the entity's name.
@@ -10,10 +14,9 @@ func LargestSizes() map[string]int {
 	line, event := largest(orderItemAttributes), largest(eventAttributes)
 	product := largest(productAttributes)
 	product.Available = -product.Available // the sign takes a byte
-	own, theirs := OrderHeaders(b, o)
-	records := append(EmployeeRecords(b, e), own, theirs, LineRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event),
-		CustomerRecord(b, c), EmailClaimRecord(b, c.Email, c.ID), CustomerRepRecord(b, c), ProductRecord(b, product),
-		InventoryLevelRecord(b, largest(inventoryLevelAttributes)), WarehouseRecord(b, largest(warehouseAttributes)))
+	level, warehouse := largest(inventoryLevelAttributes), largest(warehouseAttributes)
+	records := slices.Concat(Records(b, &e), Records(b, &o), Records(b, &c), Records(b, &product), Records(b, &level), Records(b, &warehouse),
+		[]Record{LineRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID)})
 	sizes := map[string]int{}
 	for _, r := range records {
 		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits

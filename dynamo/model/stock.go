@@ -2,11 +2,6 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// ProductRecord returns the record of a product.
-func ProductRecord(b *KeyBuilder, p commerce.Product) Record {
-	return b.record(&EntityProduct, Attributes(&p))
-}
-
 func productAttributes(a *attributes, p *commerce.Product) {
 	text(a, "sku", &p.SKU, commerce.MaxIDLength)
 	text(a, "name", &p.Name, commerce.MaxName)
@@ -38,11 +33,6 @@ func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
 	return Keys{PK: b.Key(EntityInventoryLevel.PK, string(k.SKU)), SK: b.Key(EntityInventoryLevel.SK, string(k.Warehouse))}
 }
 
-// InventoryLevelRecord returns the record of an inventory level.
-func InventoryLevelRecord(b *KeyBuilder, l commerce.InventoryLevel) Record {
-	return b.record(&EntityInventoryLevel, Attributes(&l))
-}
-
 func inventoryLevelAttributes(a *attributes, l *commerce.InventoryLevel) {
 	text(a, "sku", &l.SKU, commerce.MaxIDLength)
 	text(a, "warehouseId", &l.WarehouseID, commerce.MaxIDLength)
@@ -57,11 +47,6 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 	a, l := attributes{Reader: r}, &commerce.InventoryLevel{}
 	inventoryLevelAttributes(&a, l)
 	return l, a.Err()
-}
-
-// WarehouseRecord returns the record of a warehouse.
-func WarehouseRecord(b *KeyBuilder, w commerce.Warehouse) Record {
-	return b.record(&EntityWarehouse, Attributes(&w))
 }
 
 func warehouseAttributes(a *attributes, w *commerce.Warehouse) {

@@ -95,8 +95,13 @@ func ownAttributes(e *model.Entity) []string {
 	switch e.Name {
 	case model.EntityOrder.Name, model.EntityCustomerOrder.Name:
 		return append(names, "accountRepId", "items", "shippingAddress")
-	case model.EntityEmployeeName.Name, model.EntityEmployeeTitle.Name:
-		return append(names, "warehouseId")
+	}
+	if e.EdgeOf != nil {
+		for _, a := range model.AttributesOf(e) {
+			if a.Optional && !slices.Contains(e.Lacks, a.Name) {
+				names = append(names, a.Name)
+			}
+		}
 	}
 	return names
 }

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"maps"
+	"slices"
+)
+
+// Edges returns the kinds of edges that the records of an entity have.
+func (e *Entity) Edges() []*Entity { return edges[e.Name] }
+
+// edges are the kinds of edges by the names of the entities whose records they list.
+var edges = func() map[string][]*Entity {
+	found := map[string][]*Entity{}
+	for i := range allEntities {
+		if e := &allEntities[i]; e.EdgeOf != nil {
+			found[e.EdgeOf.Name] = append(found[e.EdgeOf.Name], e)
+		}
+	}
+	return found
+}()
+
+// Root returns the entity whose records an edge lists, and e itself where it is no edge.
+func (e *Entity) Root() *Entity {
+	if e.EdgeOf != nil {
+		return e.EdgeOf
+	}
+	return e
+}
+
+// KeyValues returns the values in the primary key of a record of this entity, by name.
+func (e *Entity) KeyValues(k Keys) map[string]string {
+	values := map[string]string{}
+	for t, key := range map[Template]string{e.PK: k.PK, e.SK: k.SK} {
+		found, ok := t.Values(key)
+		for i, name := range t.Names() {
+			if ok {
+				values[name] = found[i]
+			}
+		}
+	}
+	return values
+}
+
+// KeyWith returns the primary key with these values; empty where one of them can be in no key.
+func (e *Entity) KeyWith(values map[string]string) Keys {
+	b := &KeyBuilder{}
+	key := func(t Template) string {
+		names := t.Names()
+		for i, name := range names {
+			names[i] = values[name]
+		}
+		return b.Key(t, names...)
+	}
+	k := Keys{PK: key(e.PK), SK: key(e.SK)}
+	if b.Err != nil {
+		return Keys{}
+	}
+	return k
+}
+
+// ListedBy returns the attributes by which an edge lists its record, without those that its primary
+// key repeats. A record that lacks one of them has no such edge.
+func (e *Entity) ListedBy() []string {
+	var names []string
+	for _, name := range slices.Concat(e.IndexPK.Names(), e.IndexSK.Names()) {
+		if name = e.attribute(name); !RepeatsKey(e, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Without returns what an edge has of a record's attributes.
+func (e *Entity) Without(attributes Record) Record {
+	if len(e.Lacks) == 0 {
+		return attributes
+	}
+	kept := maps.Clone(attributes)
+	for _, name := range e.Lacks {
+		delete(kept, name)
+	}
+	return kept
+}
+
+// withEdges returns the record of an entity that has these attributes, and its edges.
+func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
+	records := []Record{b.record(e, attributes)}
+	for _, edge := range e.Edges() {
+		lacks := func(name string) bool { return attributes[name] == nil }
+		if !slices.ContainsFunc(edge.ListedBy(), lacks) {
+			records = append(records, b.record(edge, edge.Without(attributes)))
+		}
+	}
+	return records
+}
+
+// withEdges returns the pattern with the edges of an entity, whose records it writes with all that
+// they say.
+func (p WritePattern) withEdges(of *Entity) WritePattern {
+	is := func(e Entity) bool { return e.Name == of.Name }
+	for _, edge := range of.Edges() {
+		switch {
+		case slices.ContainsFunc(p.Each, is) && edge.isOptional():
+			p.MaybeEach = append(p.MaybeEach, *edge)
+		case slices.ContainsFunc(p.Each, is):
+			p.Each = append(p.Each, *edge)
+		case edge.isOptional():
+			p.Maybe = append(p.Maybe, *edge)
+		default:
+			p.Writes = append(p.Writes, *edge)
+		}
+	}
+	return p
+}
+
+// isOptional reports whether some records do not have this edge.
+func (e *Entity) isOptional() bool {
+	return slices.ContainsFunc(AttributesOf(e.EdgeOf), func(a Attribute) bool {
+		return a.Optional && slices.Contains(e.ListedBy(), a.Name)
+	})
+}
