@@ -105,24 +105,27 @@ func judgeUnread[V any](v *repair.Verdict, r *edged, with decoder[V]) {
 }
 
 // judgeEdges finds edges that are missing or say something else than the record, and those to
-// something that the record does not have. wanted are the records that the model makes.
+// something that the record does not have. wanted are the records that the model makes, none where
+// the record does not exist.
 func (r *edged) judgeEdges(v *repair.Verdict, wanted []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range wanted {
 		want[model.KeyOf(rec)] = rec
 	}
 	for _, e := range r.entity.Edges() {
-		k := r.edgeKey(e)
+		k, by := r.edgeKey(e), strings.Join(e.ListedBy(), ", ")
 		left := func(name string) bool { return v.Left(e, k, name) }
 		switch have, want := r.records[k], want[k]; {
 		case have != nil && want != nil:
 			v.Compare(e, have, want, repair.DriftEdgeDiffers)
 		case want != nil:
-			v.Absent(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.What, strings.Join(e.ListedBy(), ", ")))
+			v.Absent(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.What, by))
+		case have != nil && wanted == nil:
+			v.Orphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.What))
 		case have != nil && slices.ContainsFunc(e.ListedBy(), left):
 			v.Legible(e, have) // nobody knows whether it should be there
 		case have != nil:
-			v.Orphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, strings.Join(e.ListedBy(), ", ")))
+			v.Orphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, by))
 		}
 	}
 }

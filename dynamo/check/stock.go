@@ -251,13 +251,12 @@ func (u *warehouseUnit) judge(c *check) *repair.Verdict {
 	b := c.table.KeyBuilder()
 	v.Basis, v.Believed = u.primary, u.main()
 	if u.main() == nil {
+		var standIn []model.Record
 		if u.needed {
-			standIn := model.Records(b, &commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1})
+			standIn = model.Records(b, &commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1})
 			v.Unknown(repair.DriftWarehouseMissing, standIn[0], "levels or employees refer to it")
-			u.judgeEdges(v, standIn)
-		} else {
-			u.judgeEdges(v, nil)
 		}
+		u.judgeEdges(v, standIn)
 		return v
 	}
 	warehouse, err := decode(v, &u.edged, u.primary, model.DecodeWarehouse)

@@ -63,7 +63,7 @@ func (e *Entity) KeyWith(values map[string]string) Keys {
 func (e *Entity) ListedBy() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Names(), e.IndexSK.Names()) {
-		if name = e.attribute(name); !RepeatsKey(e, name) {
+		if name = e.AttributeFor(name); !RepeatsKey(e, name) {
 			names = append(names, name)
 		}
 	}

@@ -181,11 +181,10 @@ func (codec *Codec) IndexedByUnreadable(rec Record) bool {
 	return false
 }
 
-// RepeatsKey tells whether an attribute says again what a value in the record's primary key says.
+// RepeatsKey reports whether an attribute says again what a value in the record's primary key says.
 func RepeatsKey(e *Entity, name string) bool {
-	brace := "{" + name + "}"
-	return strings.Contains(string(e.PK), brace) || strings.Contains(string(e.SK), brace) ||
-		e.Name == EntityOrderItem.Name && name == "productId"
+	repeated := func(value string) bool { return e.AttributeFor(value) == name }
+	return slices.ContainsFunc(e.PK.Names(), repeated) || slices.ContainsFunc(e.SK.Names(), repeated)
 }
 
 // IsIndexKey reports whether an attribute is a key of the index.

@@ -289,12 +289,12 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
 		values := t.appendNames(make([]string, 0, 2)) // no template has more, so they need no memory
 		for i, name := range values {
-			values[i] = TextOf(attributes, e.attribute(name))
+			values[i] = TextOf(attributes, e.AttributeFor(name))
 		}
 		return b.Key(t, values...)
 	}
 	k := Keys{PK: key(e.PK), SK: key(e.SK)}
-	if e.IndexPK != "" && (!e.Optional || attributes[e.attribute(e.IndexPK.Names()[0])] != nil) {
+	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeFor(e.IndexPK.Names()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
 			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Literal()), b.Shards), b.Shards)
@@ -303,8 +303,9 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().With(attributes).With(Record{"entity": Str(e.Name)})
 }
 
-// attribute is the attribute that has the value of a name in the templates.
-func (e *Entity) attribute(name string) string {
+// AttributeFor returns the attribute that has the value of a name in the templates. Values of one
+// name are the same thing, whatever the attributes are called.
+func (e *Entity) AttributeFor(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
 		return "productId"

@@ -78,8 +78,8 @@ func declaration(value ast.Expr) (pattern, bool) {
 	return pattern{}, false
 }
 
-// declaredAs returns the variables of a file whose value is a composite literal of a type, in
-// order.
+// declaredAs returns the variables of a file whose value is a composite literal of a type, or a
+// method called on one, in order.
 func declaredAs(name, literal string) []string {
 	file := must(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 	var found []string
@@ -88,7 +88,13 @@ func declaredAs(name, literal string) []string {
 		if !ok || len(spec.Values) != 1 {
 			continue
 		}
-		if value, ok := spec.Values[0].(*ast.CompositeLit); ok {
+		value := spec.Values[0]
+		if call, ok := value.(*ast.CallExpr); ok {
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+				value = method.X
+			}
+		}
+		if value, ok := value.(*ast.CompositeLit); ok {
 			if of, ok := value.Type.(*ast.Ident); ok && of.Name == literal {
 				found = append(found, spec.Names[0].Name)
 			}

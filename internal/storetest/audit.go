@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Audited is what an audit found in a table.
@@ -110,7 +111,7 @@ func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 }
 
 // Audit reads a whole table with so many shards, and works out from nothing whether it is
-// consistent. It knows the layout of the records from the documentation, and shares no code with
+// consistent. It has the keys of the records from their declaration, and shares no other code with
 // what writes them: what it finds wrong is wrong, whatever that code thinks.
 //
 // Errors: those of the SDK.
@@ -287,11 +288,55 @@ func (a *audit) sharded(key, id string) string {
 	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(a.shards))
 }
 
-// keys checks a record's kind and its keys of the index.
-func (a *audit) keys(k Key, r Record, entity, indexPK, indexSK string) {
-	a.expect(k, "entity", entity, r.Text("entity"))
+// keys checks a record's kind, and that its keys are made of what its attributes say, by the
+// templates in docs/data-model.md.
+func (a *audit) keys(k Key, e *model.Entity, r Record) {
+	a.expect(k, "entity", e.Name, r.Text("entity"))
+	indexPK, indexSK := filled(e, e.IndexPK, r), filled(e, e.IndexSK, r)
+	switch {
+	case e.Optional && r.Text(e.AttributeFor(e.IndexPK.Names()[0])) == "":
+		indexPK, indexSK = "", ""
+	case e.Sharded:
+		id, _ := e.PK.Values(k.PK)
+		indexPK = a.sharded(indexPK, id[0])
+	}
 	a.expect(k, "gsi1pk", indexPK, r.Text("gsi1pk"))
 	a.expect(k, "gsi1sk", indexSK, r.Text("gsi1sk"))
+	for name, id := range e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}) {
+		if !slices.Contains([]string{"email", "principal", "idempotencyKey"}, name) {
+			a.expect(k, name, id, r.Text(e.AttributeFor(name)))
+		}
+	}
+}
+
+// filled is a template with the attributes of a record in its braces.
+func filled(e *model.Entity, t model.Template, r Record) string {
+	text := string(t)
+	for _, name := range t.Names() {
+		text = strings.Replace(text, "{"+name+"}", r.Text(e.AttributeFor(name)), 1)
+	}
+	return text
+}
+
+// edges checks that a record has the edges that its attributes ask for, and no others.
+func (a *audit) edges(k Key, e *model.Entity, r Record) {
+	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
+	for _, edge := range e.Edges() {
+		at := edge.KeyWith(values)
+		if i := slices.IndexFunc(edge.ListedBy(), func(name string) bool { return !r.Has(name) }); i < 0 {
+			a.refer(k, at.PK, at.SK)
+		} else if a.Records[Key{at.PK, at.SK}] != nil {
+			a.problem(k, "has no %s, but the edge %s", edge.ListedBy()[i], at.SK)
+		}
+	}
+}
+
+// edge checks that an edge says what its record says.
+func (a *audit) edge(k Key, e *model.Entity, r Record) {
+	at := e.EdgeOf.KeyWith(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
+	if own := a.refer(k, at.PK, at.SK); own != nil {
+		a.agree(k, "the "+e.EdgeOf.What, r, own, slices.Concat(e.Lacks, keyNames)...)
+	}
 }
 
 // refer checks that another record exists, and gives it.
@@ -307,44 +352,39 @@ const metadata = "#METADATA"
 
 // record checks a record that is none of an order's.
 func (a *audit) record(k Key, r Record) {
-	kind, id, _ := strings.Cut(k.PK, "#")
-	part, of, _ := strings.Cut(k.SK, "#")
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
 			a.problem(k, "%s is negative: %s", name, n.Value)
 		}
 	}
-	switch {
-	case kind == "ORDER", kind == "CUSTOMER" && part == "ORDER":
-	case kind == "CUSTOMER" && k.SK == metadata:
-		a.customer(k, id, r)
-	case kind == "CUSTOMER" && k.SK == "REP":
-		a.keys(k, r, "customerRep", "REP#"+r.Text("accountRepId"), "CUSTOMER#"+id)
-		if c := a.refer(k, "CUSTOMER#"+id, metadata); c != nil {
-			a.agree(k, "the customer", r, c, append([]string{"orderCount"}, keyNames...)...)
-		}
-	case kind == "CUSTOMER" && k.SK == "LAST_EVENT":
-		a.lastEvent(k, id, r)
-	case kind == "EMAIL" && k.SK == metadata:
-		a.keys(k, r, "emailClaim", "", "")
+	e := model.EntityOf(model.Keys{PK: k.PK, SK: k.SK})
+	if e == nil {
+		a.problem(k, "is no record that the design knows")
+		return
+	}
+	a.keys(k, e, r)
+	a.edges(k, e, r)
+	if e.EdgeOf != nil {
+		a.edge(k, e, r)
+		return
+	}
+	switch e.Name {
+	case "customer":
+		a.customer(k, r)
+	case "lastEvent":
+		a.lastEvent(k, r)
+	case "emailClaim":
 		if c := a.refer(k, "CUSTOMER#"+r.Text("customerId"), metadata); c != nil {
-			a.expect(k, "the customer's address", id, strings.ToLower(c.Text("email")))
+			a.expect(k, "the customer's address", strings.TrimPrefix(k.PK, "EMAIL#"), strings.ToLower(c.Text("email")))
 		}
-	case kind == "PRODUCT" && k.SK == metadata:
-		a.keys(k, r, "product", "CATEGORY#"+r.Text("category"), "PRODUCT#"+id)
-		a.expect(k, "sku", id, r.Text("sku"))
-	case kind == "PRODUCT" && part == "WAREHOUSE":
-		a.keys(k, r, "inventoryLevel", "WAREHOUSE#"+of, "PRODUCT#"+id)
-		a.expect(k, "sku and warehouseId", id+" "+of, r.Text("sku")+" "+r.Text("warehouseId"))
-		a.refer(k, "PRODUCT#"+id, metadata)
-		a.refer(k, "WAREHOUSE#"+of, metadata)
-	case kind == "WAREHOUSE" && k.SK == metadata:
-		a.keys(k, r, "warehouse", "WAREHOUSES", "WAREHOUSE#"+id)
-		a.expect(k, "warehouseId", id, r.Text("warehouseId"))
-	case kind == "EMPLOYEE":
-		a.employee(k, id, r)
-	case kind == "IDEMPOTENCY" && k.SK == metadata:
-		a.keys(k, r, "idempotency", "", "")
+	case "inventoryLevel":
+		a.refer(k, "PRODUCT#"+r.Text("sku"), metadata)
+		a.refer(k, "WAREHOUSE#"+r.Text("warehouseId"), metadata)
+	case "employee":
+		if w := r.Text("warehouseId"); w != "" {
+			a.refer(k, "WAREHOUSE#"+w, metadata)
+		}
+	case "idempotency":
 		a.Answers[k.PK] = r
 		if r.Map("result") == nil || r.Text("requestHash") == "" || r.Int("expiresAt") < 0 {
 			a.problem(k, "is not whole")
@@ -352,30 +392,22 @@ func (a *audit) record(k Key, r Record) {
 		if order := r.Map("result").Text("orderId"); order != "" {
 			a.refer(k, "ORDER#"+order, metadata)
 		}
-	default:
-		a.problem(k, "is no record that the design knows")
 	}
 }
 
-func (a *audit) customer(k Key, id string, r Record) {
-	a.keys(k, r, "customer", a.sharded("CUSTOMER", id), r.Text("createdAt")+"#"+id)
-	a.expect(k, "customerId", id, r.Text("customerId"))
+func (a *audit) customer(k Key, r Record) {
 	if claim := a.refer(k, "EMAIL#"+strings.ToLower(r.Text("email")), metadata); claim != nil {
-		a.expect(k, "who claims the address", id, claim.Text("customerId"))
+		a.expect(k, "who claims the address", r.Text("customerId"), claim.Text("customerId"))
 	}
 	if rep := r.Text("accountRepId"); rep != "" {
 		a.refer(k, "EMPLOYEE#"+rep, metadata)
-		a.refer(k, k.PK, "REP")
-	} else if a.Records[Key{k.PK, "REP"}] != nil {
-		a.problem(k, "has no rep, but the edge to one")
 	}
 }
 
 // lastEvent checks that a customer's last event is the one with the highest id in the timelines of
 // the customer's orders.
-func (a *audit) lastEvent(k Key, id string, r Record) {
-	a.keys(k, r, "lastEvent", "", "")
-	a.expect(k, "customerId", id, r.Text("customerId"))
+func (a *audit) lastEvent(k Key, r Record) {
+	id := r.Text("customerId")
 	if e := a.refer(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
 		a.agree(k, "the timeline", r, e, append([]string{"customerId"}, keyNames...)...)
 	}
@@ -391,34 +423,6 @@ func (a *audit) lastEvent(k Key, id string, r Record) {
 	}
 }
 
-func (a *audit) employee(k Key, id string, r Record) {
-	switch k.SK {
-	case metadata:
-		a.keys(k, r, "employee", a.sharded("EMPLOYEE", id), r.Text("hireDate")+"#"+id)
-		a.expect(k, "employeeId", id, r.Text("employeeId"))
-		a.refer(k, k.PK, "NAME")
-		a.refer(k, k.PK, "TITLE")
-		if w := r.Text("warehouseId"); w != "" {
-			a.refer(k, k.PK, "WAREHOUSE")
-			a.refer(k, "WAREHOUSE#"+w, metadata)
-		} else if a.Records[Key{k.PK, "WAREHOUSE"}] != nil {
-			a.problem(k, "has no warehouse, but the edge to one")
-		}
-		return
-	case "NAME":
-		a.keys(k, r, "employeeName", "EMPLOYEE_NAME#"+r.Text("name"), k.PK)
-	case "TITLE":
-		a.keys(k, r, "employeeTitle", "JOB_TITLE#"+r.Text("jobTitle"), k.PK)
-	case "WAREHOUSE":
-		a.keys(k, r, "employeeWarehouse", "WAREHOUSE#"+r.Text("warehouseId"), k.PK)
-	default:
-		a.problem(k, "is no record that the design knows")
-	}
-	if own := a.refer(k, k.PK, metadata); own != nil {
-		a.agree(k, "the employee", r, own, keyNames...)
-	}
-}
-
 // maxEmbedded is how many items the records of an order carry themselves.
 const maxEmbedded = 25
 
@@ -429,8 +433,6 @@ func (a *audit) order(id string, o *auditedOrder) {
 		a.problem(k, "is missing, but there are: a customer's copy: %v, items: %d, events: %d", o.copied != nil, len(o.items), len(o.events))
 		return
 	}
-	a.keys(k, o.own, "order", a.sharded("STATUS#"+o.own.Text("status"), id), "ORDER#"+id)
-	a.expect(k, "orderId", id, o.own.Text("orderId"))
 	customer := "CUSTOMER#" + o.own.Text("customerId")
 	a.refer(k, customer, metadata)
 	if o.copied == nil {
@@ -438,11 +440,7 @@ func (a *audit) order(id string, o *auditedOrder) {
 	} else {
 		a.expect(k, "the customer's copy", Key{customer, "ORDER#" + id}, o.copyKey)
 		a.agree(k, "the customer's copy", o.own, o.copied, keyNames...)
-		rep := o.own.Text("accountRepId")
-		if rep == "" {
-			a.keys(o.copyKey, o.copied, "customerOrder", "", "")
-		} else {
-			a.keys(o.copyKey, o.copied, "customerOrder", "REP#"+rep, "ORDER#"+id)
+		if rep := o.own.Text("accountRepId"); rep != "" {
 			a.refer(k, "EMPLOYEE#"+rep, metadata)
 		}
 	}
@@ -454,9 +452,7 @@ func (a *audit) items(k Key, id string, o *auditedOrder) {
 	total := new(big.Rat)
 	for sku, item := range o.items {
 		ik := Key{k.PK, "ITEM#" + sku}
-		a.keys(ik, item, "orderItem", "PRODUCT#"+sku, "ORDER#"+id)
-		a.expect(ik, "productId, orderId, customerId and currency", sku+" "+id+" "+o.own.Text("customerId")+" "+o.own.Text("currency"),
-			item.Text("productId")+" "+item.Text("orderId")+" "+item.Text("customerId")+" "+item.Text("currency"))
+		a.expect(ik, "customerId and currency", o.own.Text("customerId")+" "+o.own.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
 		a.refer(ik, "PRODUCT#"+sku, metadata)
 		if item.Int("qty") < 1 || item.Number("price") == nil {
 			a.problem(ik, "has a quantity of %s and a price of %s", Show(item["qty"]), Show(item["price"]))
@@ -514,8 +510,6 @@ func (a *audit) events(k Key, id string, o *auditedOrder) {
 	for i, eventID := range ids {
 		e := o.events[eventID]
 		ek := Key{k.PK, "EVENT#" + eventID}
-		a.keys(ek, e, "orderEvent", "", "")
-		a.expect(ek, "eventId and orderId", eventID+" "+id, e.Text("eventId")+" "+e.Text("orderId"))
 		at := momentOf(eventID)
 		a.expect(ek, "createdAt", at, e.Text("createdAt"))
 		if at <= last {
