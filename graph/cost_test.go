@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/graph/document"
-	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // costOf is what a query costs by the default limits.
@@ -84,7 +84,7 @@ func TestCostLimit(t *testing.T) {
 		if (len(errs) > 0) != refused {
 			t.Errorf("a page of %s: %v", n, errs)
 		}
-		if refused && (errs[0].Extensions["code"] != errcode.TooExpensive || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
+		if refused && (errs[0].Extensions["code"] != document.Codes.Cost || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
 			t.Errorf("a page of %s: %v %v", n, errs, errs[0].Extensions)
 		}
 	}
@@ -97,8 +97,8 @@ func TestCostLimit(t *testing.T) {
 		"introspection": `{__schema{` + numbered(20, "t%d:types{fields{type{fields{name description}}}} ") + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, _, errs := unread(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != errcode.TooExpensive {
-			t.Errorf("%s: %v, want %s", name, errs, errcode.TooExpensive)
+		if _, _, errs := unread(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != document.Codes.Cost {
+			t.Errorf("%s: %v, want %s", name, errs, document.Codes.Cost)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestIntrospectionCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	cost, held := costOf(t, e, string(query), nil), answered(t, e, string(query))
 	t.Logf("introspection costs %d, its answer has %d values", cost, held)
-	if held > cost || held < 1000 || cost > document.DefaultLimits().Cost/2 {
+	if held > cost || held < 1000 || cost > setting.OrDefaults(document.Limits{}).Cost/2 {
 		t.Errorf("introspection costs %d, its answer has %d values", cost, held)
 	}
 }

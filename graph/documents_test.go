@@ -189,7 +189,7 @@ func TestTrustedDocuments(t *testing.T) {
 			if got := ask(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
 				t.Errorf("small pages: %+v", got)
 			}
-			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", errcode.TooExpensive, "")
+			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", document.Codes.Cost, "")
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -46,7 +47,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		// An argument that the generated code cannot read: its path reaches behind the field's.
 		return shows(errcode.BadUserInput, "argument %q is not of its type", lastName(shown.Path))
 	case errors.Is(err, table.ErrOverBudget):
-		return shows(errcode.TooManyRequests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
+		return shows(document.Codes.Requests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
 	case outOfTime(ctx, err):
 		r.reportOnce(ctx, err)
 		return shows(errcode.TimedOut, "The request took longer than it may. Ask for less, or try again.")

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/setting"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -124,7 +125,7 @@ func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = document.Limits{Answer: limit}.OrDefaults().Answer, document.Limits{Answer: limit}.OrDefaults().Answer
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
 		tw.alike(rt, r)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // Request is a GraphQL request as a client sends it.
@@ -122,7 +123,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		access: operation.NewAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
-	limits := opts.Limits.OrDefaults()
+	limits := setting.OrDefaults(opts.Limits)
 	if opts.Rates.Burst > 0 {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
 	}
@@ -202,7 +203,7 @@ func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (r
 	spent := 0
 	defer func() { operation.paid.Settle(spent, result.Response) }()
 	if !e.load.Take(operation.cost) {
-		return Result{Response: e.refusal(ctx, errcode.New(nil, errcode.Overloaded, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
+		return Result{Response: e.refusal(ctx, errcode.New(nil, document.Codes.ConcurrentCost, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
 	defer e.load.Give(operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
@@ -242,7 +243,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	}
 	prepared := e.preparer.Prepare(doc, chosen, variables)
 	if prepared.TooLarge {
-		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, errcode.TooExpensive, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
+		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
 	}
 	if errs := access.Check(who, prepared, variables); len(errs) > 0 {
 		return nil, Refused, errs

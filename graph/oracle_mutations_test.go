@@ -16,9 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/graph/document"
-	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
+	"github.com/ordergraph/ordergraph/internal/setting"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -128,14 +128,14 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Request{Query: conditions(rt, drawMutation(rt))}
 		limit := rapid.SampledFrom([]int{0, 100, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = document.Limits{Answer: limit}.OrDefaults().Answer, document.Limits{Answer: limit}.OrDefaults().Answer
+		tw.executor.limits.Answer, tw.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
 		now.forward(time.Second)
 		got := tw.alike(rt, r)
-		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
+		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.Answer} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
 	})
-	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", errcode.AnswerTooLarge} {
+	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.Answer} {
 		if !seen[what] && longtest.Enabled() { // in 20 mutations chance may leave one out
 			t.Errorf("no mutation met %q", what)
 		}

@@ -150,7 +150,7 @@ func TestRateLimited(t *testing.T) {
 func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 	e, _ := rated(t, 50, 1, Options{})
 	got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id name } } }`})
-	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != errcode.TooExpensive || got.Extensions != nil {
+	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != document.Codes.Cost || got.Extensions != nil {
 		t.Errorf("outcome %d, %v, %v", got.Outcome, got.Errors, got.Extensions)
 	}
 }

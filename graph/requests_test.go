@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/graph/document"
-	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // What is over the budget is not read, and its fields say so. Null goes up to the nearest field
@@ -22,7 +21,7 @@ func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
 	if made := got.Extensions.Explain.Totals.Requests; made != 12 || len(got.Errors) == 0 {
 		t.Errorf("%d requests, %d errors, data %.300s", made, len(got.Errors), got.Data)
 	}
-	if n := strings.Count(text, errcode.TooManyRequests); n != len(got.Errors) {
+	if n := strings.Count(text, document.Codes.Requests); n != len(got.Errors) {
 		t.Errorf("%d of %d errors have the code", n, len(got.Errors))
 	}
 	// Each operation has a budget of its own.

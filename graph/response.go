@@ -4,6 +4,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -61,7 +62,7 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 // tooLong returns the error of a response that is longer than the limit.
 func tooLong(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
-		return errcode.New(operation.Position, errcode.AnswerTooLarge, "what the mutation asks for was done, but its answer is longer than %d bytes, which is the limit: do not send it again, and ask for less of what it has changed", limit)
+		return errcode.New(operation.Position, document.Codes.Answer, "what the mutation asks for was done, but its answer is longer than %d bytes, which is the limit: do not send it again, and ask for less of what it has changed", limit)
 	}
-	return errcode.New(operation.Position, errcode.AnswerTooLarge, "the answer is longer than %d bytes, which is the limit: ask for smaller pages, fewer fields or shorter aliases", limit)
+	return errcode.New(operation.Position, document.Codes.Answer, "the answer is longer than %d bytes, which is the limit: ask for smaller pages, fewer fields or shorter aliases", limit)
 }

@@ -153,8 +153,8 @@ func TestErrorsOfEvents(t *testing.T) {
 		query, code, data string
 		path              string
 	}{
-		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, errcode.TooManyRequests, "", `["u","order",`},
-		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, errcode.AnswerTooLarge, "", ``},
+		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, document.Codes.Requests, "", `["u","order",`},
+		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, document.Codes.Answer, "", ``},
 		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, errcode.BadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/graph"
-	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -205,7 +204,7 @@ func fill(t *testing.T, orders int) *shop {
 	}
 	t.Logf("%d orders, %d records loaded in %v", done.Orders, done.Records, time.Since(began).Round(time.Second))
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key of sixteen bytes or more")), Limits: document.DefaultLimits()},
+		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key of sixteen bytes or more"))},
 		Log:   slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {

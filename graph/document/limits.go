@@ -12,38 +12,27 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Limits bound what one request can ask for. A zero value stands for its default; Settings says
-// what each one means.
-type Limits struct {
-	Tokens, Depth, Aliases, RootFields, Directives, ListDepth, IntrospectionDepth int
-	Cost, ConcurrentCost, Requests, Answer                                        int
+// PerLimit has a value for each limit on what one request can ask for; setting.Limits describes the
+// tags. An honest client stays far below the defaults.
+type PerLimit[T any] struct {
+	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"maximum tokens in a document; the introspection query that tools send has 185"`
+	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"maximum nesting of fields; fields below '__schema' and '__type' do not count"`
+	Aliases            T `env:"ORDERGRAPH_MAX_ALIASES" default:"100" code:"TOO_MANY_ALIASES" meaning:"maximum aliases in an operation, counted wherever a fragment is spread"`
+	RootFields         T `env:"ORDERGRAPH_MAX_ROOT_FIELDS" default:"50" code:"TOO_MANY_ROOT_FIELDS" meaning:"maximum root fields of an operation, counted wherever a fragment is spread"`
+	Directives         T `env:"ORDERGRAPH_MAX_DIRECTIVES" default:"50" code:"TOO_MANY_DIRECTIVES" meaning:"maximum directives in a document"`
+	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"maximum nesting of lists and objects in a value, in the document or in the variables"`
+	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"maximum nesting of 'fields', 'inputFields', 'interfaces' and 'possibleTypes' in an introspection; the query that tools send has 1"`
+	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"maximum cost of an operation"`
+	ConcurrentCost     T `env:"ORDERGRAPH_MAX_CONCURRENT_COST" default:"500000" code:"OVERLOADED (503)" meaning:"maximum total cost of the operations that are executed at the same time"`
+	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"maximum DynamoDB reads per operation"`
+	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"maximum bytes of 'data' in a response"`
 }
 
-// Settings are the rows of the limits. An honest client stays far below their defaults.
-func (l *Limits) Settings() []setting.Setting {
-	return []setting.Setting{
-		{Name: "ORDERGRAPH_MAX_TOKENS", Value: setting.Limit(&l.Tokens, 2000), Exceeded: setting.Code(errcode.TooManyTokens), Meaning: "maximum tokens in a document; the introspection query that tools send has 185"},
-		{Name: "ORDERGRAPH_MAX_DEPTH", Value: setting.Limit(&l.Depth, 15), Exceeded: setting.Code(errcode.TooDeep), Meaning: "maximum nesting of fields; fields below `__schema` and `__type` do not count"},
-		{Name: "ORDERGRAPH_MAX_ALIASES", Value: setting.Limit(&l.Aliases, 100), Exceeded: setting.Code(errcode.TooManyAliases), Meaning: "maximum aliases in an operation, counted wherever a fragment is spread"},
-		{Name: "ORDERGRAPH_MAX_ROOT_FIELDS", Value: setting.Limit(&l.RootFields, 50), Exceeded: setting.Code(errcode.TooManyRootFields), Meaning: "maximum root fields of an operation, counted wherever a fragment is spread"},
-		{Name: "ORDERGRAPH_MAX_DIRECTIVES", Value: setting.Limit(&l.Directives, 50), Exceeded: setting.Code(errcode.TooManyDirectives), Meaning: "maximum directives in a document"},
-		{Name: "ORDERGRAPH_MAX_LIST_DEPTH", Value: setting.Limit(&l.ListDepth, 8), Exceeded: setting.Code(errcode.ListTooDeep), Meaning: "maximum nesting of lists and objects in a value, in the document or in the variables"},
-		{Name: "ORDERGRAPH_MAX_INTROSPECTION_DEPTH", Value: setting.Limit(&l.IntrospectionDepth, 2), Exceeded: setting.Code(errcode.IntrospectionTooDeep), Meaning: "maximum nesting of `fields`, `inputFields`, `interfaces` and `possibleTypes` in an introspection; the query that tools send has 1"},
-		{Name: "ORDERGRAPH_MAX_COST", Value: setting.Limit(&l.Cost, 100_000), Exceeded: setting.Code(errcode.TooExpensive), Meaning: "maximum cost of an operation"},
-		{Name: "ORDERGRAPH_MAX_CONCURRENT_COST", Value: setting.Limit(&l.ConcurrentCost, 500_000), Exceeded: setting.Code(errcode.Overloaded) + " (503)", Meaning: "maximum total cost of the operations that are executed at the same time"},
-		{Name: "ORDERGRAPH_MAX_REQUESTS", Value: setting.Limit(&l.Requests, 1000), Exceeded: setting.Code(errcode.TooManyRequests), Meaning: "maximum DynamoDB reads per operation"},
-		{Name: "ORDERGRAPH_MAX_ANSWER", Value: setting.Limit(&l.Answer, 4<<20), Exceeded: setting.Code(errcode.AnswerTooLarge), Meaning: "maximum bytes of `data` in a response"},
-	}
-}
+// Limits bound what one request can ask for. A zero value stands for its default.
+type Limits PerLimit[int]
 
-// DefaultLimits are the defaults of Settings.
-func DefaultLimits() Limits { return Limits{}.OrDefaults() }
-
-// OrDefaults returns the limits with the default of each that is zero.
-func (l Limits) OrDefaults() Limits {
-	setting.FillDefaults(l.Settings())
-	return l
-}
+// Codes are the error codes of the limits.
+var Codes = setting.Codes[PerLimit[string]]()
 
 // Bounds that no setting moves: they keep the walks that follow within their stacks and their time.
 const (
@@ -68,10 +57,10 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	switch {
 	case strings.HasPrefix(told.Message, "exceeded token limit"):
 		count, position := tokens(text, l.Tokens)
-		return errcode.New(position, errcode.TooManyTokens, "the document has %d tokens (names, values, brackets and the like), and the limit is %d: ask for less at once, or move values into variables", count, l.Tokens)
+		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values, brackets and the like), and the limit is %d: ask for less at once, or move values into variables", count, l.Tokens)
 	case strings.HasPrefix(told.Message, "exceeded maximum nesting depth"):
 		told.Message = "the document has more than 1000 brackets inside one another: write it flatter"
-		return errcode.With(told, errcode.TooDeep)
+		return errcode.With(told, Codes.Depth)
 	}
 	told.Message = errcode.Excerpt(told.Message, maxMessage)
 	return told

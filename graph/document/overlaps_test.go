@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 func parsed(t rapid.TB, query string) *ast.QueryDocument {
@@ -53,7 +54,7 @@ func TestOverlapsAreThoseOfTheSpecification(t *testing.T) {
 			query += fmt.Sprintf(" fragment F%d on %s %s", i, of, overlappingSet(rt, schema, schema.Types[of], i, 3))
 		}
 		document := parsed(rt, query)
-		if errs := DefaultLimits().measure(document).errs; len(errs) > 0 {
+		if errs := setting.OrDefaults(Limits{}).measure(document).errs; len(errs) > 0 {
 			return
 		}
 		if errs := slices.DeleteFunc(walk(schema, document, true, false), func(err *gqlerror.Error) bool { return err.Rule == "NoUnusedFragments" }); len(errs) > 0 {

@@ -95,23 +95,23 @@ func (m *measuring) document() {
 		s := m.operation(o)
 		whole = min(whole+s.nodes, many)
 		if s.below > m.limits.Depth {
-			m.refuse(o.Position, errcode.TooDeep, "the %s has fields %d deep inside one another, and the limit is %d: ask for the inner records with a request of their own", o.Operation, s.below, m.limits.Depth)
+			m.refuse(o.Position, Codes.Depth, "the %s has fields %d deep inside one another, and the limit is %d: ask for the inner records with a request of their own", o.Operation, s.below, m.limits.Depth)
 		}
 		if s.fields > m.limits.RootFields {
-			m.refuse(o.Position, errcode.TooManyRootFields, "the %s has %s fields at its root, and the limit is %d: send some of them as another request", o.Operation, told(s.fields), m.limits.RootFields)
+			m.refuse(o.Position, Codes.RootFields, "the %s has %s fields at its root, and the limit is %d: send some of them as another request", o.Operation, told(s.fields), m.limits.RootFields)
 		}
 		if s.aliases > m.limits.Aliases {
-			m.refuse(o.Position, errcode.TooManyAliases, "the %s has %s aliases, counted wherever a fragment is spread, and the limit is %d: ask for lists instead of one record at a time, or send several requests", o.Operation, told(s.aliases), m.limits.Aliases)
+			m.refuse(o.Position, Codes.Aliases, "the %s has %s aliases, counted wherever a fragment is spread, and the limit is %d: ask for lists instead of one record at a time, or send several requests", o.Operation, told(s.aliases), m.limits.Aliases)
 		}
 	}
 	for _, f := range m.doc.Fragments {
 		whole = min(whole+m.fragment(f).nodes, many)
 	}
 	if m.overDirectives != nil {
-		m.refuse(m.overDirectives, errcode.TooManyDirectives, "the document has %d directives, and the limit is %d: put fields that come and go together into one fragment, or into documents of their own", m.directives, m.limits.Directives)
+		m.refuse(m.overDirectives, Codes.Directives, "the document has %d directives, and the limit is %d: put fields that come and go together into one fragment, or into documents of their own", m.directives, m.limits.Directives)
 	}
 	if whole > MaxExpanded {
-		m.refuse(m.doc.Operations[0].Position, errcode.TooExpensive, "the document's fragments make it longer than %d fields and values: spread them less often inside one another, or send fewer operations", MaxExpanded)
+		m.refuse(m.doc.Operations[0].Position, Codes.Cost, "the document's fragments make it longer than %d fields and values: spread them less often inside one another, or send fewer operations", MaxExpanded)
 	}
 }
 
@@ -152,7 +152,7 @@ func (m *measuring) selections(set ast.SelectionSet) size {
 		return size{}
 	}
 	if m.levels >= maxNesting {
-		m.refuse(set[0].GetPosition(), errcode.TooDeep, "selections stand more than %d levels inside one another: ask for less at once", maxNesting)
+		m.refuse(set[0].GetPosition(), Codes.Depth, "selections stand more than %d levels inside one another: ask for less at once", maxNesting)
 		return size{}
 	}
 	m.levels++
@@ -180,7 +180,7 @@ func (m *measuring) selections(set ast.SelectionSet) size {
 	// A fragment may have been measured at a lower level than it is spread at, so its levels are
 	// added up here.
 	if whole.nesting++; whole.nesting > maxNesting {
-		m.refuse(set[0].GetPosition(), errcode.TooDeep, "selections stand more than %d levels inside one another: ask for less at once", maxNesting)
+		m.refuse(set[0].GetPosition(), Codes.Depth, "selections stand more than %d levels inside one another: ask for less at once", maxNesting)
 	}
 	return whole
 }
@@ -209,9 +209,9 @@ func (m *measuring) field(f *ast.Field) size {
 	}
 	if f.Name == "__schema" || f.Name == "__type" {
 		if s.lists > m.limits.IntrospectionDepth {
-			m.refuse(f.Position, errcode.IntrospectionTooDeep, "%s has %d lists of the schema (fields, inputFields, interfaces, possibleTypes) inside one another, and the limit is %d: ask for the inner types by name, with __type", f.Name, s.lists, m.limits.IntrospectionDepth)
+			m.refuse(f.Position, Codes.IntrospectionDepth, "%s has %d lists of the schema (fields, inputFields, interfaces, possibleTypes) inside one another, and the limit is %d: ask for the inner types by name, with __type", f.Name, s.lists, m.limits.IntrospectionDepth)
 		} else if s.depth-1 > maxSchemaNesting {
-			m.refuse(f.Position, errcode.IntrospectionTooDeep, "%s has fields %d levels deep below it, and the limit is %d: ask for fewer levels of ofType", f.Name, s.depth-1, maxSchemaNesting)
+			m.refuse(f.Position, Codes.IntrospectionDepth, "%s has fields %d levels deep below it, and the limit is %d: ask for fewer levels of ofType", f.Name, s.depth-1, maxSchemaNesting)
 		}
 		s.below = 1
 	}
@@ -247,7 +247,7 @@ func (m *measuring) value(v *ast.Value, depth int) (nodes int) {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
 		if depth >= m.limits.ListDepth {
-			m.refuse(v.Position, errcode.ListTooDeep, "lists and objects stand more than %d inside one another in a value, which is the limit: no field here takes so many", m.limits.ListDepth)
+			m.refuse(v.Position, Codes.ListDepth, "lists and objects stand more than %d inside one another in a value, which is the limit: no field here takes so many", m.limits.ListDepth)
 			return 0
 		}
 	case ast.EnumValue, ast.Variable:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // Fragments that spread one another in a long chain do not use up the stack; here it has a
@@ -19,7 +19,7 @@ func TestMeasuringBoundsItsStack(t *testing.T) {
 		document.Fragments[i].SelectionSet[0].(*ast.FragmentSpread).Name = fmt.Sprintf("F%d", i+1)
 	}
 	defer debug.SetMaxStack(debug.SetMaxStack(10 << 20))
-	if errs := DefaultLimits().measure(document).errs; len(errs) == 0 || errs[0].Extensions["code"] != errcode.TooDeep {
-		t.Errorf("%v, want %s", errs, errcode.TooDeep)
+	if errs := setting.OrDefaults(Limits{}).measure(document).errs; len(errs) == 0 || errs[0].Extensions["code"] != Codes.Depth {
+		t.Errorf("%v, want %s", errs, Codes.Depth)
 	}
 }

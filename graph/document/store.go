@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // Documents that are kept ready besides the trusted ones. Clients decide what is among them, so
@@ -121,7 +122,7 @@ type Options struct {
 func NewStore(schema *ast.Schema, opts Options) *Store {
 	d := &Store{
 		schema:        schema,
-		limits:        opts.Limits.OrDefaults(),
+		limits:        setting.OrDefaults(opts.Limits),
 		introspection: !opts.NoIntrospection,
 		byID:          map[string]*Document{},
 		byHash:        map[documentHash]*Document{},

@@ -51,7 +51,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 			c.refuse("must be defined")
 		case !ok:
 		case deeper(value, limits.ListDepth):
-			c.errs = append(c.errs, errcode.New(d.Position, errcode.ListTooDeep, "variable %q has lists and objects more than %d inside one another, which is the limit: no field here takes so many", d.Variable, limits.ListDepth))
+			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q has lists and objects more than %d inside one another, which is the limit: no field here takes so many", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}

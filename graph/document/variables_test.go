@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // A schema with every kind of input, more than the product's has.
@@ -137,7 +138,7 @@ func TestVariables(t *testing.T) {
 		{"Int", "int", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), nil, "more than 8"},
 	} {
 		operation := operationOf(t, schema, fmt.Sprintf("query($v:%s){f(%s:$v)}", c.typ, c.argument))
-		got, errs := coerceVariables(schema, operation, jsonValue(t, `{"v":`+c.given+`}`), DefaultLimits(), false)
+		got, errs := coerceVariables(schema, operation, jsonValue(t, `{"v":`+c.given+`}`), setting.OrDefaults(Limits{}), false)
 		name := fmt.Sprintf("%s of %.60s", c.typ, c.given)
 		if c.refused != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) || len(errs[0].Locations) != 1 || len(errs[0].Message) > 300 {
@@ -145,7 +146,7 @@ func TestVariables(t *testing.T) {
 			}
 			want := errcode.BadUserInput
 			if strings.HasPrefix(c.refused, "more than") {
-				want = errcode.ListTooDeep
+				want = Codes.ListDepth
 			}
 			if len(errs) > 0 && errs[0].Extensions["code"] != want {
 				t.Errorf("%s: %v, want %s", name, errs[0].Extensions, want)
@@ -186,7 +187,7 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 			t.Fatalf("%s: %v", c.query, errs)
 		}
 		operation := d.Parsed.Operations[0]
-		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), DefaultLimits(), false, d.strict[operation]...)
+		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), setting.OrDefaults(Limits{}), false, d.strict[operation]...)
 		if c.refused != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) {
 				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.refused)
@@ -203,7 +204,7 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 func TestWrongVariablesAreToldTogether(t *testing.T) {
 	schema := inputs(t)
 	operation := operationOf(t, schema, `query($a:[Int],$b:In){f(ints:$a,in:$b)}`)
-	_, errs := coerceVariables(schema, operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), DefaultLimits(), false)
+	_, errs := coerceVariables(schema, operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), setting.OrDefaults(Limits{}), false)
 	var told []string
 	for _, err := range errs {
 		message, _, _ := strings.Cut(err.Message, ",")
@@ -217,7 +218,7 @@ func TestWrongVariablesAreToldTogether(t *testing.T) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	many := `{"a":[` + strings.Repeat(`"x",`, 20_000) + `1]}`
-	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), DefaultLimits(), false); len(errs) != errcode.MaxErrors {
+	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), setting.OrDefaults(Limits{}), false); len(errs) != errcode.MaxErrors {
 		t.Errorf("%d errors, want %d", len(errs), errcode.MaxErrors)
 	}
 }

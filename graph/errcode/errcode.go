@@ -1,4 +1,4 @@
-// Package errcode has the error codes of the API and makes errors that carry them. It imports
+// Package errcode has error codes of the API and makes errors that carry codes. It imports
 // nothing of the module.
 package errcode
 
@@ -9,7 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Codes that top-level errors carry in extensions.code.
+// Codes that top-level errors carry in extensions.code. Those of limits on documents are
+// document.Codes.
 const (
 	// BadUserInput means that the document, a variable or an argument is wrong.
 	BadUserInput = "BAD_USER_INPUT"
@@ -62,29 +63,6 @@ const (
 	HostNotAllowed = "HOST_NOT_ALLOWED"
 	// Overloaded means that the server is busy with as many requests as it takes on at once.
 	Overloaded = "OVERLOADED"
-
-	// Codes of limits: see Limits.
-
-	// TooManyTokens belongs to Limits.Tokens.
-	TooManyTokens = "TOO_MANY_TOKENS"
-	// TooDeep belongs to Limits.Depth.
-	TooDeep = "TOO_DEEP"
-	// TooManyAliases belongs to Limits.Aliases.
-	TooManyAliases = "TOO_MANY_ALIASES"
-	// TooManyRootFields belongs to Limits.RootFields.
-	TooManyRootFields = "TOO_MANY_ROOT_FIELDS"
-	// TooManyDirectives belongs to Limits.Directives.
-	TooManyDirectives = "TOO_MANY_DIRECTIVES"
-	// ListTooDeep belongs to Limits.ListDepth.
-	ListTooDeep = "LIST_TOO_DEEP"
-	// IntrospectionTooDeep belongs to Limits.IntrospectionDepth.
-	IntrospectionTooDeep = "INTROSPECTION_TOO_DEEP"
-	// TooExpensive belongs to Limits.Cost.
-	TooExpensive = "TOO_EXPENSIVE"
-	// TooManyRequests belongs to Limits.Requests.
-	TooManyRequests = "TOO_MANY_REQUESTS"
-	// AnswerTooLarge belongs to Limits.Answer.
-	AnswerTooLarge = "ANSWER_TOO_LARGE"
 
 	// Codes of documents.
 

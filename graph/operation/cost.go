@@ -57,7 +57,7 @@ func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Err
 	if cost <= c.limit {
 		return nil
 	}
-	return errcode.New(operation.Position, errcode.TooExpensive, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
+	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
 }
 
 // amount is the cost of a selection: once, and again for each record of the page that the selection

@@ -116,7 +116,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); if it is not set, `none` with `ORDERGRAPH_STORE=embedded`, while serving from `dynamodb` requires a choice"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
 		}, r.jwtSettings()...)},
-		{Title: "Limits", Settings: slices.Concat(r.Limits.Settings(), r.Rates.Settings(), r.Serving.Settings())},
+		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.Serving))},
 	}
 }
 

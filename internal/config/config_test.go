@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: document.DefaultLimits(), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, Serving: server.DefaultLimits(), Introspection: true,
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, Serving: setting.OrDefaults(server.Limits{}), Introspection: true,
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -71,7 +71,7 @@ func TestEveryVariableCounts(t *testing.T) {
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
-		Limits: document.DefaultLimits(), Rates: rate.DefaultOptions(), Serving: server.DefaultLimits(), Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), Serving: setting.OrDefaults(server.Limits{}), Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
@@ -154,7 +154,7 @@ func TestRows(t *testing.T) {
 
 // A message names the variable, what stands in it, and what to put there.
 func TestBadVariables(t *testing.T) {
-	cost := document.DefaultLimits().Cost
+	cost := setting.OrDefaults(document.Limits{}).Cost
 	for _, c := range []struct {
 		variable string
 		says     []string

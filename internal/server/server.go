@@ -24,7 +24,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
-	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -47,37 +46,21 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Limits bound what the server takes on. A zero value stands for its default; Settings says what
-// each one means.
+// Limits bound what the server takes on. A zero value stands for its default; setting.Limits
+// describes the tags. The defaults are for a server of one or two cores.
 type Limits struct {
-	Body, Concurrent, Connections, Waiting, Subscriptions, SocketSubscriptions int
-	RequestTime, HeaderTime, BodyTime, AnswerTime, InitTime, KeepAlive         time.Duration
-}
-
-// Settings are the rows of the limits. Their defaults are for a server of one or two cores.
-func (l *Limits) Settings() []setting.Setting {
-	return []setting.Setting{
-		{Name: "ORDERGRAPH_MAX_BODY", Value: setting.Limit(&l.Body, 128<<10), Exceeded: setting.Code(errcode.BodyTooLarge) + " (413)", Meaning: "maximum bytes of a request body"},
-		{Name: "ORDERGRAPH_MAX_CONCURRENT", Value: setting.Limit(&l.Concurrent, 256), Exceeded: setting.Code(errcode.Overloaded) + " (503)", Meaning: "maximum requests in progress"},
-		{Name: "ORDERGRAPH_MAX_CONNECTIONS", Value: setting.Limit(&l.Connections, 4096), Exceeded: "no error: the connection waits", Meaning: "maximum open connections"},
-		{Name: "ORDERGRAPH_MAX_WAITING", Value: setting.Limit(&l.Waiting, 64<<20), Exceeded: setting.Code(errcode.Overloaded) + " (503)", Meaning: "maximum total bytes of large request bodies that are still arriving and, counted separately, of large responses that clients are still reading"},
-		{Name: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Value: setting.Limit(&l.Subscriptions, 10_000), Exceeded: setting.Code(errcode.TooManySubscriptions) + " (503)", Meaning: "maximum subscriptions, and other operations on WebSockets, in progress"},
-		{Name: "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS", Value: setting.Limit(&l.SocketSubscriptions, 100), Exceeded: setting.Code(errcode.TooManySubscriptions), Meaning: "maximum operations in progress on one WebSocket"},
-		{Name: "ORDERGRAPH_REQUEST_TIMEOUT", Value: setting.Timeout(&l.RequestTime, 10*time.Second), Exceeded: setting.Code(errcode.TimedOut), Meaning: "maximum time that a request can take after it has arrived"},
-		{Name: "ORDERGRAPH_HEADER_TIMEOUT", Value: setting.Timeout(&l.HeaderTime, 5*time.Second), Exceeded: "no error: the connection is cut", Meaning: "maximum time for the headers of a request to arrive"},
-		{Name: "ORDERGRAPH_BODY_TIMEOUT", Value: setting.Timeout(&l.BodyTime, 10*time.Second), Exceeded: setting.Code(errcode.RequestTimeout) + " (408)", Meaning: "maximum time for the body of a request to arrive"},
-		{Name: "ORDERGRAPH_ANSWER_TIMEOUT", Value: setting.Timeout(&l.AnswerTime, 15*time.Second), Exceeded: "no error: the connection is cut", Meaning: "maximum time for a client to read a response"},
-		{Name: "ORDERGRAPH_INIT_TIMEOUT", Value: setting.Timeout(&l.InitTime, 5*time.Second), Exceeded: "no error: the socket is closed with 4408", Meaning: "maximum time from opening a WebSocket to `connection_init`"},
-		{Name: "ORDERGRAPH_KEEP_ALIVE", Value: setting.Timeout(&l.KeepAlive, 15*time.Second), Exceeded: "no error: the connection is cut", Meaning: "interval of pings on a WebSocket, which is cut if nothing arrives until the next ping, and of comments on a silent event stream"},
-	}
-}
-
-// DefaultLimits are the defaults of Settings.
-func DefaultLimits() Limits { return Limits{}.orDefaults() }
-
-func (l Limits) orDefaults() Limits {
-	setting.FillDefaults(l.Settings())
-	return l
+	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"maximum bytes of a request body"`
+	Concurrent          int           `env:"ORDERGRAPH_MAX_CONCURRENT" default:"256" code:"OVERLOADED (503)" meaning:"maximum requests in progress"`
+	Connections         int           `env:"ORDERGRAPH_MAX_CONNECTIONS" default:"4096" exceeded:"no error: the connection waits" meaning:"maximum open connections"`
+	Waiting             int           `env:"ORDERGRAPH_MAX_WAITING" default:"67108864" code:"OVERLOADED (503)" meaning:"maximum total bytes of large request bodies that are still arriving and, counted separately, of large responses that clients are still reading"`
+	Subscriptions       int           `env:"ORDERGRAPH_MAX_SUBSCRIPTIONS" default:"10000" code:"TOO_MANY_SUBSCRIPTIONS (503)" meaning:"maximum subscriptions, and other operations on WebSockets, in progress"`
+	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"maximum operations in progress on one WebSocket"`
+	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"maximum time that a request can take after it has arrived"`
+	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"no error: the connection is cut" meaning:"maximum time for the headers of a request to arrive"`
+	BodyTime            time.Duration `env:"ORDERGRAPH_BODY_TIMEOUT" default:"10s" code:"REQUEST_TIMEOUT (408)" meaning:"maximum time for the body of a request to arrive"`
+	AnswerTime          time.Duration `env:"ORDERGRAPH_ANSWER_TIMEOUT" default:"15s" exceeded:"no error: the connection is cut" meaning:"maximum time for a client to read a response"`
+	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"no error: the socket is closed with 4408" meaning:"maximum time from opening a WebSocket to 'connection_init'"`
+	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"no error: the connection is cut" meaning:"interval of pings on a WebSocket, which is cut if nothing arrives until the next ping, and of comments on a silent event stream"`
 }
 
 const (
@@ -113,7 +96,7 @@ func New(opts Options) (http.Handler, error) {
 	}
 	opts.Graph.RequestID = requestID
 	opts.Graph.Authenticated = opts.Graph.Authenticated || opts.Auth != nil
-	limits := opts.Limits.orDefaults()
+	limits := setting.OrDefaults(opts.Limits)
 	opts.Graph.EventTime = limits.RequestTime
 	compress, err := compression()
 	if err != nil {
@@ -209,7 +192,7 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 //
 // Errors: one where serving fails, or where requests or sockets do not finish in time.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, log *slog.Logger) error {
-	limits = limits.orDefaults()
+	limits = setting.OrDefaults(limits)
 	open := &connections{most: limits.Connections}
 	srv := &http.Server{
 		Handler:           open.relieved(h),

@@ -1,6 +1,6 @@
-// Package setting declares settings. A setting is one row in a table; reading, defaults, error
-// messages, help and documentation derive from the row. The package imports only the standard
-// library.
+// Package setting declares settings. A setting is one row in a table, a limit is a field of a
+// struct; reading, defaults, error messages, help and documentation derive from it. The package
+// imports only the standard library.
 package setting
 
 import (
@@ -32,9 +32,6 @@ type Section struct {
 	Settings []Setting
 }
 
-// Code formats an error code for Setting.Exceeded.
-func Code(code string) string { return "`" + code + "`" }
-
 // Read sets the variable to what text says, or to its default if text is empty.
 //
 // Errors: one that names the setting and says what to change.
@@ -48,29 +45,16 @@ func (s Setting) Read(text string) error {
 	return nil
 }
 
-// FillDefaults sets the variables that are zero to their defaults. It panics if a row has a default
-// that the row does not accept.
-func FillDefaults(settings []Setting) {
-	for _, s := range settings {
-		if s.isZero() {
-			if err := s.Read(""); err != nil {
-				panic(err)
-			}
-		}
-	}
-}
-
 // Value is a Go variable that holds a setting, its default and its parser.
 type Value struct {
 	// Default is what an empty text stands for. It is empty if the variable then stays as it is.
 	Default string
 	parse   func(text string) error
-	isZero  func() bool
 }
 
 // Parsed is a value that parse reports as good. The name of the setting, "set it to" and accepted
 // make up the error message for all others.
-func Parsed[T comparable](to *T, preset, accepted string, parse func(text string) (v T, ok bool)) Value {
+func Parsed[T any](to *T, preset, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: preset,
 		parse: func(text string) error {
@@ -81,12 +65,11 @@ func Parsed[T comparable](to *T, preset, accepted string, parse func(text string
 			*to = v
 			return nil
 		},
-		isZero: func() bool { var zero T; return *to == zero },
 	}
 }
 
 // Limit is a number of at least 1.
-func Limit(to *int, preset int) Value { return Number(to, strconv.Itoa(preset), 1, math.MaxInt32) }
+func Limit(to *int, preset string) Value { return Number(to, preset, 1, math.MaxInt32) }
 
 // Number is a number within bounds, both included.
 func Number(to *int, preset string, least, most int) Value {
@@ -97,8 +80,8 @@ func Number(to *int, preset string, least, most int) Value {
 }
 
 // Timeout is a duration above zero.
-func Timeout(to *time.Duration, preset time.Duration) Value {
-	return Parsed(to, preset.String(), "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
+func Timeout(to *time.Duration, preset string) Value {
+	return Parsed(to, preset, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0
 	})

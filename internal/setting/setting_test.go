@@ -1,29 +1,76 @@
 package setting_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-func TestFillDefaults(t *testing.T) {
-	var set, unset = 3, 0
-	var timeout time.Duration
-	setting.FillDefaults([]setting.Setting{
-		{Name: "SET", Value: setting.Limit(&set, 5)}, {Name: "UNSET", Value: setting.Limit(&unset, 5)}, {Name: "TIMEOUT", Value: setting.Timeout(&timeout, time.Second)},
-	})
-	if set != 3 || unset != 5 || timeout != time.Second {
-		t.Errorf("the variables are %d, %d, %s, want 3, 5, 1s", set, unset, timeout)
+func TestOrDefaults(t *testing.T) {
+	type limits struct {
+		Set     int           `env:"SET" default:"5" code:"TOO_MANY (503)" meaning:"maximum 'set'"`
+		Unset   int           `env:"UNSET" default:"5" code:"TOO_MANY" meaning:"maximum unset"`
+		Timeout time.Duration `env:"TIMEOUT" default:"1s" exceeded:"no error" meaning:"maximum time"`
+	}
+	given := limits{Set: 3}
+	if got, want := setting.OrDefaults(given), (limits{3, 5, time.Second}); got != want || given.Unset != 0 {
+		t.Errorf("the limits are %v, want %v; given was %v", got, want, given)
+	}
+	rows := setting.Limits(&given)
+	for i, want := range []setting.Setting{
+		{Name: "SET", Exceeded: "`TOO_MANY` (503)", Meaning: "maximum `set`"},
+		{Name: "UNSET", Exceeded: "`TOO_MANY`", Meaning: "maximum unset"},
+		{Name: "TIMEOUT", Exceeded: "no error", Meaning: "maximum time"},
+	} {
+		if got := rows[i]; got.Name != want.Name || got.Exceeded != want.Exceeded || got.Meaning != want.Meaning {
+			t.Errorf("row %d is %+v, want %+v", i, got, want)
+		}
 	}
 }
 
-func TestFillDefaultsPanicsForADefaultThatIsNotAccepted(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic for a limit of 0")
+func TestCodes(t *testing.T) {
+	type codes struct {
+		A string `code:"TOO_MANY (503)"`
+		B string `code:"TOO_DEEP"`
+	}
+	if got, want := setting.Codes[codes](), (codes{"TOO_MANY", "TOO_DEEP"}); got != want {
+		t.Errorf("the codes are %q, want %q", got, want)
+	}
+}
+
+func TestMalformedLimitsPanic(t *testing.T) {
+	const complete = `env:"A" default:"1" code:"B" meaning:"C"`
+	for name, field := range map[string]reflect.StructField{
+		"wrong type":     {Type: reflect.TypeFor[string](), Tag: complete},
+		"no variable":    {Type: reflect.TypeFor[int](), Tag: `default:"1" code:"B" meaning:"C"`},
+		"no default":     {Type: reflect.TypeFor[int](), Tag: `env:"A" code:"B" meaning:"C"`},
+		"no code":        {Type: reflect.TypeFor[int](), Tag: `env:"A" default:"1" meaning:"C"`},
+		"no meaning":     {Type: reflect.TypeFor[int](), Tag: `env:"A" default:"1" code:"B"`},
+		"missing quotes": {Type: reflect.TypeFor[int](), Tag: `env:A default:"1" code:"B" meaning:"C"`},
+	} {
+		field.Name = "Field"
+		if !panics(func() { setting.Limits(reflect.New(reflect.StructOf([]reflect.StructField{field})).Interface()) }) {
+			t.Errorf("%s: no panic", name)
 		}
-	}()
-	var limit int
-	setting.FillDefaults([]setting.Setting{{Name: "ZERO", Value: setting.Limit(&limit, 0)}})
+	}
+	type zero struct {
+		Field int `env:"A" default:"0" code:"B" meaning:"C"`
+	}
+	if !panics(func() { setting.OrDefaults(zero{}) }) {
+		t.Error("a default of 0: no panic")
+	}
+	type good struct {
+		Field int `env:"A" default:"1" code:"B" meaning:"C"`
+	}
+	if panics(func() { setting.OrDefaults(good{}) }) {
+		t.Error("a good limit panics")
+	}
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
 }
