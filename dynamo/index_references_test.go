@@ -38,7 +38,7 @@ func referencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 		"PRODUCT#p02 #METADATA": "category",
 	} {
 		pk, sk, _ := strings.Cut(k, " ")
-		r.Set(pk, sk, item{name: nil, "entity": nil})
+		r.Set(pk, sk, storetest.Item{name: nil, "entity": nil})
 	}
 	return r
 }
@@ -140,7 +140,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 		pk := "ORDER#" + string(order)
 		for i, mutation := range ordered {
 			if i == 1 {
-				r.Set(pk, "#METADATA", item{"entity": text("order")}) // the copy alone is of other software
+				r.Set(pk, "#METADATA", storetest.Item{"entity": storetest.Str("order")}) // the copy alone is of other software
 			}
 			transactions = 0
 			o, err := mutation(t.Context())
@@ -152,11 +152,11 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 				t.Errorf("mutation %d of the order took %d transactions, want %d", i, transactions, want)
 			}
 			for _, k := range [][2]string{{pk, "#METADATA"}, {"CUSTOMER#c1", pk}} {
-				if rec := r.Get(k[0], k[1]); !storetest.Equal(rec["accountRepId"], text("e1")) {
+				if rec := r.Get(k[0], k[1]); !storetest.Equal(rec["accountRepId"], storetest.Str("e1")) {
 					t.Errorf("mutation %d of the order leaves %s", i, storetest.ShowItem(rec))
 				}
 				if i == 0 {
-					r.Set(k[0], k[1], item{"accountRepId": nil, "entity": nil})
+					r.Set(k[0], k[1], storetest.Item{"accountRepId": nil, "entity": nil})
 				}
 			}
 		}

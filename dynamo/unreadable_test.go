@@ -43,7 +43,7 @@ func repeated() [][]string {
 }
 
 // ofEveryEntity are the keys of one record of each entity, the one with the most attributes.
-func ofEveryEntity(records map[string]item) []string {
+func ofEveryEntity(records map[string]storetest.Item) []string {
 	best := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(records)) {
 		kind := records[k]["entity"].(*types.AttributeValueMemberS).Value
@@ -61,18 +61,18 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 	}
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return []types.AttributeValue{number("17"), list(v)}
+		return []types.AttributeValue{storetest.Num("17"), list(v)}
 	case *types.AttributeValueMemberN:
-		return []types.AttributeValue{text(v.Value), &types.AttributeValueMemberBOOL{Value: true}}
+		return []types.AttributeValue{storetest.Str(v.Value), &types.AttributeValueMemberBOOL{Value: true}}
 	case *types.AttributeValueMemberBOOL:
-		return []types.AttributeValue{text("true"), number("1")}
+		return []types.AttributeValue{storetest.Str("true"), storetest.Num("1")}
 	case *types.AttributeValueMemberL:
-		return []types.AttributeValue{text("1, 2"), list(number("5")), &types.AttributeValueMemberNULL{Value: true}}
+		return []types.AttributeValue{storetest.Str("1, 2"), list(storetest.Num("5")), &types.AttributeValueMemberNULL{Value: true}}
 	case *types.AttributeValueMemberM:
-		values := []types.AttributeValue{text("Ann, 1 Road, Town"), list(text("Ann"))}
+		values := []types.AttributeValue{storetest.Str("Ann, 1 Road, Town"), list(storetest.Str("Ann"))}
 		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
 			inside := maps.Clone(v.Value)
-			inside[name] = number("1")
+			inside[name] = storetest.Num("1")
 			values = append(values, &types.AttributeValueMemberM{Value: inside})
 		}
 		return values
@@ -141,7 +141,7 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
 			before := r.All()
 			drifts, summary := r.Check(check.Options{Repair: true})
-			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.Number(value), drifts)
+			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.NumberText(value), drifts)
 			if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
 				t.Errorf("%s, and changed %q", what, changed)
 			}
@@ -234,7 +234,7 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 				err := m.do(t.Context(), r.Store)
 				after := r.All()
 				changed := storetest.Differing(before, after)
-				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, storetest.Number(value), i, m.of, err)
+				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, storetest.NumberText(value), i, m.of, err)
 				switch {
 				case errors.Is(err, model.ErrCorrupt):
 					failed++
@@ -249,7 +249,7 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 				made++
 				for _, k := range keys {
 					if got := after[k][name]; after[k] != nil && !storetest.Equal(got, value) {
-						t.Errorf("%s: %s has %#v", what, k, storetest.Number(got))
+						t.Errorf("%s: %s has %#v", what, k, storetest.NumberText(got))
 					}
 					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !storetest.Equal(after[k]["gsi1pk"], listed) {
 						t.Errorf("%s: %s has the index key %#v", what, k, after[k]["gsi1pk"])
@@ -279,7 +279,7 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
 	order := "ORDER#" + storetest.SmallOrder(0)
-	address := text("Ann, 1 Road, Town")
+	address := storetest.Str("Ann, 1 Road, Town")
 	for i, c := range []struct {
 		name   string
 		damage func(r storetest.RawTable)
@@ -294,71 +294,71 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 		{name: "order", found: "index-keys 1, order-total 2, timeline 1, unreadable 2", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
 			damage: func(r storetest.RawTable) {
-				r.Set(order, own, item{"shippingAddress": address, "total": number("1"), "gsi1pk": text("STATUS#shipped")})
-				r.Set("CUSTOMER#c1", order, item{"shippingAddress": address, "total": number("1")})
+				r.Set(order, own, storetest.Item{"shippingAddress": address, "total": storetest.Num("1"), "gsi1pk": storetest.Str("STATUS#shipped")})
+				r.Set("CUSTOMER#c1", order, storetest.Item{"shippingAddress": address, "total": storetest.Num("1")})
 				r.Delete(order, "EVENT#"+storetest.ULIDAt(start, 1))
 			}},
 		{name: "order whose copy is lost", found: "copy-missing 1, unreadable 1", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
 			damage: func(r storetest.RawTable) {
-				r.Set(order, own, item{"shippingAddress": address})
+				r.Set(order, own, storetest.Item{"shippingAddress": address})
 				r.Delete("CUSTOMER#c1", order)
 			}},
 		{name: "order of which the copy is left", found: "order-missing 1, unreadable 1", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
 			damage: func(r storetest.RawTable) {
-				r.Set("CUSTOMER#c1", order, item{"shippingAddress": address})
+				r.Set("CUSTOMER#c1", order, storetest.Item{"shippingAddress": address})
 				r.Delete(order, own)
 			}},
-		{name: "order whose version and time cannot be read", found: "timeline 1, unreadable 2", value: text("new"),
+		{name: "order whose version and time cannot be read", found: "timeline 1, unreadable 2", value: storetest.Str("new"),
 			keeps: map[string]string{order + " " + own: "version", "CUSTOMER#c1 " + order: "updatedAt"},
 			damage: func(r storetest.RawTable) {
-				r.Set(order, own, item{"version": text("new"), "updatedAt": text("new")})
-				r.Set("CUSTOMER#c1", order, item{"version": text("new"), "updatedAt": text("new")})
+				r.Set(order, own, storetest.Item{"version": storetest.Str("new"), "updatedAt": storetest.Str("new")})
+				r.Set("CUSTOMER#c1", order, storetest.Item{"version": storetest.Str("new"), "updatedAt": storetest.Str("new")})
 				r.Delete(order, "EVENT#"+storetest.ULIDAt(start, 1))
 			}},
-		{name: "customer", found: "edge-missing 1, email-claim 1, order-count 1, unreadable 1", value: text("2, 3"),
+		{name: "customer", found: "edge-missing 1, email-claim 1, order-count 1, unreadable 1", value: storetest.Str("2, 3"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers"}, lacks: map[string]string{"CUSTOMER#c1 REP": "phoneNumbers"},
 			damage: func(r storetest.RawTable) {
-				r.Set("CUSTOMER#c1", own, item{"phoneNumbers": text("2, 3"), "orderCount": number("9")})
+				r.Set("CUSTOMER#c1", own, storetest.Item{"phoneNumbers": storetest.Str("2, 3"), "orderCount": storetest.Num("9")})
 				r.Delete("CUSTOMER#c1", "REP")
 				r.Delete("EMAIL#ann@example.com", own)
 			}},
-		{name: "customer whose account rep cannot be read", found: "order-count 1, unreadable 1", value: number("17"),
+		{name: "customer whose account rep cannot be read", found: "order-count 1, unreadable 1", value: storetest.Num("17"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "accountRepId"},
 			damage: func(r storetest.RawTable) {
-				r.Set("CUSTOMER#c1", own, item{"accountRepId": number("17"), "orderCount": number("9")})
+				r.Set("CUSTOMER#c1", own, storetest.Item{"accountRepId": storetest.Num("17"), "orderCount": storetest.Num("9")})
 			}},
-		{name: "customer of whom the edge is left", found: "customer-missing 1, unreadable 1", value: text("2, 3"),
+		{name: "customer of whom the edge is left", found: "customer-missing 1, unreadable 1", value: storetest.Str("2, 3"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers", "CUSTOMER#c1 REP": "phoneNumbers"},
 			damage: func(r storetest.RawTable) {
-				r.Set("CUSTOMER#c1", "REP", item{"phoneNumbers": text("2, 3")})
+				r.Set("CUSTOMER#c1", "REP", storetest.Item{"phoneNumbers": storetest.Str("2, 3")})
 				r.Delete("CUSTOMER#c1", own)
 			}},
-		{name: "employee", found: "edge-differs 1, edge-missing 1, unreadable 1", value: text("1"),
+		{name: "employee", found: "edge-differs 1, edge-missing 1, unreadable 1", value: storetest.Str("1"),
 			keeps: map[string]string{"EMPLOYEE#e1 " + own: "phoneNumbers"}, lacks: map[string]string{"EMPLOYEE#e1 NAME": "phoneNumbers"},
 			damage: func(r storetest.RawTable) {
-				r.Set("EMPLOYEE#e1", own, item{"phoneNumbers": text("1")})
-				r.Set("EMPLOYEE#e1", "TITLE", item{"name": text("Eric")})
+				r.Set("EMPLOYEE#e1", own, storetest.Item{"phoneNumbers": storetest.Str("1")})
+				r.Set("EMPLOYEE#e1", "TITLE", storetest.Item{"name": storetest.Str("Eric")})
 				r.Delete("EMPLOYEE#e1", "NAME")
 			}},
-		{name: "product", found: "stock-available 1, stock-total 1, unreadable 1", value: number("17"),
+		{name: "product", found: "stock-available 1, stock-total 1, unreadable 1", value: storetest.Num("17"),
 			keeps: map[string]string{"PRODUCT#p00 " + own: "category"},
 			damage: func(r storetest.RawTable) {
-				r.Set("PRODUCT#p00", own, item{"category": number("17"), "totalInventory": number("1"), "available": number("1")})
+				r.Set("PRODUCT#p00", own, storetest.Item{"category": storetest.Num("17"), "totalInventory": storetest.Num("1"), "available": storetest.Num("1")})
 			}},
-		{name: "records that nothing needs", found: "orphan-item 1, unreadable 2", value: number("17"),
+		{name: "records that nothing needs", found: "orphan-item 1, unreadable 2", value: storetest.Num("17"),
 			keeps: map[string]string{"ORDER#o-9 ITEM#p00": "name", "EMAIL#nobody@example.com " + own: "customerId"},
 			damage: func(r storetest.RawTable) {
 				rec := r.Get(order, "ITEM#p00")
-				rec["pk"], rec["gsi1sk"] = text("ORDER#o-9"), text("ORDER#o-9")
-				rec["name"] = number("17")
+				rec["pk"], rec["gsi1sk"] = storetest.Str("ORDER#o-9"), storetest.Str("ORDER#o-9")
+				rec["name"] = storetest.Num("17")
 				r.Put(rec)
 				rec = r.Get(order, "ITEM#p01")
-				rec["pk"], rec["gsi1sk"] = text("ORDER#o-9"), text("ORDER#o-9")
+				rec["pk"], rec["gsi1sk"] = storetest.Str("ORDER#o-9"), storetest.Str("ORDER#o-9")
 				r.Put(rec)
-				claim := key("EMAIL#nobody@example.com", own)
-				claim["customerId"] = number("17")
+				claim := storetest.ItemKey("EMAIL#nobody@example.com", own)
+				claim["customerId"] = storetest.Num("17")
 				r.Put(claim)
 			}},
 	} {
@@ -378,7 +378,7 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 				for k, name := range c.keeps {
 					pk, sk, _ := strings.Cut(k, " ")
 					if got := r.Get(pk, sk)[name]; !storetest.Equal(got, c.value) {
-						t.Errorf("%s of %s is %#v", name, k, storetest.Number(got))
+						t.Errorf("%s of %s is %#v", name, k, storetest.NumberText(got))
 					}
 				}
 				for k, name := range c.lacks {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -179,16 +178,12 @@ func hard(name string, shards, run int) *world {
 			}
 		}
 		// And one customer's record is gone, while its edge is not.
-		if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: keyOf("CUSTOMER#"+string(customer(11)), "#METADATA")}); err != nil {
+		if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("CUSTOMER#"+string(customer(11)), "#METADATA")}); err != nil {
 			t.Fatal(err)
 		}
 		return store
 	}
 	return w
-}
-
-func keyOf(pk, sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
 }
 
 func remove(t *testing.T, db *dynamodb.Client, table, pk, sk, attributes string) {
@@ -203,7 +198,7 @@ func remove(t *testing.T, db *dynamodb.Client, table, pk, sk, attributes string)
 		}
 		expression += placeholder
 	}
-	_, err := db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{TableName: &table, Key: keyOf(pk, sk),
+	_, err := db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{TableName: &table, Key: storetest.ItemKey(pk, sk),
 		UpdateExpression: aws.String(expression), ExpressionAttributeNames: names})
 	if err != nil {
 		t.Fatal(err)

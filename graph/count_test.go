@@ -2,33 +2,15 @@ package graph
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
-
-// countedInPages ends every Query that counts after so many records, as DynamoDB does after a
-// megabyte.
-func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
-	end := middleware.InitializeMiddlewareFunc("pages", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-		if query, ok := in.Parameters.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
-			query.Limit = aws.Int32(records)
-		}
-		return next.HandleInitialize(ctx, in)
-	})
-	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error { return stack.Initialize.Add(end, middleware.Before) })
-	})
-}
 
 // A customer's orders are counted exactly, and the bound is what that takes at most. A customer
 // with more orders has no number, which the client and the log are told.
@@ -37,7 +19,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	query := `{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		got, most := executed(t, w.executor(t, countedInPages(db, 7)), query, nil), bounded(t, query, 1)
+		got, most := executed(t, w.executor(t, storetest.SmallCounts(db, 7)), query, nil), bounded(t, query, 1)
 		if explain := got.Extensions.Explain; exceeded(explain, most) != "" || explain.Totals.Requests != most.Requests || explain.Totals.RoundTrips != most.RoundTrips {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
 		}
@@ -46,7 +28,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		}
 
 		var logged []string
-		executor := NewExecutor(Options{Store: w.store(t, countedInPages(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
+		executor := NewExecutor(Options{Store: w.store(t, storetest.SmallCounts(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
 			Report: func(_ context.Context, err error) { logged = append(logged, err.Error()) }})
 		got = executed(t, executor, query, nil)
 		if explain := got.Extensions.Explain; exceeded(explain, bounded(t, query, 1)) != "" {

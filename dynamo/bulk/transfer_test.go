@@ -38,19 +38,17 @@ import (
 // theirs are records of other software: types that the model does not use, numbers beyond float64,
 // index keys of their own.
 func theirs() []map[string]types.AttributeValue {
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	return []map[string]types.AttributeValue{
 		{
-			"pk": text("THEIRS"), "sk": text("1"), "gsi1pk": text("THEIRS"), "gsi1sk": text("x"),
+			"pk": storetest.Str("THEIRS"), "sk": storetest.Str("1"), "gsi1pk": storetest.Str("THEIRS"), "gsi1sk": storetest.Str("x"),
 			"ss": &types.AttributeValueMemberSS{Value: []string{"b", "a", "\"<&>\u2028😀"}}, "ns": &types.AttributeValueMemberNS{Value: []string{"2", "1"}},
 			"bs": &types.AttributeValueMemberBS{Value: [][]byte{{0}, {255, 254}}}, "b": &types.AttributeValueMemberB{Value: []byte{0, 1, 2}},
-			"n": number("12345678901234567890123456789012345678"), "tiny": number("0.0000000000000000000000000000000000001"), "": text("no name"),
+			"n": storetest.Num("12345678901234567890123456789012345678"), "tiny": storetest.Num("0.0000000000000000000000000000000000001"), "": storetest.Str("no name"),
 			"null": &types.AttributeValueMemberNULL{Value: true}, "yes": &types.AttributeValueMemberBOOL{Value: true}, "no": &types.AttributeValueMemberBOOL{},
-			"l":     &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x"), &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"m": number("-1.5")}}}},
-			"empty": text(""),
+			"l":     &types.AttributeValueMemberL{Value: []types.AttributeValue{storetest.Str("x"), &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"m": storetest.Num("-1.5")}}}},
+			"empty": storetest.Str(""),
 		},
-		{"pk": text("PRODUCT"), "sk": text("1"), "when": number("1770000000")},
+		{"pk": storetest.Str("PRODUCT"), "sk": storetest.Str("1"), "when": storetest.Num("1770000000")},
 	}
 }
 
@@ -79,9 +77,9 @@ func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.S
 	edb := theirs()[0]
 	delete(edb, "")
 	for name, v := range map[string]string{"pk": "PRODUCT#edb", "sk": "#METADATA", "gsi1pk": "CATEGORY#Things", "gsi1sk": "PRODUCT#edb", "sku": "edb", "name": "Thing", "category": "Things", "__edb_e__": "product"} {
-		edb[name] = &types.AttributeValueMemberS{Value: v}
+		edb[name] = storetest.Str(v)
 	}
-	edb["unitPrice"] = &types.AttributeValueMemberN{Value: "5"}
+	edb["unitPrice"] = storetest.Num("5")
 	put(edb)
 	return store
 }
@@ -216,11 +214,11 @@ func line(key, value string) string {
 func TestImportOfOneIndexKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
-		for i, keys := range []item{
-			{"gsi1pk": text("THEIRS")}, {"gsi1sk": text("THEIRS")},
-			{"gsi1pk": text("CUSTOMER")}, {"gsi1pk": text("STATUS#pending")}, {"gsi1sk": text("ORDER#x")},
+		for i, keys := range []storetest.Item{
+			{"gsi1pk": storetest.Str("THEIRS")}, {"gsi1sk": storetest.Str("THEIRS")},
+			{"gsi1pk": storetest.Str("CUSTOMER")}, {"gsi1pk": storetest.Str("STATUS#pending")}, {"gsi1sk": storetest.Str("ORDER#x")},
 		} {
-			rec := key("OTHER", fmt.Sprint(i))
+			rec := storetest.ItemKey("OTHER", fmt.Sprint(i))
 			maps.Copy(rec, keys)
 			r.Put(rec)
 		}
@@ -298,9 +296,8 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 			t.Errorf("did %+v", done)
 		}
 		table := storetest.NameOf(t, store)
-		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "IDEMPOTENCY#p#k"}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
-		}}); err != nil {
+		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: storetest.ItemKey(
+			"IDEMPOTENCY#p#k", "#METADATA")}); err != nil {
 			t.Fatal(err)
 		}
 		if got := storetest.Export(t, store, 1); len(got) != 1 || got[0] != line("a", "b") {

@@ -34,9 +34,9 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		right := r.Get("PRODUCT#p00", "#METADATA")["available"]
-		wrong := item{"available": number("50"), "stockRevision": number("3")}
+		wrong := storetest.Item{"available": storetest.Num("50"), "stockRevision": storetest.Num("3")}
 		for i := range 125 {
-			wrong[fmt.Sprintf("a%03d", i)] = text("x")
+			wrong[fmt.Sprintf("a%03d", i)] = storetest.Str("x")
 		}
 		r.Set("PRODUCT#p00", "#METADATA", wrong)
 		_, summary := repairedBeside(r, func() {
@@ -51,8 +51,8 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
 		}
 		before, after := 0, 0
-		_, _ = fmt.Sscan(fmt.Sprint(storetest.Number(right)), &before)
-		_, _ = fmt.Sscan(fmt.Sprint(storetest.Number(r.Get("PRODUCT#p00", "#METADATA")["available"])), &after)
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.NumberText(right)), &before)
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.NumberText(r.Get("PRODUCT#p00", "#METADATA")["available"])), &after)
 		if after != before-7 {
 			t.Errorf("%d are available, want %d-7", after, before)
 		}
@@ -72,9 +72,9 @@ func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 			}
 		}
 		mutate()
-		r.Set("ORDER#"+string(order), "#METADATA", item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
-		r.Set("CUSTOMER#c1", "ORDER#"+string(order), item{"version": nil, "updatedAt": nil})
-		var mutated map[string]item
+		r.Set("ORDER#"+string(order), "#METADATA", storetest.Item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
+		r.Set("CUSTOMER#c1", "ORDER#"+string(order), storetest.Item{"version": nil, "updatedAt": nil})
+		var mutated map[string]storetest.Item
 		repairedBeside(r, func() {
 			mutate()
 			mutated = r.All()
@@ -92,11 +92,11 @@ func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := uncounted(t, db, 27, 380_000)
-		r.Put(item{"pk": text("PRODUCT#p0"), "sk": text("#METADATA"), "sku": text("p0"), "name": text("P"), "unitPrice": number("1"), "available": number("5")})
+		r.Put(storetest.Item{"pk": storetest.Str("PRODUCT#p0"), "sk": storetest.Str("#METADATA"), "sku": storetest.Str("p0"), "name": storetest.Str("P"), "unitPrice": storetest.Num("1"), "available": storetest.Num("5")})
 		server := r.Store
-		r.DB = countedInPages(db, 2)
+		r.DB = storetest.SmallCounts(db, 2)
 		_, summary := repairedBeside(r, func() { storetest.PlaceOrders(t, server, "c1", 1) })
-		if got := storetest.Number(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
+		if got := storetest.NumberText(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
 			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
 		}
 	})
@@ -107,7 +107,7 @@ func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Set("EMAIL#ann@example.com", "#METADATA", item{"customerId": text("c2")})
+		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"customerId": storetest.Str("c2")})
 		address := "ann@example.com"
 		drifts, _ := repairedBeside(r, func() {
 			if _, err := r.Store.UpdateCustomer(t.Context(), change.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
@@ -127,9 +127,9 @@ func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 // older than the record, or naming the right customer.
 func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 	order := "ORDER#" + storetest.SmallOrder(0)
-	for name, left := range map[string]item{
-		"older":                {"customerId": text("c2"), "version": number("0")},
-		"earlier":              {"customerId": text("c2"), "updatedAt": text("2020-01-01T00:00:00.000Z")},
+	for name, left := range map[string]storetest.Item{
+		"older":                {"customerId": storetest.Str("c2"), "version": storetest.Num("0")},
+		"earlier":              {"customerId": storetest.Str("c2"), "updatedAt": storetest.Str("2020-01-01T00:00:00.000Z")},
 		"of the same customer": {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,12 +137,12 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 				for k := range r.All() {
 					if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
-						r.Set(pk, sk, item{"customerId": nil})
+						r.Set(pk, sk, storetest.Item{"customerId": nil})
 					}
 				}
 				copied := r.Get("CUSTOMER#c1", order)
 				r.Delete("CUSTOMER#c1", order)
-				copied["pk"] = text("CUSTOMER#c2")
+				copied["pk"] = storetest.Str("CUSTOMER#c2")
 				for attribute, value := range left {
 					copied[attribute] = value
 				}
@@ -185,7 +185,7 @@ func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 		r.Delete(order, "#METADATA")
 		for k := range healthy {
 			if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
-				r.Set(pk, sk, item{"customerId": nil})
+				r.Set(pk, sk, storetest.Item{"customerId": nil})
 			}
 		}
 		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")

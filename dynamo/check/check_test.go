@@ -18,9 +18,9 @@ import (
 
 // lastEvent is an event of the table as the last one of a customer, with changes; nil removes an
 // attribute.
-func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes item) item {
+func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes storetest.Item) storetest.Item {
 	rec := r.Get(orderPK, eventSK)
-	rec["pk"], rec["sk"], rec["entity"], rec["customerId"] = text("CUSTOMER#"+customer), text("LAST_EVENT"), text("lastEvent"), text(customer)
+	rec["pk"], rec["sk"], rec["entity"], rec["customerId"] = storetest.Str("CUSTOMER#"+customer), storetest.Str("LAST_EVENT"), storetest.Str("lastEvent"), storetest.Str(customer)
 	for name, v := range changes {
 		if rec[name] = v; v == nil {
 			delete(rec, name)
@@ -30,7 +30,7 @@ func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes 
 }
 
 // unrevised returns records without stock revisions, which repairs of stock raise.
-func unrevised(records map[string]item) map[string]item {
+func unrevised(records map[string]storetest.Item) map[string]storetest.Item {
 	for _, rec := range records {
 		delete(rec, "stockRevision")
 	}
@@ -69,51 +69,53 @@ func damages() []damage {
 		{name: "copy lost", found: "copy-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", order(0)) }},
 		{name: "copy lost that was not counted", found: "copy-missing 1, order-count 1", do: func(r storetest.RawTable) {
 			r.Delete("CUSTOMER#c1", order(0))
-			r.Set("CUSTOMER#c1", own, item{"orderCount": number("2")})
+			r.Set("CUSTOMER#c1", own, storetest.Item{"orderCount": storetest.Num("2")})
 		}},
 		{name: "copy with another customer", found: "orphan-copy 1", do: func(r storetest.RawTable) {
 			rec := r.Get("CUSTOMER#c1", order(0))
-			rec["pk"] = text("CUSTOMER#c2")
+			rec["pk"] = storetest.Str("CUSTOMER#c2")
 			r.Put(rec)
 		}},
 		{name: "copy moved to another customer", found: "copy-missing 1, orphan-copy 1", do: func(r storetest.RawTable) {
 			rec := r.Get("CUSTOMER#c1", order(0))
 			r.Delete("CUSTOMER#c1", order(0))
-			rec["pk"] = text("CUSTOMER#c2")
+			rec["pk"] = storetest.Str("CUSTOMER#c2")
 			r.Put(rec)
 		}},
 		{name: "order names another customer", found: "order-records-differ 1", do: func(r storetest.RawTable) {
-			r.Set(order(0), own, item{"customerId": text("c2")})
+			r.Set(order(0), own, storetest.Item{"customerId": storetest.Str("c2")})
 		}},
 		{name: "order names no customer", found: "order-records-differ 1", do: func(r storetest.RawTable) {
-			r.Set(order(0), own, item{"customerId": nil})
+			r.Set(order(0), own, storetest.Item{"customerId": nil})
 		}},
 		{name: "copy left behind", found: "index-keys 1, order-records-differ 1", do: func(r storetest.RawTable) {
-			r.Set("CUSTOMER#c1", order(2), item{"status": text("confirmed"), "version": number("2"), "updatedAt": text("2025-01-01T00:00:00.000Z"), "gsi1pk": nil, "gsi1sk": nil})
+			r.Set("CUSTOMER#c1", order(2), storetest.Item{"status": storetest.Str("confirmed"), "version": storetest.Num("2"), "updatedAt": storetest.Str("2025-01-01T00:00:00.000Z"), "gsi1pk": nil, "gsi1sk": nil})
 		}},
 		{name: "order left behind its copy", found: "index-keys 1, order-records-differ 1", do: func(r storetest.RawTable) {
-			r.Set(order(2), own, item{"status": text("pending"), "version": number("2"), "gsi1pk": text("STATUS#pending")})
+			r.Set(order(2), own, storetest.Item{"status": storetest.Str("pending"), "version": storetest.Num("2"), "gsi1pk": storetest.Str("STATUS#pending")})
 		}},
 		{name: "copy of the same version differs", found: "order-records-differ 1", do: func(r storetest.RawTable) {
-			r.Set("CUSTOMER#c1", order(2), item{"status": text("pending"), "accountRepId": nil, "shippingAddress": nil})
+			r.Set("CUSTOMER#c1", order(2), storetest.Item{"status": storetest.Str("pending"), "accountRepId": nil, "shippingAddress": nil})
 		}},
-		{name: "order without a status", found: "order-records-differ 1", do: func(r storetest.RawTable) { r.Set(order(1), own, item{"status": nil}) }},
-		{name: "order without the time that its id tells", do: func(r storetest.RawTable) { r.Set(order(1), own, item{"createdAt": nil}) }, changes: true},
-		{name: "copy without a total", found: "order-total 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", order(1), item{"total": nil}) }},
-		{name: "total that is a text", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set(order(1), own, item{"total": text("much")}) }},
-		{name: "total wrong", found: "order-total 1", do: func(r storetest.RawTable) { r.Set(order(1), own, item{"total": number("1.5")}) }},
+		{name: "order without a status", found: "order-records-differ 1", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"status": nil}) }},
+		{name: "order without the time that its id tells", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"createdAt": nil}) }, changes: true},
+		{name: "copy without a total", found: "order-total 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", order(1), storetest.Item{"total": nil}) }},
+		{name: "total that is a text", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"total": storetest.Str("much")}) }},
+		{name: "total wrong", found: "order-total 1", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")}) }},
 		{name: "total wrong on both", found: "order-total 2", do: func(r storetest.RawTable) {
-			r.Set(order(1), own, item{"total": number("1.5")})
-			r.Set("CUSTOMER#c2", order(1), item{"total": number("1.5")})
+			r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")})
+			r.Set("CUSTOMER#c2", order(1), storetest.Item{"total": storetest.Num("1.5")})
 		}},
-		{name: "number of items wrong", found: "item-count 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", order(1), item{"itemCount": number("9")}) }},
+		{name: "number of items wrong", found: "item-count 1", do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c2", order(1), storetest.Item{"itemCount": storetest.Num("9")})
+		}},
 		{name: "list of items wrong", found: "embedded-items 2", do: func(r storetest.RawTable) {
 			all := r.Get(order(1), own)["items"].(*types.AttributeValueMemberL).Value
-			r.Set(order(1), own, item{"items": &types.AttributeValueMemberL{Value: all[:2]}})
-			r.Set("CUSTOMER#c2", order(1), item{"items": &types.AttributeValueMemberL{}})
+			r.Set(order(1), own, storetest.Item{"items": &types.AttributeValueMemberL{Value: all[:2]}})
+			r.Set("CUSTOMER#c2", order(1), storetest.Item{"items": &types.AttributeValueMemberL{}})
 		}},
 		{name: "list of items on a big order", big: true, found: "embedded-items 1", do: func(r storetest.RawTable) {
-			r.Set(order(storetest.BigOrder), own, item{"items": r.Get(order(0), own)["items"]})
+			r.Set(order(storetest.BigOrder), own, storetest.Item{"items": r.Get(order(0), own)["items"]})
 		}},
 		{name: "item lost", found: "item-missing 1", do: func(r storetest.RawTable) { r.Delete(order(0), "ITEM#p01") }},
 		{name: "item free of charge lost", found: "item-missing 1", do: func(r storetest.RawTable) { r.Delete(order(2), "ITEM#p02") }},
@@ -123,20 +125,20 @@ func damages() []damage {
 			}
 		}},
 		{name: "item of a big order lost", big: true, found: "item-count 2, order-total 2", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
-		{name: "item's quantity wrong", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", item{"qty": number("7")}) }},
-		{name: "item without a price", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", item{"price": nil}) }},
+		{name: "item's quantity wrong", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"qty": storetest.Num("7")}) }},
+		{name: "item without a price", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"price": nil}) }},
 		{name: "item of a big order without a price", big: true, found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set(order(storetest.BigOrder), "ITEM#p01", item{"price": nil})
+			r.Set(order(storetest.BigOrder), "ITEM#p01", storetest.Item{"price": nil})
 		}},
 		{name: "item that nothing knows", found: "orphan-item 1", do: func(r storetest.RawTable) {
 			rec := r.Get(order(0), "ITEM#p01")
-			rec["sk"], rec["productId"], rec["gsi1pk"] = text("ITEM#p09"), text("p09"), text("PRODUCT#p09")
+			rec["sk"], rec["productId"], rec["gsi1pk"] = storetest.Str("ITEM#p09"), storetest.Str("p09"), storetest.Str("PRODUCT#p09")
 			r.Put(rec)
 		}},
 		{name: "items and events of no order", found: "orphan-event 1, orphan-item 2", do: func(r storetest.RawTable) {
 			for _, sk := range []string{"ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)} {
 				rec := r.Get(order(0), sk)
-				rec["pk"] = text("ORDER#" + storetest.ULIDAt(storetest.Start(), 77))
+				rec["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.Start(), 77))
 				if rec["gsi1sk"] != nil {
 					rec["gsi1sk"] = rec["pk"]
 				}
@@ -149,78 +151,80 @@ func damages() []damage {
 		}},
 		{name: "all events lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1)) }},
 		{name: "order dated before its last event", found: "updated-at 1", do: func(r storetest.RawTable) {
-			r.Set(order(1), own, item{"updatedAt": text("2025-12-31T00:00:00.000Z")})
-			r.Set("CUSTOMER#c2", order(1), item{"updatedAt": text("2025-12-31T00:00:00.000Z")})
+			r.Set(order(1), own, storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
+			r.Set("CUSTOMER#c2", order(1), storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 		}},
 		{name: "event of a clock ahead", found: "timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
 			rec := r.Get(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1))
 			ahead := time.Now().Add(time.Hour)
 			id := storetest.ULIDAt(ahead, 1)
-			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = text("EVENT#"+id), text(id), text("shipped"), text(ahead.UTC().Format("2006-01-02T15:04:05.000Z"))
+			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = storetest.Str("EVENT#"+id), storetest.Str(id), storetest.Str("shipped"), storetest.Str(ahead.UTC().Format("2006-01-02T15:04:05.000Z"))
 			r.Put(rec)
 		}},
 		{name: "customer's last event that cannot be read", found: "last-event 1", do: func(r storetest.RawTable) {
-			r.Put(lastEvent(r, "c1", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), item{"type": nil}))
+			r.Put(lastEvent(r, "c1", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), storetest.Item{"type": nil}))
 		}},
 		{name: "customer's last event of nobody", found: "last-event 1", do: func(r storetest.RawTable) {
 			r.Put(lastEvent(r, "c9", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), nil))
 		}},
 		{name: "customer's last event in a list", found: "index-keys 1, key-attribute 1", changes: true, do: func(r storetest.RawTable) {
 			at := storetest.Start().Add(4*time.Hour + time.Minute)
-			r.Put(lastEvent(r, "c1", order(4), "EVENT#"+storetest.ULIDAt(at, 2), item{"customerId": text("c2"), "gsi1pk": text("CUSTOMER"), "gsi1sk": text("x")}))
+			r.Put(lastEvent(r, "c1", order(4), "EVENT#"+storetest.ULIDAt(at, 2), storetest.Item{"customerId": storetest.Str("c2"), "gsi1pk": storetest.Str("CUSTOMER"), "gsi1sk": storetest.Str("x")}))
 		}},
 		{name: "event that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), item{"type": text("odd")})
+			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), storetest.Item{"type": storetest.Str("odd")})
 		}},
 		{name: "copy lost of an order with an event that cannot be read", found: "copy-missing 1, unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Delete("CUSTOMER#c1", order(0))
-			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), item{"type": text("odd")})
+			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), storetest.Item{"type": storetest.Str("odd")})
 		}},
 		{name: "neither record of an order can be read", found: "unreadable 2", byHand: 2, changes: true, do: func(r storetest.RawTable) {
-			r.Set(order(0), own, item{"status": text("odd")})
-			r.Set("CUSTOMER#c1", order(0), item{"status": nil})
+			r.Set(order(0), own, storetest.Item{"status": storetest.Str("odd")})
+			r.Set("CUSTOMER#c1", order(0), storetest.Item{"status": nil})
 		}},
 		{name: "customer with orders lost", found: "customer-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
 		{name: "customer with an edge lost", found: "customer-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", own) }},
 		{name: "edge of no customer", found: "orphan-edge 1", do: func(r storetest.RawTable) {
-			r.Put(item{"pk": text("CUSTOMER#c9"), "sk": text("REP"), "gsi1pk": text("REP#e1"), "gsi1sk": text("CUSTOMER#c9")})
+			r.Put(storetest.Item{"pk": storetest.Str("CUSTOMER#c9"), "sk": storetest.Str("REP"), "gsi1pk": storetest.Str("REP#e1"), "gsi1sk": storetest.Str("CUSTOMER#c9")})
 		}},
-		{name: "customer without a name, with an edge", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, item{"name": nil}) }},
-		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, item{"name": nil}) }},
-		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, item{"email": nil}) }},
+		{name: "customer without a name, with an edge", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, storetest.Item{"name": nil}) }},
+		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, storetest.Item{"name": nil}) }},
+		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, storetest.Item{"email": nil}) }},
 		{name: "customer with an invalid address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set("CUSTOMER#c2", own, item{"email": text("bob")})
+			r.Set("CUSTOMER#c2", own, storetest.Item{"email": storetest.Str("bob")})
 			r.Delete("EMAIL#bob@example.com", own)
 		}},
-		{name: "number of orders wrong", found: "order-count 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, item{"orderCount": number("7")}) }},
+		{name: "number of orders wrong", found: "order-count 1", do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c1", own, storetest.Item{"orderCount": storetest.Num("7")})
+		}},
 		{name: "claim lost", found: "email-claim 1", do: func(r storetest.RawTable) { r.Delete("EMAIL#ann@example.com", own) }},
 		{name: "claim for another customer", found: "email-claim 1", do: func(r storetest.RawTable) {
-			r.Set("EMAIL#ann@example.com", own, item{"customerId": text("c2")})
+			r.Set("EMAIL#ann@example.com", own, storetest.Item{"customerId": storetest.Str("c2")})
 		}},
 		{name: "claim of nobody", found: "orphan-claim 1", do: func(r storetest.RawTable) {
-			r.Put(item{"pk": text("EMAIL#old@example.com"), "sk": text(own), "customerId": text("c1")})
+			r.Put(storetest.Item{"pk": storetest.Str("EMAIL#old@example.com"), "sk": storetest.Str(own), "customerId": storetest.Str("c1")})
 		}},
 		{name: "claim of a customer who does not exist", found: "orphan-claim 1", do: func(r storetest.RawTable) {
-			r.Put(item{"pk": text("EMAIL#old@example.com"), "sk": text(own), "customerId": text("c9")})
+			r.Put(storetest.Item{"pk": storetest.Str("EMAIL#old@example.com"), "sk": storetest.Str(own), "customerId": storetest.Str("c9")})
 		}},
 		{name: "claim that names nobody", found: "orphan-claim 1", do: func(r storetest.RawTable) {
-			r.Put(item{"pk": text("EMAIL#old@example.com"), "sk": text(own)})
+			r.Put(storetest.ItemKey("EMAIL#old@example.com", own))
 		}},
 		{name: "one address of two customers", found: "email-shared 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set("CUSTOMER#c2", own, item{"email": text("ANN@example.com")})
+			r.Set("CUSTOMER#c2", own, storetest.Item{"email": storetest.Str("ANN@example.com")})
 			r.Delete("EMAIL#bob@example.com", own)
 		}},
 		{name: "edge lost", found: "edge-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", "REP") }},
 		{name: "edge differs", found: "edge-differs 1", do: func(r storetest.RawTable) {
-			r.Set("CUSTOMER#c1", "REP", item{"name": text("Anna"), "phoneNumbers": nil})
+			r.Set("CUSTOMER#c1", "REP", storetest.Item{"name": storetest.Str("Anna"), "phoneNumbers": nil})
 		}},
 		{name: "edge to no rep", found: "orphan-edge 1", do: func(r storetest.RawTable) {
 			rec := r.Get("CUSTOMER#c1", "REP")
-			rec["pk"], rec["gsi1sk"] = text("CUSTOMER#c2"), text("CUSTOMER#c2")
+			rec["pk"], rec["gsi1sk"] = storetest.Str("CUSTOMER#c2"), storetest.Str("CUSTOMER#c2")
 			r.Put(rec)
 		}},
 		{name: "employee lost", found: "employee-missing 1", do: func(r storetest.RawTable) { r.Delete("EMPLOYEE#e1", own) }},
-		{name: "employee without a title", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("EMPLOYEE#e1", own, item{"jobTitle": nil}) }},
+		{name: "employee without a title", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("EMPLOYEE#e1", own, storetest.Item{"jobTitle": nil}) }},
 		{name: "employee's edges lost", found: "edge-missing 3", do: func(r storetest.RawTable) {
 			for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
 				r.Delete("EMPLOYEE#e1", sk)
@@ -228,35 +232,39 @@ func damages() []damage {
 		}},
 		{name: "employee's edge to a warehouse left behind", found: "orphan-edge 1", do: func(r storetest.RawTable) {
 			rec := r.Get("EMPLOYEE#e1", "WAREHOUSE")
-			rec["pk"], rec["gsi1sk"] = text("EMPLOYEE#e2"), text("EMPLOYEE#e2")
+			rec["pk"], rec["gsi1sk"] = storetest.Str("EMPLOYEE#e2"), storetest.Str("EMPLOYEE#e2")
 			r.Put(rec)
 		}},
-		{name: "total inventory wrong", found: "stock-total 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"totalInventory": number("99")}) }},
-		{name: "available stock wrong", found: "stock-available 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"available": number("99")}) }},
+		{name: "total inventory wrong", found: "stock-total 1", do: func(r storetest.RawTable) {
+			r.Set("PRODUCT#p00", own, storetest.Item{"totalInventory": storetest.Num("99")})
+		}},
+		{name: "available stock wrong", found: "stock-available 1", do: func(r storetest.RawTable) {
+			r.Set("PRODUCT#p00", own, storetest.Item{"available": storetest.Num("99")})
+		}},
 		{name: "stock lost", found: "stock-available 1, stock-total 1", do: func(r storetest.RawTable) {
-			r.Set("PRODUCT#p00", own, item{"available": nil, "totalInventory": nil})
+			r.Set("PRODUCT#p00", own, storetest.Item{"available": nil, "totalInventory": nil})
 		}},
 		{name: "level without a product", found: "orphan-level 1", do: func(r storetest.RawTable) {
-			r.Put(item{"pk": text("PRODUCT#p99"), "sk": text("WAREHOUSE#w1"), "sku": text("p99"), "warehouseId": text("w1"), "quantity": number("5"), "gsi1pk": text("WAREHOUSE#w1"), "gsi1sk": text("PRODUCT#p99")})
+			r.Put(storetest.Item{"pk": storetest.Str("PRODUCT#p99"), "sk": storetest.Str("WAREHOUSE#w1"), "sku": storetest.Str("p99"), "warehouseId": storetest.Str("w1"), "quantity": storetest.Num("5"), "gsi1pk": storetest.Str("WAREHOUSE#w1"), "gsi1sk": storetest.Str("PRODUCT#p99")})
 		}},
-		{name: "level without a quantity", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", "WAREHOUSE#w1", item{"quantity": nil}) }},
-		{name: "product without a category", found: "index-keys 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"category": nil}) }},
-		{name: "product without a price", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, item{"unitPrice": nil}) }},
+		{name: "level without a quantity", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", "WAREHOUSE#w1", storetest.Item{"quantity": nil}) }},
+		{name: "product without a category", found: "index-keys 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, storetest.Item{"category": nil}) }},
+		{name: "product without a price", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, storetest.Item{"unitPrice": nil}) }},
 		{name: "product with a stock revision that is no number", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set("PRODUCT#p00", own, item{"stockRevision": text("7")})
+			r.Set("PRODUCT#p00", own, storetest.Item{"stockRevision": storetest.Str("7")})
 		}},
 		{name: "warehouse lost", found: "warehouse-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("WAREHOUSE#w1", own) }},
 		{name: "order in the list of another status", found: "index-keys 1", do: func(r storetest.RawTable) {
-			r.Set(order(2), own, item{"gsi1pk": text("STATUS#pending")})
+			r.Set(order(2), own, storetest.Item{"gsi1pk": storetest.Str("STATUS#pending")})
 		}},
 		{name: "index keys everywhere wrong", found: "index-keys 8", do: func(r storetest.RawTable) {
 			for _, k := range [][2]string{{"CUSTOMER#c1", own}, {"CUSTOMER#c1", "REP"}, {"CUSTOMER#c1", order(0)}, {order(0), "ITEM#p00"}, {"PRODUCT#p00", own}, {"PRODUCT#p00", "WAREHOUSE#w2"}, {"WAREHOUSE#w2", own}, {"EMPLOYEE#e1", own}} {
-				r.Set(k[0], k[1], item{"gsi1pk": text("OTHER"), "gsi1sk": text("OTHER")})
+				r.Set(k[0], k[1], storetest.Item{"gsi1pk": storetest.Str("OTHER"), "gsi1sk": storetest.Str("OTHER")})
 			}
 		}},
 		{name: "index keys where there should be none", found: "index-keys 3", do: func(r storetest.RawTable) {
 			for _, k := range [][2]string{{"CUSTOMER#c2", order(1)}, {order(0), "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)}, {"EMAIL#bob@example.com", own}} {
-				r.Set(k[0], k[1], item{"gsi1pk": text("STATUS#pending"), "gsi1sk": text(order(1))})
+				r.Set(k[0], k[1], storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str(order(1))})
 			}
 		}},
 		{name: "attributes that are not the key's", found: "key-attribute 9", do: func(r storetest.RawTable) {
@@ -265,12 +273,12 @@ func damages() []damage {
 				{order(0), "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)}: "eventId", {"CUSTOMER#c1", own}: "customerId", {"PRODUCT#p00", own}: "sku",
 				{"PRODUCT#p00", "WAREHOUSE#w1"}: "warehouseId", {"WAREHOUSE#w1", own}: "warehouseId", {"EMPLOYEE#e1", "NAME"}: "employeeId",
 			} {
-				r.Set(k[0], k[1], item{name: text("other")})
+				r.Set(k[0], k[1], storetest.Item{name: storetest.Str("other")})
 			}
 		}},
 		{name: "record of another kind", found: "entity 2", do: func(r storetest.RawTable) {
-			r.Set(order(0), "ITEM#p00", item{"entity": text("order")})
-			r.Set("EMAIL#bob@example.com", own, item{"entity": text("customer")})
+			r.Set(order(0), "ITEM#p00", storetest.Item{"entity": storetest.Str("order")})
+			r.Set("EMAIL#bob@example.com", own, storetest.Item{"entity": storetest.Str("customer")})
 		}},
 	}
 }
@@ -339,12 +347,12 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
-		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		// Pending, and an item that the index does not show.
 		r.Delete("ORDER#"+storetest.SmallOrder(0), "ITEM#p00")
 		// Cancelled, by the newer record; and confirmed, by the newer.
-		r.Set("ORDER#"+storetest.SmallOrder(3), "#METADATA", item{"status": text("pending"), "version": number("2")})
-		r.Set("ORDER#"+storetest.SmallOrder(1), "#METADATA", item{"status": text("shipped"), "version": number("2")})
+		r.Set("ORDER#"+storetest.SmallOrder(3), "#METADATA", storetest.Item{"status": storetest.Str("pending"), "version": storetest.Num("2")})
+		r.Set("ORDER#"+storetest.SmallOrder(1), "#METADATA", storetest.Item{"status": storetest.Str("shipped"), "version": storetest.Num("2")})
 		for _, repair := range []bool{false, true} {
 			drifts, _ := r.Check(check.Options{Repair: repair})
 			i := slices.IndexFunc(drifts, func(d check.Drift) bool { return d.Class == "stock-available" })
@@ -355,9 +363,9 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 		}
 		r.CheckClean()
 		// An order of which nobody knows whether it holds anything leaves the stock unsettled.
-		r.Set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
-		r.Set("ORDER#"+storetest.SmallOrder(0), "#METADATA", item{"status": nil})
-		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0), item{"status": nil})
+		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"available": storetest.Num("500")})
+		r.Set("ORDER#"+storetest.SmallOrder(0), "#METADATA", storetest.Item{"status": nil})
+		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0), storetest.Item{"status": nil})
 		drifts, summary := r.Check(check.Options{Repair: true})
 		if storetest.Found(drifts) != "unreadable 2" || summary.Unsettled == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
 			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
@@ -373,7 +381,7 @@ func TestACurrencyThatIsLeftOut(t *testing.T) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})
 			healthy := r.All()
-			r.Set("ORDER#"+storetest.SmallOrder(0), "ITEM#p00", item{"currency": nil})
+			r.Set("ORDER#"+storetest.SmallOrder(0), "ITEM#p00", storetest.Item{"currency": nil})
 			drifts, _ := r.Check(check.Options{Repair: true})
 			if got := storetest.Found(drifts); got != want {
 				t.Errorf("in %s found %s, want %s", currency, got, want)

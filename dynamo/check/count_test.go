@@ -1,15 +1,12 @@
 package check_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -18,37 +15,26 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// countedInPages ends every Query that counts after so many records, as DynamoDB does after a
-// megabyte.
-func countedInPages(db *dynamodb.Client, records int32) *dynamodb.Client {
-	return storetest.Watched(db, func(_ context.Context, in any) error {
-		if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
-			query.Limit = aws.Int32(records)
-		}
-		return nil
-	})
-}
-
 // uncounted is a table with a customer whose record keeps no count of the orders, as other software
 // writes it. The customer's copy of each order has so many bytes more than it needs.
 func uncounted(t *testing.T, db *dynamodb.Client, orders, bytes int) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Ann", Email: "ann@example.com", CreatedAt: storetest.Start(), UpdatedAt: storetest.Start()}}}, dynamo.Options{})
-	r.Set("CUSTOMER#c1", "#METADATA", item{"orderCount": nil})
+	r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
 	for i := range orders {
 		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
-		rec := func(pk, sk string) item {
-			rec := key(pk, sk)
-			rec["orderId"], rec["customerId"], rec["status"], rec["total"] = text(id), text("c1"), text("delivered"), number("0")
+		rec := func(pk, sk string) storetest.Item {
+			rec := storetest.ItemKey(pk, sk)
+			rec["orderId"], rec["customerId"], rec["status"], rec["total"] = storetest.Str(id), storetest.Str("c1"), storetest.Str("delivered"), storetest.Num("0")
 			return rec
 		}
 		own := rec("ORDER#"+id, "#METADATA")
-		own["gsi1pk"], own["gsi1sk"] = text("STATUS#delivered"), text("ORDER#"+id)
-		event := key("ORDER#"+id, "EVENT#1")
-		event["eventId"], event["orderId"], event["type"], event["to"], event["createdAt"] = text("1"), text(id), text("delivered"), text("delivered"), text("2024-04-16T23:15:41Z")
+		own["gsi1pk"], own["gsi1sk"] = storetest.Str("STATUS#delivered"), storetest.Str("ORDER#"+id)
+		event := storetest.ItemKey("ORDER#"+id, "EVENT#1")
+		event["eventId"], event["orderId"], event["type"], event["to"], event["createdAt"] = storetest.Str("1"), storetest.Str(id), storetest.Str("delivered"), storetest.Str("delivered"), storetest.Str("2024-04-16T23:15:41Z")
 		r.Put(own)
 		r.Put(event)
 		copied := rec("CUSTOMER#c1", "ORDER#"+id)
-		copied["theirs"] = text(strings.Repeat("x", bytes))
+		copied["theirs"] = storetest.Str(strings.Repeat("x", bytes))
 		r.Put(copied)
 	}
 	return r
@@ -60,7 +46,7 @@ func TestTooManyOrdersToCount(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const orders = 27
 		r := uncounted(t, db, orders, 380_000)
-		r.Store = storetest.Through(t, r.Store, countedInPages(db, 2), dynamo.Options{})
+		r.Store = storetest.Through(t, r.Store, storetest.SmallCounts(db, 2), dynamo.Options{})
 		if n, err := r.Store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyToCount) {
 			t.Errorf("%d orders, %v", n, err)
 		}
@@ -68,12 +54,12 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		if got := storetest.Found(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.Left() != 0 {
 			t.Errorf("found %+v, %d left", drifts, summary.Left())
 		}
-		if got := r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]; !storetest.Equal(got, number("27")) {
+		if got := r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]; !storetest.Equal(got, storetest.Num("27")) {
 			t.Errorf("the repair wrote %v", got)
 		}
 		// One fewer Query counts them, and then a count may be missing.
-		r.Set("CUSTOMER#c1", "#METADATA", item{"orderCount": nil})
-		r.Store = storetest.Through(t, r.Store, countedInPages(db, 3), dynamo.Options{})
+		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
+		r.Store = storetest.Through(t, r.Store, storetest.SmallCounts(db, 3), dynamo.Options{})
 		if n, err := r.Store.OrderCount(t.Context(), "c1"); err != nil || n != orders {
 			t.Errorf("%d orders, %v", n, err)
 		}

@@ -55,8 +55,8 @@ func everyEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 }
 
 // ofEntity returns the records of an entity, by key.
-func ofEntity(records map[string]item, name string) []item {
-	var found []item
+func ofEntity(records map[string]storetest.Item, name string) []storetest.Item {
+	var found []storetest.Item
 	for _, k := range slices.Sorted(maps.Keys(records)) {
 		if v, ok := records[k]["entity"].(*types.AttributeValueMemberS); ok && v.Value == name {
 			found = append(found, records[k])
@@ -70,23 +70,23 @@ func another(v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
 		n, _ := new(big.Rat).SetString(v.Value)
-		return number(strings.TrimSuffix(n.Add(n, big.NewRat(1, 1)).FloatString(2), ".00"))
+		return storetest.Num(strings.TrimSuffix(n.Add(n, big.NewRat(1, 1)).FloatString(2), ".00"))
 	case *types.AttributeValueMemberS:
 		if at, err := time.Parse(time.RFC3339, v.Value); err == nil {
-			return text(at.Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z"))
+			return storetest.Str(at.Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z"))
 		}
 		if at, err := time.Parse(time.DateOnly, v.Value); err == nil {
-			return text(at.AddDate(0, 0, 1).Format(time.DateOnly))
+			return storetest.Str(at.AddDate(0, 0, 1).Format(time.DateOnly))
 		}
 		if status, err := commerce.ParseStatus(v.Value); err == nil {
-			return text((status%5 + 1).String())
+			return storetest.Str((status%5 + 1).String())
 		}
-		return text(v.Value + "x")
+		return storetest.Str(v.Value + "x")
 	case *types.AttributeValueMemberBOOL:
 		return &types.AttributeValueMemberBOOL{Value: !v.Value}
 	case *types.AttributeValueMemberL:
 		if len(v.Value) == 0 {
-			return &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}}
+			return &types.AttributeValueMemberL{Value: []types.AttributeValue{storetest.Str("x")}}
 		}
 		return &types.AttributeValueMemberL{Value: v.Value[1:]}
 	case *types.AttributeValueMemberM:
@@ -137,13 +137,13 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 		try(e.Name+" lost", func() { r.Delete(pk, sk) }, func() { r.Put(rec) })
 		orphan := maps.Clone(rec)
 		owner, id, _ := strings.Cut(pk, "#")
-		orphan["pk"] = text(owner + "#" + strings.Repeat("0", len(id)))
+		orphan["pk"] = storetest.Str(owner + "#" + strings.Repeat("0", len(id)))
 		try(e.Name+" of nobody", func() { r.Put(orphan) }, func() { r.Delete(orphan["pk"].(*types.AttributeValueMemberS).Value, sk) })
 		for _, name := range slices.Sorted(maps.Keys(rec)) {
 			if name == "pk" || name == "sk" {
 				continue
 			}
-			try(e.Name+"."+name, func() { r.Set(pk, sk, item{name: another(rec[name])}) }, func() { r.Set(pk, sk, item{name: rec[name]}) })
+			try(e.Name+"."+name, func() { r.Set(pk, sk, storetest.Item{name: another(rec[name])}) }, func() { r.Set(pk, sk, storetest.Item{name: rec[name]}) })
 		}
 	}
 	for what := range excused {

@@ -19,45 +19,45 @@ import (
 
 // foreignRecords are records of other software: attributes of its own; no entity, version, counts,
 // embedded items or currency; and other spellings of numbers, times and lists.
-func foreignRecords() []item {
-	mark := func(rec item) item {
-		rec["__edb_e__"], rec["__edb_v__"] = text("any"), text("1")
+func foreignRecords() []storetest.Item {
+	mark := func(rec storetest.Item) storetest.Item {
+		rec["__edb_e__"], rec["__edb_v__"] = storetest.Str("any"), storetest.Str("1")
 		return rec
 	}
-	order := func(k item) item {
-		k["orderId"], k["customerId"], k["status"], k["total"] = text("o-1"), text("c1"), text("pending"), number("0.30")
-		k["createdAt"] = text("2024-04-16T23:15:41Z")
+	order := func(k storetest.Item) storetest.Item {
+		k["orderId"], k["customerId"], k["status"], k["total"] = storetest.Str("o-1"), storetest.Str("c1"), storetest.Str("pending"), storetest.Num("0.30")
+		k["createdAt"] = storetest.Str("2024-04-16T23:15:41Z")
 		return mark(k)
 	}
-	own, copied := order(key("ORDER#o-1", "#METADATA")), order(key("CUSTOMER#c1", "ORDER#o-1"))
-	own["gsi1pk"], own["gsi1sk"] = text("STATUS#pending"), text("ORDER#o-1")
-	own["total"], copied["createdAt"] = number("3E-1"), text("2024-04-16T23:15:41.000123Z")
-	line := key("ORDER#o-1", "ITEM#p1")
-	line["productId"], line["name"], line["qty"], line["price"] = text("p1"), text("Nut"), number("3"), number("1E-1")
-	line["gsi1pk"], line["gsi1sk"] = text("PRODUCT#p1"), text("ORDER#o-1")
-	event := key("ORDER#o-1", "EVENT#1")
-	event["eventId"], event["orderId"], event["type"], event["to"], event["createdAt"] = text("1"), text("o-1"), text("placed"), text("pending"), text("2024-04-16T23:15:41Z")
-	customer := key("CUSTOMER#c1", "#METADATA")
-	customer["customerId"], customer["name"], customer["email"], customer["createdAt"] = text("c1"), text("Ann"), text("Ann@Example.com"), text("2024-04-01T09:00:00Z")
-	customer["phoneNumbers"], customer["accountRepId"] = &types.AttributeValueMemberSS{Value: []string{"2", "1"}}, text("e1")
-	customer["gsi1pk"], customer["gsi1sk"] = text("CUSTOMER"), text("2024-04-01T09:00:00.000Z#c1")
-	edge := item{}
+	own, copied := order(storetest.ItemKey("ORDER#o-1", "#METADATA")), order(storetest.ItemKey("CUSTOMER#c1", "ORDER#o-1"))
+	own["gsi1pk"], own["gsi1sk"] = storetest.Str("STATUS#pending"), storetest.Str("ORDER#o-1")
+	own["total"], copied["createdAt"] = storetest.Num("3E-1"), storetest.Str("2024-04-16T23:15:41.000123Z")
+	line := storetest.ItemKey("ORDER#o-1", "ITEM#p1")
+	line["productId"], line["name"], line["qty"], line["price"] = storetest.Str("p1"), storetest.Str("Nut"), storetest.Num("3"), storetest.Num("1E-1")
+	line["gsi1pk"], line["gsi1sk"] = storetest.Str("PRODUCT#p1"), storetest.Str("ORDER#o-1")
+	event := storetest.ItemKey("ORDER#o-1", "EVENT#1")
+	event["eventId"], event["orderId"], event["type"], event["to"], event["createdAt"] = storetest.Str("1"), storetest.Str("o-1"), storetest.Str("placed"), storetest.Str("pending"), storetest.Str("2024-04-16T23:15:41Z")
+	customer := storetest.ItemKey("CUSTOMER#c1", "#METADATA")
+	customer["customerId"], customer["name"], customer["email"], customer["createdAt"] = storetest.Str("c1"), storetest.Str("Ann"), storetest.Str("Ann@Example.com"), storetest.Str("2024-04-01T09:00:00Z")
+	customer["phoneNumbers"], customer["accountRepId"] = &types.AttributeValueMemberSS{Value: []string{"2", "1"}}, storetest.Str("e1")
+	customer["gsi1pk"], customer["gsi1sk"] = storetest.Str("CUSTOMER"), storetest.Str("2024-04-01T09:00:00.000Z#c1")
+	edge := storetest.Item{}
 	for name, v := range customer {
 		edge[name] = v
 	}
-	edge["sk"], edge["gsi1pk"], edge["gsi1sk"] = text("REP"), text("REP#e1"), text("CUSTOMER#c1")
-	claim := key("EMAIL#ann@example.com", "#METADATA")
-	claim["customerId"] = text("c1")
-	product := key("PRODUCT#p1", "#METADATA")
-	product["sku"], product["name"], product["unitPrice"] = text("p1"), text("Nut"), number("0.1")
-	product["totalInventory"], product["available"] = number("5.0"), number("2")
-	level := key("PRODUCT#p1", "WAREHOUSE#w1")
-	level["sku"], level["warehouseId"], level["quantity"], level["gsi1pk"], level["gsi1sk"] = text("p1"), text("w1"), number("5"), text("WAREHOUSE#w1"), text("PRODUCT#p1")
-	warehouse := key("WAREHOUSE#w1", "#METADATA")
-	warehouse["warehouseId"], warehouse["name"], warehouse["gsi1pk"], warehouse["gsi1sk"] = text("w1"), text("North"), text("WAREHOUSES"), text("WAREHOUSE#w1")
-	return []item{
+	edge["sk"], edge["gsi1pk"], edge["gsi1sk"] = storetest.Str("REP"), storetest.Str("REP#e1"), storetest.Str("CUSTOMER#c1")
+	claim := storetest.ItemKey("EMAIL#ann@example.com", "#METADATA")
+	claim["customerId"] = storetest.Str("c1")
+	product := storetest.ItemKey("PRODUCT#p1", "#METADATA")
+	product["sku"], product["name"], product["unitPrice"] = storetest.Str("p1"), storetest.Str("Nut"), storetest.Num("0.1")
+	product["totalInventory"], product["available"] = storetest.Num("5.0"), storetest.Num("2")
+	level := storetest.ItemKey("PRODUCT#p1", "WAREHOUSE#w1")
+	level["sku"], level["warehouseId"], level["quantity"], level["gsi1pk"], level["gsi1sk"] = storetest.Str("p1"), storetest.Str("w1"), storetest.Num("5"), storetest.Str("WAREHOUSE#w1"), storetest.Str("PRODUCT#p1")
+	warehouse := storetest.ItemKey("WAREHOUSE#w1", "#METADATA")
+	warehouse["warehouseId"], warehouse["name"], warehouse["gsi1pk"], warehouse["gsi1sk"] = storetest.Str("w1"), storetest.Str("North"), storetest.Str("WAREHOUSES"), storetest.Str("WAREHOUSE#w1")
+	return []storetest.Item{
 		own, copied, mark(line), mark(event), mark(customer), mark(edge), mark(claim), mark(product), mark(level), mark(warehouse),
-		key("CART#1", "#METADATA"), key("CUSTOMER#c1", "WISHLIST#1"), key("ORDER#o-1", "NOTE#1"), key("IDEMPOTENCY#p#k", "#METADATA"),
+		storetest.ItemKey("CART#1", "#METADATA"), storetest.ItemKey("CUSTOMER#c1", "WISHLIST#1"), storetest.ItemKey("ORDER#o-1", "NOTE#1"), storetest.ItemKey("IDEMPOTENCY#p#k", "#METADATA"),
 	}
 }
 
@@ -111,7 +111,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
 		// The order has an event now, and what has an event has a version.
-		if rec := r.Get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], number("1")) {
+		if rec := r.Get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], storetest.Num("1")) {
 			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["__edb_e__"] == nil || rec["items"] == nil {
@@ -128,7 +128,7 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 		for _, rec := range foreignRecords() {
 			switch storetest.KeyText(rec) {
 			case "CUSTOMER#c1 ORDER#o-1":
-				rec["gsi1pk"], rec["gsi1sk"] = text("REP#e1"), text("ORDER#o-1")
+				rec["gsi1pk"], rec["gsi1sk"] = storetest.Str("REP#e1"), storetest.Str("ORDER#o-1")
 			case "CUSTOMER#c1 #METADATA", "CUSTOMER#c1 REP":
 				delete(rec, "accountRepId")
 			}
@@ -159,7 +159,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
 				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
-					rec["sk"], rec["eventId"], rec["to"] = text("EVENT#"+id), text(id), text("shipped")
+					rec["sk"], rec["eventId"], rec["to"] = storetest.Str("EVENT#"+id), storetest.Str(id), storetest.Str("shipped")
 				}
 				r.Put(rec)
 			}
@@ -201,7 +201,7 @@ func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
 				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
-					rec["sk"], rec["eventId"] = text("EVENT#"+id), text(id)
+					rec["sk"], rec["eventId"] = storetest.Str("EVENT#"+id), storetest.Str(id)
 				}
 				r.Put(rec)
 			}
@@ -246,7 +246,7 @@ func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
-		if got, want := storetest.Number(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.Number(before["available"]); got != want || got != "-6" {
+		if got, want := storetest.NumberText(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.NumberText(before["available"]); got != want || got != "-6" {
 			t.Errorf("available is %v, want %v", got, want)
 		}
 	})

@@ -99,41 +99,41 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 			r.Delete("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID))
 		},
 		"order-records-differ": func(c commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.Set("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID), item{"version": number("1"), "status": text(commerce.Statuses()[int(o.Status)%5].String())})
+			r.Set("CUSTOMER#"+string(c.ID), "ORDER#"+string(o.ID), storetest.Item{"version": storetest.Num("1"), "status": storetest.Str(commerce.Statuses()[int(o.Status)%5].String())})
 		},
 		"order-total": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.Set("ORDER#"+string(o.ID), own, item{"total": number("0.01")})
+			r.Set("ORDER#"+string(o.ID), own, storetest.Item{"total": storetest.Num("0.01")})
 		},
 		"item-missing": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
 			r.Delete("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
 		},
 		"index-keys": func(_ commerce.Customer, o commerce.OrderWithItems, n int) {
 			if n%2 == 0 {
-				r.Set("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[1].SKU), item{"gsi1pk": nil, "gsi1sk": nil})
+				r.Set("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[1].SKU), storetest.Item{"gsi1pk": nil, "gsi1sk": nil})
 			} else {
-				r.Set("ORDER#"+string(o.ID), own, item{"gsi1pk": text("STATUS#" + o.Status.String())})
+				r.Set("ORDER#"+string(o.ID), own, storetest.Item{"gsi1pk": storetest.Str("STATUS#" + o.Status.String())})
 			}
 		},
 		"orphan-item": func(_ commerce.Customer, o commerce.OrderWithItems, n int) {
 			rec := r.Get("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
-			rec["pk"] = text("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
+			rec["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
 			r.Put(rec)
 		},
 		"order-count": func(c commerce.Customer, _ commerce.OrderWithItems, n int) {
-			r.Set("CUSTOMER#"+string(c.ID), own, item{"orderCount": number(fmt.Sprint(6 + n))})
+			r.Set("CUSTOMER#"+string(c.ID), own, storetest.Item{"orderCount": storetest.Num(fmt.Sprint(6 + n))})
 		},
 		"email-claim": func(c commerce.Customer, _ commerce.OrderWithItems, _ int) { r.Delete("EMAIL#"+c.Email, own) },
 		"embedded-items": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
-			r.Set("ORDER#"+string(o.ID), own, item{"items": &types.AttributeValueMemberL{}})
+			r.Set("ORDER#"+string(o.ID), own, storetest.Item{"items": &types.AttributeValueMemberL{}})
 		},
 		"orphan-claim": func(c commerce.Customer, _ commerce.OrderWithItems, n int) {
-			r.Put(item{"pk": text(fmt.Sprintf("EMAIL#old%d@example.com", n)), "sk": text(own), "customerId": text(string(c.ID))})
+			r.Put(storetest.Item{"pk": storetest.Str(fmt.Sprintf("EMAIL#old%d@example.com", n)), "sk": storetest.Str(own), "customerId": storetest.Str(string(c.ID))})
 		},
 		"edge-missing": func(commerce.Customer, commerce.OrderWithItems, int) {
 			r.Delete("EMPLOYEE#"+string(book.Employees[next(&employees)].ID), "NAME")
 		},
 		"stock-available": func(commerce.Customer, commerce.OrderWithItems, int) {
-			r.Set("PRODUCT#"+string(book.Products[next(&products)].SKU), own, item{"available": number("-77")})
+			r.Set("PRODUCT#"+string(book.Products[next(&products)].SKU), own, storetest.Item{"available": storetest.Num("-77")})
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -196,11 +196,11 @@ func TestARepairOfMoreThanAHundredRecords(t *testing.T) {
 		template := r.Get(order, "ITEM#p00")
 		for i := range 130 {
 			sku := fmt.Sprintf("extra%d", i)
-			template["sk"], template["productId"], template["gsi1pk"] = text("ITEM#"+sku), text(sku), text("PRODUCT#"+sku)
+			template["sk"], template["productId"], template["gsi1pk"] = storetest.Str("ITEM#"+sku), storetest.Str(sku), storetest.Str("PRODUCT#"+sku)
 			r.Put(template)
 		}
-		r.Set(order, "#METADATA", item{"shippingAddress": &types.AttributeValueMemberM{Value: item{"city": text("nowhere")}}})
-		r.Set("CUSTOMER#c1", order, item{"version": number("4")})
+		r.Set(order, "#METADATA", storetest.Item{"shippingAddress": &types.AttributeValueMemberM{Value: storetest.Item{"city": storetest.Str("nowhere")}}})
+		r.Set("CUSTOMER#c1", order, storetest.Item{"version": storetest.Num("4")})
 		transactions := 0
 		drifts, summary := r.Among(func(operation string, _ int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
@@ -212,7 +212,7 @@ func TestARepairOfMoreThanAHundredRecords(t *testing.T) {
 			t.Errorf("found %s, %d left, in %d transactions", got, summary.Left(), transactions)
 		}
 		r.CheckClean()
-		healthy[order+" #METADATA"]["version"], healthy["CUSTOMER#c1 "+order]["version"] = number("4"), number("4")
+		healthy[order+" #METADATA"]["version"], healthy["CUSTOMER#c1 "+order]["version"] = storetest.Num("4"), storetest.Num("4")
 		if changed := storetest.Differing(healthy, r.All()); len(changed) > 0 {
 			t.Errorf("after the repair %q are others", changed)
 		}

@@ -33,7 +33,7 @@ func newOutdated(t *testing.T, db *dynamodb.Client, back ...[2]string) outdated 
 	ids := storetest.PlaceOrders(t, o.Store, "c0", 2)
 	o.first, o.second = ids[0], ids[1]
 	names := strings.NewReplacer("$1", string(o.first), "$2", string(o.second))
-	var before []item
+	var before []storetest.Item
 	for _, k := range back {
 		before = append(before, o.Get(names.Replace(k[0]), names.Replace(k[1])))
 	}
@@ -143,11 +143,11 @@ func TestLastEventsThatAreNotOutdated(t *testing.T) {
 		o := newOutdated(t, db)
 		first := "ORDER#" + string(o.first)
 		for _, k := range [][2]string{{first, "#METADATA"}, {"CUSTOMER#c0", first}} {
-			o.Set(k[0], k[1], item{"updatedAt": text("2030-01-01T00:00:00.000Z")})
+			o.Set(k[0], k[1], storetest.Item{"updatedAt": storetest.Str("2030-01-01T00:00:00.000Z")})
 		}
 		for _, id := range []string{"evt-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
-			event := key(first, "EVENT#"+id)
-			event["eventId"], event["orderId"], event["type"], event["createdAt"] = text(id), text(string(o.first)), text("item_set"), text("2026-01-01T00:00:00.000Z")
+			event := storetest.ItemKey(first, "EVENT#"+id)
+			event["eventId"], event["orderId"], event["type"], event["createdAt"] = storetest.Str(id), storetest.Str(string(o.first)), storetest.Str("item_set"), storetest.Str("2026-01-01T00:00:00.000Z")
 			o.Put(event)
 		}
 		o.CheckClean()

@@ -28,11 +28,11 @@ import (
 func bump(r storetest.RawTable, order, customer, note string) {
 	r.T.Helper()
 	var actions []types.TransactWriteItem
-	for _, k := range []item{key("ORDER#"+order, "#METADATA"), key("CUSTOMER#"+customer, "ORDER#"+order)} {
+	for _, k := range []storetest.Item{storetest.ItemKey("ORDER#"+order, "#METADATA"), storetest.ItemKey("CUSTOMER#"+customer, "ORDER#"+order)} {
 		rec := r.Get(k["pk"].(*types.AttributeValueMemberS).Value, k["sk"].(*types.AttributeValueMemberS).Value)
 		version := 0
 		_, _ = fmt.Sscan(rec["version"].(*types.AttributeValueMemberN).Value, &version)
-		rec["version"], rec["updatedAt"], rec["note"] = number(fmt.Sprint(version+1)), text(fmt.Sprintf("2026-02-01T00:00:%02d.000Z", version)), text(note)
+		rec["version"], rec["updatedAt"], rec["note"] = storetest.Num(fmt.Sprint(version+1)), storetest.Str(fmt.Sprintf("2026-02-01T00:00:%02d.000Z", version)), storetest.Str(note)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: &r.Name, Item: rec}})
 	}
 	if _, err := r.DB.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
@@ -48,7 +48,7 @@ func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
 		// The copy is what is wrong, the order's own record is what changes.
-		r.Set("CUSTOMER#c1", order, item{"total": number("1")})
+		r.Set("CUSTOMER#c1", order, storetest.Item{"total": storetest.Num("1")})
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
 				bump(r, storetest.SmallOrder(0), "c1", "kept")
@@ -60,7 +60,7 @@ func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 		}
 		for _, k := range [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}} {
 			rec := r.Get(k[0], k[1])
-			if storetest.Number(rec["total"]) != "15" || storetest.Number(rec["version"]) != "4" || rec["note"] == nil {
+			if storetest.NumberText(rec["total"]) != "15" || storetest.NumberText(rec["version"]) != "4" || rec["note"] == nil {
 				t.Errorf("after the repair: %s", storetest.ShowItem(rec))
 			}
 		}
@@ -73,12 +73,12 @@ func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER"), "note": text("")})
+		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER"), "note": storetest.Str("")})
 		writes := 0
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				writes++
-				r.Set("EMPLOYEE#e1", "#METADATA", item{"note": text(fmt.Sprint(earlier))})
+				r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"note": storetest.Str(fmt.Sprint(earlier))})
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
@@ -99,8 +99,8 @@ func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
-				r.Set("CUSTOMER#c2", "#METADATA", item{"email": text("new@example.com")})
-				r.Put(item{"pk": text("EMAIL#new@example.com"), "sk": text("#METADATA"), "customerId": text("c2")})
+				r.Set("CUSTOMER#c2", "#METADATA", storetest.Item{"email": storetest.Str("new@example.com")})
+				r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
@@ -121,7 +121,7 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
 		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
-		copied["note"] = text("kept")
+		copied["note"] = storetest.Str("kept")
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
 				r.Put(copied)
@@ -164,7 +164,7 @@ func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 // read consistently.
 func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
-	r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+	r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 	r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
 	var reads []string
 	r.Among(func(operation string, earlier int, body string) *http.Response {
@@ -191,11 +191,11 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		var told []check.Unsettled
 		drifts, summary := r.Among(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
-				r.Set("PRODUCT#p00", "#METADATA", item{"version": number(fmt.Sprint(10 + earlier))})
+				r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"version": storetest.Num(fmt.Sprint(10 + earlier))})
 			}
 			return nil
 		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
@@ -203,7 +203,7 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(told, want) {
 			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
 		}
-		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.Number(rec["available"]) != "500" {
+		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.NumberText(rec["available"]) != "500" {
 			t.Errorf("it was repaired to %s", storetest.ShowItem(rec))
 		}
 	})
@@ -213,8 +213,8 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 func TestSumsWaitForTheIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
-		r.Set("PRODUCT#p01", "#METADATA", item{"available": number("500")})
+		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
+		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		for lag, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 5 * time.Second: 10 * time.Second, check.NoIndexLag: 0} {
 			began := time.Now()
 			summary, err := r.Store.CheckRecords(t.Context(), check.Options{IndexLag: lag, Parallel: 4})
@@ -255,7 +255,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 			r := storetest.NewRawTable(t, db, book, dynamo.Options{})
 			healthy := r.All()
 			for i := range products {
-				r.Set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", item{"available": number("-500")})
+				r.Set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", storetest.Item{"available": storetest.Num("-500")})
 			}
 			n := 0
 			drifts, _ := r.Among(func(operation string, _ int, body string) *http.Response {
@@ -329,8 +329,8 @@ func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
-		r.Set("PRODUCT#p00", "#METADATA", item{"available": number("500")})
+		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
+		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		failing, between := faults.Between(db, faults.First(append(faults.Passing(), faults.Conflict)...))
 		r.Store = storetest.Through(t, r.Store, failing, dynamo.Options{})
 		drifts, summary := r.Check(check.Options{Repair: true})
@@ -356,7 +356,7 @@ func TestARepairThatDynamoDBRefuses(t *testing.T) {
 	} {
 		storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-			r.Set("EMPLOYEE#e1", "#METADATA", item{"gsi1pk": text("OTHER")})
+			r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 			r.Delete("EMPLOYEE#e2", "NAME")
 			drifts, summary := r.Among(func(operation string, _ int, body string) *http.Response {
 				if operation == "TransactWriteItems" && strings.Contains(body, "EMPLOYEE#e1") {

@@ -23,7 +23,7 @@ import (
 func readTheOrderFirst(r *storetest.RawTable, order, customer string) int {
 	r.T.Helper()
 	for i := range 200 {
-		r.Put(key(fmt.Sprintf("OTHER#%03d", i), "x"))
+		r.Put(storetest.ItemKey(fmt.Sprintf("OTHER#%03d", i), "x"))
 	}
 	small := storetest.SmallPages(r.DB, 2)
 	segments, ofOrder, ofCustomer, pages := apart(r.T, small, r.Name, order, customer)
@@ -60,8 +60,8 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 		order := "ORDER#" + storetest.SmallOrder(3)
 		list := &types.AttributeValueMemberL{}
 		for i := range 150 {
-			list.Value = append(list.Value, &types.AttributeValueMemberM{Value: item{
-				"productId": text(fmt.Sprintf("x%03d", i)), "name": text("X"), "qty": number("1"), "price": number("1"),
+			list.Value = append(list.Value, &types.AttributeValueMemberM{Value: storetest.Item{
+				"productId": storetest.Str(fmt.Sprintf("x%03d", i)), "name": storetest.Str("X"), "qty": storetest.Num("1"), "price": storetest.Num("1"),
 			}})
 		}
 		for _, sku := range []string{"p00", "p01", "p02"} {
@@ -72,7 +72,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 			if pk == order {
 				sk = "#METADATA"
 			}
-			r.Set(pk, sk, item{"items": list, "total": number("155"), "itemCount": nil})
+			r.Set(pk, sk, storetest.Item{"items": list, "total": storetest.Num("155"), "itemCount": nil})
 		}
 		before := r.All()
 		drifts, _ := r.Check(check.Options{Repair: true})
@@ -87,7 +87,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 			if pk == order {
 				sk = "#METADATA"
 			}
-			r.Set(pk, sk, item{"total": number("150")})
+			r.Set(pk, sk, storetest.Item{"total": storetest.Num("150")})
 		}
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || r.Get(order, "ITEM#x149") == nil {
 			t.Errorf("with the right total, %d are left", summary.Left())
@@ -102,9 +102,9 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
-		r.Set(order, "#METADATA", item{"customerId": text("c9")})
+		r.Set(order, "#METADATA", storetest.Item{"customerId": storetest.Str("c9")})
 		for _, sku := range []string{"p00", "p01", "p02"} {
-			r.Set(order, "ITEM#"+sku, item{"customerId": nil})
+			r.Set(order, "ITEM#"+sku, storetest.Item{"customerId": nil})
 		}
 		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")
 		r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
@@ -122,12 +122,12 @@ func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 			order := "ORDER#" + storetest.SmallOrder(0)
 			copied := r.Get("CUSTOMER#c1", order)
-			copied["pk"], copied["customerId"] = text("CUSTOMER#c2"), text("c2")
+			copied["pk"], copied["customerId"] = storetest.Str("CUSTOMER#c2"), storetest.Str("c2")
 			r.Put(copied)
 			for i, sku := range []string{"p00", "p01", "p02"} {
 				available := 0
-				_, _ = fmt.Sscan(fmt.Sprint(storetest.Number(r.Get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
-				r.Set("PRODUCT#"+sku, "#METADATA", item{"available": number(fmt.Sprint(available - i - 1))})
+				_, _ = fmt.Sscan(fmt.Sprint(storetest.NumberText(r.Get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
+				r.Set("PRODUCT#"+sku, "#METADATA", storetest.Item{"available": storetest.Num(fmt.Sprint(available - i - 1))})
 			}
 			_, summary := r.Check(check.Options{Repair: repair})
 			if summary.Found["stock-available"] != 3 || repair && summary.Left() > 0 {
@@ -146,9 +146,9 @@ func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
-			r.Set("EMPLOYEE#e1", sk, item{"hireDate": nil})
+			r.Set("EMPLOYEE#e1", sk, storetest.Item{"hireDate": nil})
 		}
-		r.Set("CUSTOMER#c1", "REP", item{"name": nil})
+		r.Set("CUSTOMER#c1", "REP", storetest.Item{"name": nil})
 		r.Delete("EMPLOYEE#e1", "#METADATA")
 		r.Delete("CUSTOMER#c1", "#METADATA")
 		before := r.All()
@@ -170,7 +170,7 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 		for n := range storetest.SmallOrders {
 			if order := "ORDER#" + storetest.SmallOrder(n); r.Get("CUSTOMER#c2", order) != nil {
 				r.Delete("CUSTOMER#c2", order)
-				r.Set(order, "#METADATA", item{"total": text("155")})
+				r.Set(order, "#METADATA", storetest.Item{"total": storetest.Str("155")})
 			}
 		}
 		r.Delete("CUSTOMER#c2", "#METADATA")
@@ -188,12 +188,12 @@ func TestAProductTwiceInAListIsNamed(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(3)
 		line := func(quantity string) types.AttributeValue {
-			return &types.AttributeValueMemberM{Value: item{"productId": text("p00"), "name": text("Thing"), "qty": number(quantity), "price": number("2.5")}}
+			return &types.AttributeValueMemberM{Value: storetest.Item{"productId": storetest.Str("p00"), "name": storetest.Str("Thing"), "qty": storetest.Num(quantity), "price": storetest.Num("2.5")}}
 		}
 		for _, sku := range []string{"p00", "p01", "p02"} {
 			r.Delete(order, "ITEM#"+sku)
 		}
-		twice := item{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("1"), line("2")}}, "total": number("7.5"), "itemCount": nil}
+		twice := storetest.Item{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("1"), line("2")}}, "total": storetest.Num("7.5"), "itemCount": nil}
 		r.Set(order, "#METADATA", twice)
 		r.Set("CUSTOMER#c2", order, twice)
 		drifts, summary := r.Check(check.Options{Repair: true})
@@ -219,8 +219,8 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 		"list": func(r storetest.RawTable) {
 			for _, k := range records {
 				lines := slices.Clone(r.Get(k[0], k[1])["items"].(*types.AttributeValueMemberL).Value)
-				lines[0] = withMember(lines[0], "qty", number("9"))
-				r.Set(k[0], k[1], item{"items": &types.AttributeValueMemberL{Value: lines}})
+				lines[0] = withMember(lines[0], "qty", storetest.Num("9"))
+				r.Set(k[0], k[1], storetest.Item{"items": &types.AttributeValueMemberL{Value: lines}})
 			}
 		},
 	} {
@@ -231,9 +231,9 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 					rec := r.Get(k[0], k[1])
 					lines := slices.Clone(rec["items"].(*types.AttributeValueMemberL).Value)
 					for i := range lines {
-						lines[i] = withMember(lines[i], "colour", text("red"))
+						lines[i] = withMember(lines[i], "colour", storetest.Str("red"))
 					}
-					r.Set(k[0], k[1], item{"shippingAddress": withMember(rec["shippingAddress"], "phone", text("555")), "items": &types.AttributeValueMemberL{Value: lines}})
+					r.Set(k[0], k[1], storetest.Item{"shippingAddress": withMember(rec["shippingAddress"], "phone", storetest.Str("555")), "items": &types.AttributeValueMemberL{Value: lines}})
 				}
 				healthy := r.All()
 				damage(r)
@@ -252,7 +252,7 @@ func TestARepairOfLargeRecords(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for i := range 14 {
-			r.Set("ORDER#"+storetest.SmallOrder(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), item{"picture": text(strings.Repeat("x", 390_000)), "gsi1pk": text("WRONG")})
+			r.Set("ORDER#"+storetest.SmallOrder(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), storetest.Item{"picture": storetest.Str(strings.Repeat("x", 390_000)), "gsi1pk": storetest.Str("WRONG")})
 		}
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
@@ -270,7 +270,7 @@ func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 		order := "ORDER#" + storetest.SmallOrder(0)
 		alone := r.Get(order, "ITEM#p00")
 		for n := range 20 {
-			alone["pk"] = text("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
+			alone["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
 			r.Put(alone)
 		}
 		r.Delete(order, "#METADATA")
@@ -299,7 +299,7 @@ func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(1)
 		copied := r.Get("CUSTOMER#c2", order)
-		copied["pk"], copied["customerId"] = text("CUSTOMER#c1"), text("c1")
+		copied["pk"], copied["customerId"] = storetest.Str("CUSTOMER#c1"), storetest.Str("c1")
 		r.Put(copied)
 		r.Delete(order, "#METADATA")
 		_, summary := r.Check(check.Options{Repair: true})
@@ -315,7 +315,7 @@ func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Set("CUSTOMER#c2", "#METADATA", item{"email": text("bob at example.com")})
+		r.Set("CUSTOMER#c2", "#METADATA", storetest.Item{"email": storetest.Str("bob at example.com")})
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}

@@ -64,9 +64,9 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 		byHand[class.Name] = class.ByHand
 	}
 	values := []types.AttributeValue{
-		nil, text("zzz"), text("pending"), text("shipped"), text("cancelled"), text(""), number("0"), number("7"), number("0.5"),
-		text("2030-01-01T00:00:00.000Z"), &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x")}},
-		&types.AttributeValueMemberM{Value: item{"x": text("y")}}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberNULL{Value: true},
+		nil, storetest.Str("zzz"), storetest.Str("pending"), storetest.Str("shipped"), storetest.Str("cancelled"), storetest.Str(""), storetest.Num("0"), storetest.Num("7"), storetest.Num("0.5"),
+		storetest.Str("2030-01-01T00:00:00.000Z"), &types.AttributeValueMemberL{Value: []types.AttributeValue{storetest.Str("x")}},
+		&types.AttributeValueMemberM{Value: storetest.Item{"x": storetest.Str("y")}}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberNULL{Value: true},
 	}
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		t.Parallel()
@@ -104,7 +104,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 						}
 					}
 					other := rapid.SampledFrom(others).Draw(rt, "other")
-					rec["pk"] = text(other)
+					rec["pk"] = storetest.Str(other)
 					for _, k := range related(book, other) {
 						touched[k] = true
 					}
@@ -119,7 +119,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 					case strings.HasPrefix(name, "gsi1") && value != nil && (!isText || value.(*types.AttributeValueMemberS).Value == ""):
 						continue // no engine takes it
 					}
-					r.Set(pk, sk, item{name: value})
+					r.Set(pk, sk, storetest.Item{name: value})
 					records[storetest.KeyText(rec)] = r.Get(pk, sk)
 				}
 			}

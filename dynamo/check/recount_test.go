@@ -61,13 +61,13 @@ func (s stocked) adjust(delta int) {
 // it is.
 func (s stocked) damage(counter, value string) {
 	s.T.Helper()
-	s.Set("PRODUCT#p0", "#METADATA", item{counter: number(value)})
+	s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: storetest.Num(value)})
 }
 
 // expect compares a counter of the product.
 func (s stocked) expect(counter, want string) {
 	s.T.Helper()
-	if got := storetest.Number(s.Get("PRODUCT#p0", "#METADATA")[counter]); got != want {
+	if got := storetest.NumberText(s.Get("PRODUCT#p0", "#METADATA")[counter]); got != want {
 		s.T.Errorf("%s is %v, want %s", counter, got, want)
 	}
 }
@@ -153,7 +153,7 @@ func TestARepairNoticesChangesOfStockThatIsNotCounted(t *testing.T) {
 			available, total string
 		}{
 			"cancelled":                 {nil, func(s stocked, held commerce.OrderID) { s.move(held, commerce.Cancelled) }, "20", "20"},
-			"cancelled with a revision": {number("7"), func(s stocked, held commerce.OrderID) { s.move(held, commerce.Cancelled) }, "20", "20"},
+			"cancelled with a revision": {storetest.Num("7"), func(s stocked, held commerce.OrderID) { s.move(held, commerce.Cancelled) }, "20", "20"},
 			"shipped":                   {nil, func(s stocked, held commerce.OrderID) { s.move(held, commerce.Shipped) }, "19", "19"},
 			"adjusted":                  {nil, func(s stocked, _ commerce.OrderID) { s.adjust(5) }, "24", "25"},
 		} {
@@ -161,7 +161,7 @@ func TestARepairNoticesChangesOfStockThatIsNotCounted(t *testing.T) {
 				s := newStocked(t, db)
 				held := s.place(1)
 				s.move(held, commerce.Confirmed)
-				s.Set("PRODUCT#p0", "#METADATA", item{"available": nil, "totalInventory": nil, "stockRevision": c.revision})
+				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{"available": nil, "totalInventory": nil, "stockRevision": c.revision})
 				writes := 0
 				drifts, summary := s.during(func(operation string, _ int, _ string) {
 					if operation == "TransactWriteItems" {
@@ -195,7 +195,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 			s.expect("stockRevision", fmt.Sprint(i+1))
 		}
 		// Repairs of something else do not.
-		s.Set("PRODUCT#p0", "#METADATA", item{"gsi1pk": text("OTHER")})
+		s.Set("PRODUCT#p0", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.Found(drifts) != "index-keys 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
@@ -217,11 +217,11 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 			switch {
 			case readsPending(operation, body):
 				if passes++; passes <= len(orders) {
-					s.Set("ORDER#"+string(orders[passes-1]), "#METADATA", item{"gsi1pk": nil, "gsi1sk": nil})
+					s.Set("ORDER#"+string(orders[passes-1]), "#METADATA", storetest.Item{"gsi1pk": nil, "gsi1sk": nil})
 				}
 			case readsProductAgain(operation, body) && passes > 0 && passes <= len(orders):
 				id := string(orders[passes-1])
-				s.Set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#pending"), "gsi1sk": text("ORDER#" + id)})
+				s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str("ORDER#" + id)})
 			}
 		})
 		if storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
@@ -275,15 +275,15 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 			found  string
 		}{
 			"an event that cannot be read": {func(s stocked, order string) {
-				s.Put(item{"pk": text(order), "sk": text("EVENT#" + storetest.ULIDAt(storetest.Start(), 7)), "eventId": text(storetest.ULIDAt(storetest.Start(), 7)), "type": text("gift_wrapped")})
+				s.Put(storetest.Item{"pk": storetest.Str(order), "sk": storetest.Str("EVENT#" + storetest.ULIDAt(storetest.Start(), 7)), "eventId": storetest.Str(storetest.ULIDAt(storetest.Start(), 7)), "type": storetest.Str("gift_wrapped")})
 			}, "stock-available 1, unreadable 1"},
 			"not in the list of pending orders": {func(s stocked, order string) {
-				s.Set(order, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
+				s.Set(order, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
 			}, "index-keys 1, stock-available 1"},
 			"another quantity than its item": {func(s stocked, order string) {
 				items := s.Get(order, "#METADATA")["items"].(*types.AttributeValueMemberL)
-				items.Value[0].(*types.AttributeValueMemberM).Value["qty"] = number("9")
-				s.Set(order, "#METADATA", item{"items": items})
+				items.Value[0].(*types.AttributeValueMemberM).Value["qty"] = storetest.Num("9")
+				s.Set(order, "#METADATA", storetest.Item{"items": items})
 			}, "embedded-items 1, stock-available 1"},
 		} {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		id := string(s.place(2))
-		s.Set("ORDER#"+id, "#METADATA", item{"gsi1pk": text("STATUS#lost")})
+		s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
 		s.damage("available", "17")
 		changed := false
 		var told []check.Unsettled
@@ -327,8 +327,8 @@ func TestARecountMeetsAnOrderThatCannotBeRead(t *testing.T) {
 			// The order was verified, and could not be repaired.
 			if operation == "BatchGetItem" && strings.Contains(body, `"PRODUCT#p0"`) && strings.Contains(body, `"ConsistentRead":true`) && !changed {
 				changed = true
-				s.Set("ORDER#"+id, "#METADATA", item{"status": nil})
-				s.Set("CUSTOMER#c0", "ORDER#"+id, item{"status": nil})
+				s.Set("ORDER#"+id, "#METADATA", storetest.Item{"status": nil})
+				s.Set("CUSTOMER#c0", "ORDER#"+id, storetest.Item{"status": nil})
 			}
 			return nil
 		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
@@ -347,7 +347,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		without := func(counter string) func(s stocked) func() {
 			return func(s stocked) func() {
-				s.Set("PRODUCT#p0", "#METADATA", item{counter: nil})
+				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: nil})
 				return func() {
 					if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
 						s.T.Errorf("the repair found %+v, and left %d", drifts, summary.Left())
@@ -422,7 +422,7 @@ func TestOrdersThatArePlacedWhileACustomersAreCounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStocked(t, db)
 		s.place(1)
-		s.Set("CUSTOMER#c0", "#METADATA", item{"orderCount": number("0")})
+		s.Set("CUSTOMER#c0", "#METADATA", storetest.Item{"orderCount": storetest.Num("0")})
 		drifts, summary := s.during(func(operation string, _ int, body string) {
 			if operation == "Query" && strings.Contains(body, `"CUSTOMER#c0"`) {
 				s.place(1)
@@ -449,7 +449,7 @@ func TestOrdersThatArePlacedWhileACustomersAreCounted(t *testing.T) {
 				orders++
 			}
 		}
-		if got := storetest.Number(s.Get("CUSTOMER#c0", "#METADATA")["orderCount"]); got != fmt.Sprint(orders) {
+		if got := storetest.NumberText(s.Get("CUSTOMER#c0", "#METADATA")["orderCount"]); got != fmt.Sprint(orders) {
 			t.Errorf("orderCount is %v, want %d", got, orders)
 		}
 		s.CheckClean()

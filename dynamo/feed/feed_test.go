@@ -250,13 +250,13 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		ofOrder, ofCustomer, pending, shipped := f.order(id, ""), f.customer("c1", ""), f.status(commerce.Pending), f.status(commerce.Shipped)
-		k := key("ORDER#"+string(id), "#METADATA")
+		k := storetest.ItemKey("ORDER#"+string(id), "#METADATA")
 		out, err := db.GetItem(f.ctx, &dynamodb.GetItemInput{TableName: &f.table, Key: k})
 		if err != nil {
 			t.Fatal(err)
 		}
 		rec := out.Item
-		write := func(change item) {
+		write := func(change storetest.Item) {
 			t.Helper()
 			for name, v := range change {
 				rec[name] = v
@@ -265,10 +265,10 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write(item{"note": text("n")})
-		write(item{"note": text("n")}) // changes nothing
-		write(item{"status": text("shipped")})
-		write(item{"total": text("damaged")}) // cannot be read
+		write(storetest.Item{"note": storetest.Str("n")})
+		write(storetest.Item{"note": storetest.Str("n")}) // changes nothing
+		write(storetest.Item{"status": storetest.Str("shipped")})
+		write(storetest.Item{"total": storetest.Str("damaged")}) // cannot be read
 		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: k}); err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 		id := f.place("c1")
 		first := f.timeline(id)[0]
 		w, _ := f.order(id, ""), f.order(id, "")
-		damaged := key("ORDER#"+string(id), "EVENT#7ZZZZZZZZZ0000000000000000")
+		damaged := storetest.ItemKey("ORDER#"+string(id), "EVENT#7ZZZZZZZZZ0000000000000000")
 		if _, err := db.PutItem(f.ctx, &dynamodb.PutItemInput{TableName: &f.table, Item: damaged}); err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +408,7 @@ func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
 		f := newFollowed(t, db, feed.Options{})
 		a, b := f.place("c1"), f.place("c1")
 		f.move(a, commerce.Confirmed)
-		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: key("CUSTOMER#c1", "LAST_EVENT")}); err != nil {
+		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: storetest.ItemKey("CUSTOMER#c1", "LAST_EVENT")}); err != nil {
 			t.Fatal(err)
 		}
 		w := f.customer("c1", f.timeline(a)[0])
@@ -455,7 +455,7 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 		repaired, other := f.place("c1"), f.place("c1")
 		r := storetest.RawTable{T: t, DB: db, Name: f.table, Store: f.store}
 		for _, k := range [][2]string{{"ORDER#" + string(repaired), "#METADATA"}, {"CUSTOMER#c1", "ORDER#" + string(repaired)}} {
-			r.Set(k[0], k[1], item{"status": text("delivered")})
+			r.Set(k[0], k[1], storetest.Item{"status": storetest.Str("delivered")})
 		}
 		last := f.timeline(other)[0]
 		ofOrder, ofCustomer := f.order(repaired, ""), f.customer("c1", last)

@@ -32,9 +32,9 @@ func (f *followed) raw() storetest.RawTable {
 }
 
 // timelineEntry is an entry of a timeline as other software writes it.
-func timelineEntry(order commerce.OrderID, id string) item {
-	rec := key("ORDER#"+string(order), "EVENT#"+id)
-	rec["eventId"], rec["orderId"], rec["type"], rec["createdAt"] = text(id), text(string(order)), text("item_set"), text("2026-01-01T00:00:00.000Z")
+func timelineEntry(order commerce.OrderID, id string) storetest.Item {
+	rec := storetest.ItemKey("ORDER#"+string(order), "EVENT#"+id)
+	rec["eventId"], rec["orderId"], rec["type"], rec["createdAt"] = storetest.Str(id), storetest.Str(string(order)), storetest.Str("item_set"), storetest.Str("2026-01-01T00:00:00.000Z")
 	return rec
 }
 
@@ -107,7 +107,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 				ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
 				entry := timelineEntry(id, c.id)
 				if c.own {
-					entry["entity"] = text("orderEvent")
+					entry["entity"] = storetest.Str("orderEvent")
 				}
 				f.raw().Put(entry)
 				if _, err := commerce.ParseOrderID(c.id); !c.own || err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 // lagging is a source that reports changes when the test says so, and has gaps when the test wants
@@ -130,7 +131,7 @@ func (h *histories) writer() *dynamo.Store { return rapid.SampledFrom(h.writers)
 
 // happened records an order's last event.
 func (h *histories) happened(id commerce.OrderID) {
-	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("t"), Key: key("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
+	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("t"), Key: storetest.ItemKey("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
 	h.must(err)
 	event := commerce.EventID(last.Item["eventId"].(*types.AttributeValueMemberS).Value)
 	for _, t := range []topic{orderTopic(id), customerTopic(h.owner[id])} {

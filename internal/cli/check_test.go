@@ -30,8 +30,6 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
 // getenv looks variables up, NAME=value.
 func getenv(variables []string) func(string) string {
 	return func(name string) string {
@@ -73,9 +71,9 @@ func damageSample(t *testing.T, db *dynamodb.Client, table string) {
 		}
 	}
 	order := all["ORDER#01HVMK3P2Q0000000000000001 #METADATA"]
-	order["total"] = &types.AttributeValueMemberN{Value: "1"}
+	order["total"] = storetest.Num("1")
 	put(order)
-	put(map[string]types.AttributeValue{"pk": text("EMAIL#nobody@example.com"), "sk": text("#METADATA"), "customerId": text("cust_01")})
+	put(map[string]types.AttributeValue{"pk": storetest.Str("EMAIL#nobody@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("cust_01")})
 }
 
 func TestCheckFindsAndRepairs(t *testing.T) {
@@ -228,10 +226,10 @@ func TestCheckThatCouldNotVerify(t *testing.T) {
 		var actions []types.TransactWriteItem
 		for _, k := range [][2]string{{"ORDER#" + order, "#METADATA"}, {"CUSTOMER#cust_01", "ORDER#" + order}} {
 			actions = append(actions, types.TransactWriteItem{Update: &types.Update{
-				TableName: &table, Key: map[string]types.AttributeValue{"pk": text(k[0]), "sk": text(k[1])},
+				TableName: &table, Key: storetest.ItemKey(k[0], k[1]),
 				UpdateExpression: aws.String("SET version = :v, updatedAt = :t"),
 				ExpressionAttributeValues: map[string]types.AttributeValue{
-					":v": &types.AttributeValueMemberN{Value: strconv.Itoa(version)}, ":t": text(fmt.Sprintf("2026-03-01T00:00:00.%03dZ", version)),
+					":v": storetest.Num(strconv.Itoa(version)), ":t": storetest.Str(fmt.Sprintf("2026-03-01T00:00:00.%03dZ", version)),
 				},
 			}})
 		}
@@ -323,7 +321,7 @@ func TestCheckByHand(t *testing.T) {
 	ctx := context.Background()
 	remove := func(pk, attribute string) {
 		if _, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &table, Key: map[string]types.AttributeValue{"pk": text(pk), "sk": text("#METADATA")},
+			TableName: &table, Key: storetest.ItemKey(pk, "#METADATA"),
 			UpdateExpression: aws.String("REMOVE #a"), ExpressionAttributeNames: map[string]string{"#a": attribute},
 		}); err != nil {
 			t.Fatal(err)
@@ -344,7 +342,7 @@ func TestCheckByHand(t *testing.T) {
 	says("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, 1 are by hand\n")
 	says("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
 	says("check -repair", 1, "\ndrifts left: 1, all to be put right by hand, as told above\n")
-	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"pk": text("WAREHOUSE#wh_sea"), "sk": text("#METADATA")}}); err != nil {
+	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("WAREHOUSE#wh_sea", "#METADATA")}); err != nil {
 		t.Fatal(err)
 	}
 	says("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: levels or employees refer to it (a stand-in was written)")

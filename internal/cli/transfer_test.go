@@ -20,7 +20,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
@@ -293,7 +292,7 @@ func TestImportOfADamagedTable(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	run(t, "seed", variables...).checkDone(t)
-	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{"pk": text("CUSTOMER#cust_01"), "sk": text("#METADATA")}})
+	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: storetest.ItemKey("CUSTOMER#cust_01", "#METADATA")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -209,7 +208,7 @@ func TestWhatATransactionToldIsNotForgotten(t *testing.T) {
 			},
 			"the product goes": {
 				then: func(s, _ *shop) {
-					_, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{"pk": text("PRODUCT#mug"), "sk": text("#METADATA")}})
+					_, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey("PRODUCT#mug", "#METADATA")})
 					if err != nil {
 						t.Error(err)
 					}

@@ -22,7 +22,7 @@ func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
 	order = "01HVNR4Q3R0000000000000002"
 	mark := func(v string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{
-			"__edb_e__": text(v), "__edb_v__": text("1"), "flag": &types.AttributeValueMemberBOOL{Value: true},
+			"__edb_e__": storetest.Str(v), "__edb_v__": storetest.Str("1"), "flag": &types.AttributeValueMemberBOOL{Value: true},
 			"tags": &types.AttributeValueMemberSS{Value: []string{v}},
 		}
 	}
@@ -129,12 +129,12 @@ func TestForeignPartsOfAnOrderStay(t *testing.T) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug", "plate")
 		foreign := map[string]attribute{
-			"createdAt": text("2026-03-01T07:59:59.123Z"),
+			"createdAt": storetest.Str("2026-03-01T07:59:59.123Z"),
 			"shippingAddress": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
-				"recipient": text("Ann"), "city": text("Portland"), "countryCode": text("US"), "phone": text("+1-555-0001"),
+				"recipient": storetest.Str("Ann"), "city": storetest.Str("Portland"), "countryCode": storetest.Str("US"), "phone": storetest.Str("+1-555-0001"),
 			}},
 			"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{
-				&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"productId": text("mug"), "name": text("Mug"), "qty": number(1), "price": number(5), "color": text("red")}},
+				&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"productId": storetest.Str("mug"), "name": storetest.Str("Mug"), "qty": number(1), "price": number(5), "color": storetest.Str("red")}},
 			}},
 		}
 		s.change(t, "ORDER#"+id, "#METADATA", foreign)
@@ -159,7 +159,7 @@ func TestALostCopyComesBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug")
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{"pk": text("CUSTOMER#ann"), "sk": text("ORDER#" + id)}}); err != nil {
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey("CUSTOMER#ann", "ORDER#"+id)}); err != nil {
 			t.Fatal(err)
 		}
 		s.do(t, "confirmOrder", in{"orderId": id})
@@ -185,8 +185,8 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 				f := foreign{db: db, table: s.table}
 				id := "01HVNR4Q3R0000000000000002"
 				header := map[string]string{"orderId": id, "customerId": "c", "status": "pending", "total": fmt.Sprint(c.lines), "createdAt": "2024-04-17T10:02:52.920Z"}
-				f.put(t, header, map[string]types.AttributeValue{"pk": text("ORDER#" + id), "sk": text("#METADATA"), "gsi1pk": text("STATUS#pending"), "gsi1sk": text("ORDER#" + id)})
-				f.put(t, header, map[string]types.AttributeValue{"pk": text("CUSTOMER#c"), "sk": text("ORDER#" + id)})
+				f.put(t, header, map[string]types.AttributeValue{"pk": storetest.Str("ORDER#" + id), "sk": storetest.Str("#METADATA"), "gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str("ORDER#" + id)})
+				f.put(t, header, storetest.ItemKey("CUSTOMER#c", "ORDER#"+id))
 				for i := range c.lines {
 					sku := fmt.Sprintf("s%03d", i)
 					f.put(t, map[string]string{"pk": "ORDER#" + id, "sk": "ITEM#" + sku, "productId": sku, "name": sku, "qty": "1", "price": "1"})

@@ -138,7 +138,7 @@ func TestForgedCursors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-			TableName: &d.Name, Key: map[string]attribute{"pk": text("ORDER#01KNVV2HR00000000000000101"), "sk": text("#METADATA")},
+			TableName: &d.Name, Key: storetest.ItemKey("ORDER#01KNVV2HR00000000000000101", "#METADATA"),
 			UpdateExpression: aws.String("REMOVE #i"), ExpressionAttributeNames: map[string]string{"#i": "items"},
 		})
 		if err != nil {

@@ -47,28 +47,24 @@ func newGivenAway(t *testing.T) *givenAway {
 // customer's copy is deleted, unless leaveCopy is set.
 func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
 	g.t.Helper()
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	key := func(pk, sk string) map[string]types.AttributeValue {
-		return map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
-	}
 	var actions []types.TransactWriteItem
-	for _, k := range []map[string]types.AttributeValue{key("ORDER#"+string(id), "#METADATA"), key("CUSTOMER#"+from, "ORDER#"+string(id))} {
+	for _, k := range []map[string]types.AttributeValue{storetest.ItemKey("ORDER#"+string(id), "#METADATA"), storetest.ItemKey("CUSTOMER#"+from, "ORDER#"+string(id))} {
 		out, err := g.db.GetItem(g.t.Context(), &dynamodb.GetItemInput{TableName: &g.table, Key: k, ConsistentRead: aws.Bool(true)})
 		if err != nil {
 			g.t.Fatal(err)
 		}
 		given := out.Item
-		given["customerId"] = text(to)
+		given["customerId"] = storetest.Str(to)
 		given["shippingAddress"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
-			"recipient": text("SECRET"), "line1": text("1 Secret St"), "city": text("X"), "postalCode": text("1"), "countryCode": text("US"),
+			"recipient": storetest.Str("SECRET"), "line1": storetest.Str("1 Secret St"), "city": storetest.Str("X"), "postalCode": storetest.Str("1"), "countryCode": storetest.Str("US"),
 		}}
 		if pk := given["pk"].(*types.AttributeValueMemberS); pk.Value == "CUSTOMER#"+from {
-			given["pk"] = text("CUSTOMER#" + to)
+			given["pk"] = storetest.Str("CUSTOMER#" + to)
 		}
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: &g.table, Item: given}})
 	}
 	if !leaveCopy {
-		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{TableName: &g.table, Key: key("CUSTOMER#"+from, "ORDER#"+string(id))}})
+		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{TableName: &g.table, Key: storetest.ItemKey("CUSTOMER#"+from, "ORDER#"+string(id))}})
 	}
 	if _, err := g.db.TransactWriteItems(g.t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
 		g.t.Fatal(err)

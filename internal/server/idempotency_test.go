@@ -233,9 +233,7 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 		confirm := in{"orderId": s.place(t, "bob", "mug"), "idempotencyKey": "c"}
 		s.do(t, "confirmOrder", confirm)
 
-		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{
-			"pk": text("IDEMPOTENCY#anonymous#k"), "sk": text("#METADATA"),
-		}})
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: storetest.ItemKey("IDEMPOTENCY#anonymous#k", "#METADATA")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -407,7 +406,7 @@ func TestProductsThatAreGone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		cancelled, shipped := s.place(t, "ann", "mug", "plate"), s.place(t, "ann", "mug", "plate")
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]types.AttributeValue{"pk": text("PRODUCT#mug"), "sk": text("#METADATA")}}); err != nil {
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey("PRODUCT#mug", "#METADATA")}); err != nil {
 			t.Fatal(err)
 		}
 		s.do(t, "cancelOrder", in{"orderId": cancelled})

@@ -22,13 +22,13 @@ func itemsOf(items ...attribute) attribute { return &types.AttributeValueMemberL
 
 // item is one of an embedded list.
 func item(sku string, quantity int) attribute {
-	return &types.AttributeValueMemberM{Value: map[string]attribute{"productId": text(sku), "name": text("A " + sku), "qty": number(quantity), "price": number(5)}}
+	return &types.AttributeValueMemberM{Value: map[string]attribute{"productId": storetest.Str(sku), "name": storetest.Str("A " + sku), "qty": number(quantity), "price": number(5)}}
 }
 
 // remove deletes a record past the server.
 func (s *shop) remove(t testing.TB, pk, sk string) {
 	t.Helper()
-	if _, err := s.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: map[string]attribute{"pk": text(pk), "sk": text(sk)}}); err != nil {
+	if _, err := s.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey(pk, sk)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,15 +79,15 @@ func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
 func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
-		s.change(t, "EMPLOYEE#sam", "#METADATA", map[string]attribute{"jobTitle": text("Packer #2")})
+		s.change(t, "EMPLOYEE#sam", "#METADATA", map[string]attribute{"jobTitle": storetest.Str("Packer #2")})
 		s.do(t, "updateEmployee", in{"id": "sam", "jobTitle": "Foreman"})
-		s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"category": text("A#B")})
+		s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"category": storetest.Str("A#B")})
 		s.do(t, "updateProduct", in{"sku": "mug", "category": "Cups"})
 		want(t, "Foremen", s.ids(t, `{ list: employeesByJobTitle(jobTitle: "Foreman") { nodes { id } } }`, "id"), "sam")
 		want(t, "Cups", s.ids(t, `{ list: products(category: "Cups") { nodes { sku } } }`, "sku"), "mug")
 		// What stays is no reason to lose the record, and none to put it under a key that is not
 		// its own.
-		s.change(t, "EMPLOYEE#rita", "#METADATA", map[string]attribute{"jobTitle": text("Rep #1")})
+		s.change(t, "EMPLOYEE#rita", "#METADATA", map[string]attribute{"jobTitle": storetest.Str("Rep #1")})
 		s.fails(t, "updateEmployee", in{"id": "rita", "warehouseId": "north"})
 	})
 }
@@ -96,7 +96,7 @@ func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 func TestMissingIndexKeysComeBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, missing := range map[string]map[string]attribute{
-			"both": {"gsi1pk": nil, "gsi1sk": nil}, "the partition": {"gsi1pk": nil}, "the sort key": {"gsi1sk": nil}, "neither, they are another's": {"gsi1pk": text("STATUS#lost"), "gsi1sk": text("?")},
+			"both": {"gsi1pk": nil, "gsi1sk": nil}, "the partition": {"gsi1pk": nil}, "the sort key": {"gsi1sk": nil}, "neither, they are another's": {"gsi1pk": storetest.Str("STATUS#lost"), "gsi1sk": storetest.Str("?")},
 		} {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
@@ -156,7 +156,7 @@ func TestHalfCountedProducts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, counters := range map[string]map[string]attribute{
 			"only what is available": {"totalInventory": nil}, "only what there is": {"available": nil}, "neither": {"totalInventory": nil, "available": nil},
-			"null available": {"available": null}, "null and null": {"totalInventory": null, "available": null}, "a text for what is available": {"available": text("12")}, "a text for what there is": {"totalInventory": text("12")},
+			"null available": {"available": null}, "null and null": {"totalInventory": null, "available": null}, "a text for what is available": {"available": storetest.Str("12")}, "a text for what there is": {"totalInventory": storetest.Str("12")},
 		} {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
@@ -202,8 +202,8 @@ func TestACopyThatKnowsMoreFollows(t *testing.T) {
 				s := newShop(t, db, longBook(t))
 				id := s.place(t, "bob", skus(30)...)
 				s.change(t, "CUSTOMER#bob", "ORDER#"+id, map[string]attribute{
-					"items": itemsOf(item("p00", 1), item("p01", 1)), "itemCount": number(2), "accountRepId": text("rita"), "gsi1pk": text("REP#rita"), "gsi1sk": text("ORDER#" + id),
-					"shippingAddress": &types.AttributeValueMemberM{Value: map[string]attribute{"recipient": text("Eve"), "city": text("Elsewhere"), "countryCode": text("US")}},
+					"items": itemsOf(item("p00", 1), item("p01", 1)), "itemCount": number(2), "accountRepId": storetest.Str("rita"), "gsi1pk": storetest.Str("REP#rita"), "gsi1sk": storetest.Str("ORDER#" + id),
+					"shippingAddress": &types.AttributeValueMemberM{Value: map[string]attribute{"recipient": storetest.Str("Eve"), "city": storetest.Str("Elsewhere"), "countryCode": storetest.Str("US")}},
 				})
 				input := in{"orderId": id}
 				maps.Copy(input, more)
@@ -271,7 +271,7 @@ func TestTimesAtTheEndOfTime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug")
-		end := map[string]attribute{"updatedAt": text("9999-12-31T23:59:59.999Z")}
+		end := map[string]attribute{"updatedAt": storetest.Str("9999-12-31T23:59:59.999Z")}
 		s.change(t, "ORDER#"+id, "#METADATA", end)
 		s.change(t, "CUSTOMER#bob", "#METADATA", end)
 		for i, mutation := range []string{"confirmOrder", "cancelOrder"} {
@@ -302,7 +302,7 @@ func TestAMissingClaimComesBack(t *testing.T) {
 				s.refuse(t, "createCustomer", in{"name": "B", "email": "bob@example.com"}, "EMAIL_TAKEN input.email")
 				want(t, "claims", slices.DeleteFunc(slices.Collect(maps.Keys(s.records(t))), func(k string) bool { return !strings.HasPrefix(k, "EMAIL#") }),
 					"EMAIL#ann@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
-				s.change(t, "EMAIL#bob@example.com", "#METADATA", map[string]attribute{"customerId": text("ann")})
+				s.change(t, "EMAIL#bob@example.com", "#METADATA", map[string]attribute{"customerId": storetest.Str("ann")})
 				s.refuse(t, "updateCustomer", in{"id": "bob", "name": "Rob", "email": strings.ToUpper(email)}, "EMAIL_TAKEN input.email")
 			})
 		}
@@ -321,7 +321,7 @@ func TestMemoriesNeedNoOtherRecord(t *testing.T) {
 		}
 		for k := range s.records(t) {
 			if pk, sk, _ := strings.Cut(k, " "); !strings.HasPrefix(pk, "IDEMPOTENCY#") {
-				s.change(t, pk, sk, map[string]attribute{"version": text("x"), "unitPrice": text("x"), "name": number(1), "status": number(1)})
+				s.change(t, pk, sk, map[string]attribute{"version": storetest.Str("x"), "unitPrice": storetest.Str("x"), "name": number(1), "status": number(1)})
 			}
 		}
 		for name, input := range inputs {

@@ -57,7 +57,7 @@ func versions(s *shop, t testing.TB) map[string]versioned {
 		return versioned{
 			input: in{"orderId": id}, pk: "ORDER#" + id, sk: "#METADATA", version: 1 + len(before), reads: 1,
 			elsewhere: map[string]types.AttributeValue{"shippingAddress": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
-				"recipient": text("Someone else"), "city": text("Elsewhere"), "countryCode": text("US"),
+				"recipient": storetest.Str("Someone else"), "city": storetest.Str("Elsewhere"), "countryCode": storetest.Str("US"),
 			}}},
 			mark: "Someone else",
 		}
@@ -68,7 +68,7 @@ func versions(s *shop, t testing.TB) map[string]versioned {
 	}
 	level := versioned{input: in{"sku": "yen", "warehouseId": "north", "quantity": 9}, pk: "PRODUCT#yen", sk: "WAREHOUSE#north", version: 1, reads: 1}
 	level.elsewhere, level.mark = map[string]types.AttributeValue{"quantity": number(8)}, `"quantity":8`
-	named := map[string]types.AttributeValue{"name": text("Another name")}
+	named := map[string]types.AttributeValue{"name": storetest.Str("Another name")}
 	address := versioned{input: in{"shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}}}
 	all := map[string]versioned{
 		"updateCustomer":        {input: in{"id": "bob", "phoneNumbers": []string{"+1"}}, pk: "CUSTOMER#bob", sk: "#METADATA", version: 1, reads: 1, elsewhere: named, mark: "Another name"},
@@ -289,7 +289,7 @@ func TestTheVersionOfWhatIsNotThere(t *testing.T) {
 		}
 		s.wire.meanwhile(func() {
 			s.change(t, "PRODUCT#plate", "WAREHOUSE#south", map[string]types.AttributeValue{
-				"sku": text("plate"), "warehouseId": text("south"), "quantity": number(3), "version": number(1),
+				"sku": storetest.Str("plate"), "warehouseId": storetest.Str("south"), "quantity": number(3), "version": number(1),
 			})
 		})
 		got = s.try(t, "setInventoryLevel", set.with("expectedVersion", 0))
@@ -317,7 +317,7 @@ func TestPricesAreThoseOfTheMomentOfSale(t *testing.T) {
 		// One who gets a rep meanwhile has an order of the rep's.
 		s.clock.pass(time.Second)
 		s.wire.meanwhile(func() {
-			s.change(t, "CUSTOMER#bob", "#METADATA", map[string]types.AttributeValue{"accountRepId": text("sam"), "version": number(2)})
+			s.change(t, "CUSTOMER#bob", "#METADATA", map[string]types.AttributeValue{"accountRepId": storetest.Str("sam"), "version": number(2)})
 		})
 		if o := s.order(t, s.place(t, "bob", "mug")); o.AccountRep == nil || o.AccountRep.ID != "sam" {
 			t.Errorf("the order's rep is %+v", o.AccountRep)

@@ -308,7 +308,7 @@ func changes(before, after map[string]string) string {
 // nil for those that go.
 func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 	t.Helper()
-	k := map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
+	k := storetest.ItemKey(pk, sk)
 	out, err := s.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &s.table, Key: k})
 	if err != nil {
 		t.Error(err)
@@ -332,8 +332,6 @@ func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 
 // attribute is a value of a record.
 type attribute = types.AttributeValue
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 func number(n int) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}

@@ -20,10 +20,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-
 // lived is a shop in which something has happened: a pending, a confirmed, a shipped and a
 // cancelled order.
 func lived(t *testing.T, db *dynamodb.Client, shards int) string {
@@ -68,42 +64,42 @@ func damages() []damage {
 	return []damage{
 		{"order without its copy", "CUSTOMER#c1", "ORDER#", nil, "no customer's copy"},
 		{"copy without its order", "ORDER#", "#METADATA", nil, "is missing"},
-		{"status of the copy", "CUSTOMER#c1", "ORDER#", set("status", str("delivered")), "the customer's copy"},
-		{"attribute of the copy alone", "CUSTOMER#c1", "ORDER#", set("more", str("x")), "has no more"},
-		{"status of the order", "ORDER#", "#METADATA", set("status", str("shipped")), "status"},
-		{"total", "ORDER#", "#METADATA", set("total", num("1")), "add up to"},
-		{"itemCount", "ORDER#", "#METADATA", set("itemCount", num("3")), "itemCount"},
+		{"status of the copy", "CUSTOMER#c1", "ORDER#", set("status", storetest.Str("delivered")), "the customer's copy"},
+		{"attribute of the copy alone", "CUSTOMER#c1", "ORDER#", set("more", storetest.Str("x")), "has no more"},
+		{"status of the order", "ORDER#", "#METADATA", set("status", storetest.Str("shipped")), "status"},
+		{"total", "ORDER#", "#METADATA", set("total", storetest.Num("1")), "add up to"},
+		{"itemCount", "ORDER#", "#METADATA", set("itemCount", storetest.Num("3")), "itemCount"},
 		{"items carried", "ORDER#", "#METADATA", func(r storetest.Record) {
-			r["items"].(*types.AttributeValueMemberL).Value[0].(*types.AttributeValueMemberM).Value["qty"] = num("9")
+			r["items"].(*types.AttributeValueMemberL).Value[0].(*types.AttributeValueMemberM).Value["qty"] = storetest.Num("9")
 		}, "the item's record"},
 		{"items not carried", "ORDER#", "#METADATA", func(r storetest.Record) { delete(r, "items") }, "whether it carries"},
 		{"missing item", "ORDER#", "ITEM#", nil, "has no record"},
-		{"quantity of an item", "ORDER#", "ITEM#", set("qty", num("7")), "available"},
+		{"quantity of an item", "ORDER#", "ITEM#", set("qty", storetest.Num("7")), "available"},
 		{"missing event", "ORDER#", "EVENT#", nil, "no events"},
-		{"another kind of event", "ORDER#", "EVENT#", set("type", str("delivered")), "moves an order"},
-		{"event of another moment", "ORDER#", "EVENT#", set("createdAt", str("2020-01-01T00:00:00.000Z")), "createdAt"},
-		{"order of another version", "ORDER#", "#METADATA", set("version", num("9")), "version"},
-		{"index key of the status", "ORDER#", "#METADATA", set("gsi1pk", str("STATUS#other")), "gsi1pk"},
-		{"index key of the copy", "CUSTOMER#c1", "ORDER#", set("gsi1sk", str("ORDER#other")), "gsi1sk"},
+		{"another kind of event", "ORDER#", "EVENT#", set("type", storetest.Str("delivered")), "moves an order"},
+		{"event of another moment", "ORDER#", "EVENT#", set("createdAt", storetest.Str("2020-01-01T00:00:00.000Z")), "createdAt"},
+		{"order of another version", "ORDER#", "#METADATA", set("version", storetest.Num("9")), "version"},
+		{"index key of the status", "ORDER#", "#METADATA", set("gsi1pk", storetest.Str("STATUS#other")), "gsi1pk"},
+		{"index key of the copy", "CUSTOMER#c1", "ORDER#", set("gsi1sk", storetest.Str("ORDER#other")), "gsi1sk"},
 		{"missing customer", "CUSTOMER#c1", "#METADATA", nil, "which is not there"},
-		{"orderCount", "CUSTOMER#c1", "#METADATA", set("orderCount", num("5")), "orderCount"},
+		{"orderCount", "CUSTOMER#c1", "#METADATA", set("orderCount", storetest.Num("5")), "orderCount"},
 		{"missing edge to the rep", "CUSTOMER#c1", "REP", nil, "which is not there"},
-		{"edge to another rep", "CUSTOMER#c1", "REP", set("accountRepId", str("e0")), "accountRepId"},
-		{"name in the edge", "CUSTOMER#c1", "REP", set("name", str("other")), "the customer"},
+		{"edge to another rep", "CUSTOMER#c1", "REP", set("accountRepId", storetest.Str("e0")), "accountRepId"},
+		{"name in the edge", "CUSTOMER#c1", "REP", set("name", storetest.Str("other")), "the customer"},
 		{"missing e-mail claim", "EMAIL#c1@example.com", "#METADATA", nil, "which is not there"},
-		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", set("customerId", str("c0")), "who claims"},
-		{"available", "PRODUCT#p0", "#METADATA", set("available", num("1")), "available"},
-		{"totalInventory", "PRODUCT#p0", "#METADATA", set("totalInventory", num("1")), "totalInventory"},
-		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", num("1")), "totalInventory"},
-		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", num("-1")), "negative"},
+		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", set("customerId", storetest.Str("c0")), "who claims"},
+		{"available", "PRODUCT#p0", "#METADATA", set("available", storetest.Num("1")), "available"},
+		{"totalInventory", "PRODUCT#p0", "#METADATA", set("totalInventory", storetest.Num("1")), "totalInventory"},
+		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("1")), "totalInventory"},
+		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("-1")), "negative"},
 		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which is not there"},
 		{"missing warehouse", "WAREHOUSE#w0", "#METADATA", nil, "which is not there"},
 		{"missing employee", "EMPLOYEE#e1", "#METADATA", nil, "which is not there"},
 		{"missing name edge", "EMPLOYEE#e0", "NAME", nil, "which is not there"},
-		{"job in an edge", "EMPLOYEE#e0", "TITLE", set("jobTitle", str("King")), "jobTitle"},
+		{"job in an edge", "EMPLOYEE#e0", "TITLE", set("jobTitle", storetest.Str("King")), "jobTitle"},
 		{"missing warehouse edge", "EMPLOYEE#e0", "WAREHOUSE", nil, "which is not there"},
 		{"answer about no order", "IDEMPOTENCY#", "#METADATA", func(r storetest.Record) {
-			r["result"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": str("none")}}
+			r["result"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": storetest.Str("none")}}
 		}, "which is not there"},
 	}
 }
@@ -125,7 +121,7 @@ func TestAudit(t *testing.T) {
 			for _, d := range damages() {
 				k, before := find(t, whole, d)
 				if d.change == nil {
-					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"pk": str(k.PK), "sk": str(k.SK)}}); err != nil {
+					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey(k.PK, k.SK)}); err != nil {
 						t.Fatal(err)
 					}
 				} else {
@@ -143,7 +139,7 @@ func TestAudit(t *testing.T) {
 				put(before)
 			}
 			storetest.Clean(t, db, table, shards)
-			orphan := storetest.Record{"pk": str("SOMETHING"), "sk": str("ELSE")}
+			orphan := storetest.Record{"pk": storetest.Str("SOMETHING"), "sk": storetest.Str("ELSE")}
 			put(orphan)
 			if damaged, err := storetest.Audit(t.Context(), db, table, shards); err != nil || len(damaged.Problems) != 1 {
 				t.Errorf("an unknown record: %v, %v", damaged, err)

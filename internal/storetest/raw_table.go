@@ -44,10 +44,14 @@ func (r RawTable) DeleteTable() {
 	_, _ = r.DB.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &r.Name})
 }
 
+// Str returns a string attribute.
+func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// Num returns a number attribute, spelled as n.
+func Num(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+
 // ItemKey returns the primary key of a record.
-func ItemKey(pk, sk string) Item {
-	return Item{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
-}
+func ItemKey(pk, sk string) Item { return Item{"pk": Str(pk), "sk": Str(sk)} }
 
 // KeyText returns the primary key of a record as "pk sk".
 func KeyText(rec Item) string { return Record(rec).Text("pk") + " " + Record(rec).Text("sk") }
@@ -165,9 +169,9 @@ func Found(drifts []check.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// Number returns the value of a number attribute in one spelling. DynamoDB chooses its own. For
+// NumberText returns the value of a number attribute in one spelling. DynamoDB chooses its own. For
 // another type it is empty.
-func Number(v types.AttributeValue) string {
+func NumberText(v types.AttributeValue) string {
 	if n := (Record{"v": v}).Number("v"); n != nil {
 		return n.RatString()
 	}

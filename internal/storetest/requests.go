@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -43,6 +44,17 @@ func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return Watched(db, func(_ context.Context, in any) error {
 		if scan, ok := in.(*dynamodb.ScanInput); ok {
 			scan.Limit = aws.Int32(records)
+		}
+		return nil
+	})
+}
+
+// SmallCounts returns a client of db's engine whose Queries that count end after so many records, as
+// DynamoDB ends them after a megabyte.
+func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
+	return Watched(db, func(_ context.Context, in any) error {
+		if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
+			query.Limit = aws.Int32(records)
 		}
 		return nil
 	})
