@@ -210,7 +210,7 @@ func (p Policy) Granted(to Principal, permission Permission) Grant {
 	return g
 }
 
-// Sees tells whether a permission lets a principal at what belongs to a customer.
+// Sees reports whether a permission lets a principal at what belongs to a customer.
 func (p Policy) Sees(who Principal, permission Permission, owner CustomerID) bool {
 	switch p.Granted(who, permission) {
 	case All:

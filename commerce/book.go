@@ -58,7 +58,7 @@ func (b *Book) Settle() error {
 	return nil
 }
 
-// check tells whether ids are unique and references lead somewhere.
+// check reports whether ids are unique and references lead somewhere.
 func (b *Book) check() error {
 	seen := map[string]bool{}
 	var problem error

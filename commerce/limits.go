@@ -84,12 +84,12 @@ func ParsePrice(amount string, c Currency) (Money, error) {
 	return m, nil
 }
 
-// writable tells whether an amount has no more digits than callers can write.
+// writable reports whether an amount has no more digits than callers can write.
 func (m Money) writable() bool {
 	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= MaxPriceDigits
 }
 
-// CheckLines tells whether an order can have that many lines.
+// CheckLines reports whether an order can have that many lines.
 //
 // Errors: TooManyLines, InvalidInput where there are none.
 func CheckLines(n int) error {

@@ -111,7 +111,7 @@ func shown(s string) string {
 // maxAmount is longer than any amount that 19 digits can make, leading and trailing zeros included.
 const maxAmount = 64
 
-// exact tells whether d is what s says: the library rounds what has more digits than it holds.
+// exact reports whether d is what s says: the library rounds what has more digits than it holds.
 func exact(d decimal.Decimal, s string) bool {
 	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
 		return true

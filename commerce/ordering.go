@@ -144,7 +144,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, by 
 	return changed, by, err
 }
 
-// CanGoElsewhere tells whether the order's shipping address can change: before it is shipped.
+// CanGoElsewhere reports whether the order's shipping address can change: before it is shipped.
 //
 // Errors: InvalidInput.
 func (o Order) CanGoElsewhere() error {

@@ -169,7 +169,7 @@ func FarTooLong(path []string, lines, limit int) TooManyLines {
 	return TooManyLines{because(CodeTooManyLines, path, "The order has more than %d lines, and can have at most %d.", lines, limit), limit}
 }
 
-// IsRefusal tells whether an error is a refusal, or several.
+// IsRefusal reports whether an error is a refusal, or several.
 func IsRefusal(err error) bool {
 	_, one := errors.AsType[Refusal](err)
 	_, several := errors.AsType[Refusals](err)

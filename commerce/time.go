@@ -6,7 +6,7 @@ import "time"
 // TimeRanges in UTC are equal (==) where they say the same.
 type TimeRange struct{ From, To time.Time }
 
-// Check tells whether the range runs forwards.
+// Check reports whether the range runs forwards.
 //
 // Errors: InvalidError where From is after To.
 func (r TimeRange) Check() error {
@@ -33,7 +33,7 @@ func ParseDate(s string) (Date, error) {
 // DateRange is a span of days: From is in it, To is not. An empty From or To leaves that side open.
 type DateRange struct{ From, To Date }
 
-// Check tells whether the range runs forwards.
+// Check reports whether the range runs forwards.
 //
 // Errors: InvalidError where From is after To.
 func (r DateRange) Check() error {

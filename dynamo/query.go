@@ -39,7 +39,7 @@ type stream struct {
 	rows []row
 	// given is how many rows were given out.
 	given int
-	// done tells that nothing is left to read.
+	// done reports whether nothing is left to read.
 	done bool
 	// need is how many rows to read in the next round.
 	need int

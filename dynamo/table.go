@@ -102,7 +102,7 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 	return nil
 }
 
-// expires tells whether DynamoDB deletes records that have expired.
+// expires reports whether DynamoDB deletes records that have expired.
 func (s *Store) expires(ctx context.Context) (bool, error) {
 	out, err := s.table.Client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table.Name})
 	if err != nil {
@@ -127,7 +127,7 @@ type TableDescription struct {
 	// Misplaced tells that its records were written with another number of shards, nil where they
 	// were not, or where Differences kept it from being found out.
 	Misplaced *table.ShardsError
-	// Expires tells that DynamoDB deletes idempotency records that have expired. Nothing else
+	// Expires reports whether DynamoDB deletes idempotency records that have expired. Nothing else
 	// depends on it.
 	Expires bool
 	// Followable is nil where changes can be followed, else ErrNoStream with what is missing. Only
@@ -246,7 +246,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Check tells whether the table can be used.
+// Check reports whether the table can be used.
 //
 // Errors: ErrTableMismatch, and those of DescribeTable.
 func (s *Store) Check(ctx context.Context) error {
@@ -257,7 +257,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return d.Mismatch()
 }
 
-// CheckStream tells whether changes of the table can be followed.
+// CheckStream reports whether changes of the table can be followed.
 //
 // Errors: ErrNoStream, and those of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {

@@ -59,7 +59,7 @@ func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	return nil
 }
 
-// mayFollowOrder tells whether there is such an order for whoever makes the request. It reads the
+// mayFollowOrder reports whether there is such an order for whoever makes the request. It reads the
 // order through the request's loaders, the same for an order of somebody else as for one that does
 // not exist.
 //
@@ -69,9 +69,9 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 	return orUnknown(err, "there is no such order")
 }
 
-// mayFollowCustomer tells whether there is such a customer for whoever makes the request, and they
-// see the customer's orders; for customers, who see their own alone, nothing is read for another's
-// id.
+// mayFollowCustomer reports whether there is such a customer for whoever makes the request, and
+// they see the customer's orders; for customers, who see their own alone, nothing is read for
+// another's id.
 //
 // Errors: NOT_FOUND, and those of dynamo.ReadRecords.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {

@@ -347,7 +347,7 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 		executor := w.executor(t, db)
 		for _, c := range []struct {
 			query string
-			// tight tells that the query takes just as many requests and round trips as its bound.
+			// tight is whether the query takes just as many requests and round trips as its bound.
 			tight bool
 		}{
 			{fmt.Sprintf(`{ order(id: %q) { %s items { nodes { name } } } }`, order, timeline), false},

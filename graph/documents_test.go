@@ -304,7 +304,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 }
 
 // Clients send the same documents at the same time, first as texts and then as hashes, and execute
-// them together: the race detector tells whether anything writes to a document that is shared.
+// them together: the race detector reports whether anything writes to a document that is shared.
 // Nothing changes one that was validated, either.
 func TestDocumentsAreSharedByRequests(t *testing.T) {
 	e := executor(t, Options{Documents: manifest[:2]})

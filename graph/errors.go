@@ -75,8 +75,8 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 }
 
-// outOfTime tells whether something went wrong because the request had no time left; it may not be
-// DynamoDB's fault then.
+// outOfTime reports whether something went wrong because the request had no time left; it may not
+// be DynamoDB's fault then.
 func outOfTime(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))

@@ -54,7 +54,7 @@ const (
 type Result struct {
 	*graphql.Response
 	Outcome Outcome
-	// Mutation tells that the request was a mutation and executed, so that it is not to be sent
+	// Mutation reports whether the request was a mutation and executed. Then it is not to be sent
 	// again without a thought.
 	Mutation bool
 	// RetryAfter is how long it takes until a RateLimited request fits.

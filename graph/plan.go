@@ -128,7 +128,7 @@ func (w *wanted[K]) add(key K, path string, selections []*operation.SelectionSet
 	}
 }
 
-// same tells whether two lists of selections are one.
+// same reports whether two lists of selections are one.
 func same(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -40,8 +40,8 @@ type Options struct {
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
 	// context.
 	Report func(ctx context.Context, err error)
-	// Authenticated tells that requests come with a principal (WithPrincipal), and that those
-	// without may do nothing. Else all are commerce.Anonymous.
+	// Authenticated is whether requests come with a principal (WithPrincipal), so that those without
+	// may do nothing. If it is false, all are commerce.Anonymous.
 	Authenticated bool
 	// Policy says which role is granted what; nil for commerce.StandardPolicy.
 	Policy *commerce.Policy
@@ -51,11 +51,11 @@ type Options struct {
 	Limits document.Limits
 	// Rates are how much each principal may cost.
 	Rates rate.Options
-	// NoIntrospection tells that clients may not ask for the schema.
+	// NoIntrospection is whether clients are refused the schema.
 	NoIntrospection bool
 	// Documents are trusted documents; internal/manifest reads them.
 	Documents []document.Trusted
-	// TrustedOnly tells that nothing but trusted documents is executed.
+	// TrustedOnly is whether only trusted documents are executed.
 	TrustedOnly bool
 	// EventTime is how long the operation of a subscription can take for each event; zero where
 	// that has no limit.
@@ -88,7 +88,7 @@ type Resolver struct {
 	feed    *feed.Feed
 	cursors paging.Cursors
 	report  func(ctx context.Context, err error)
-	// authenticated tells that a request without a principal may do nothing.
+	// authenticated is Options.Authenticated.
 	authenticated bool
 	access        operation.Access
 	entityTypes   []entityType

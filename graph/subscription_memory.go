@@ -20,7 +20,7 @@ type followedDocuments struct {
 	by map[*document.Document]int
 }
 
-// take counts a subscription, and tells whether there is room for it.
+// take counts a subscription, and reports whether there is room for it.
 func (f *followedDocuments) take(o *admittedOperation) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -83,10 +83,11 @@ func (l *Loaders) PlanWholeProducts(ctx context.Context, at *Level, skus []comme
 	planWhole(ctx, &l.wholeProduct, at, skus, func(whole *dynamo.WholeProduct) *commerce.Product { return whole.Product }, then)
 }
 
-// WholeOrderPlanned tells whether an order is planned with its items and timeline, or was read so.
+// WholeOrderPlanned reports whether an order is planned with its items and timeline, or was read
+// so.
 func (l *Loaders) WholeOrderPlanned(id commerce.OrderID) bool { return l.wholeOrder.knows(id) }
 
-// WholeProductPlanned tells whether a product is planned with its inventory, or was read so.
+// WholeProductPlanned reports whether a product is planned with its inventory, or was read so.
 func (l *Loaders) WholeProductPlanned(sku commerce.SKU) bool { return l.wholeProduct.knows(sku) }
 
 // whole is the order's item collection where it was planned and is complete, else nil.
@@ -171,8 +172,8 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// ItemAtHand tells whether the order's items are at hand, and gives the one of a product, nil where
-// there is none.
+// ItemAtHand reports whether the order's items are at hand, and gives the one of a product, nil
+// where there is none.
 func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
@@ -204,7 +205,7 @@ func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo
 	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
 }
 
-// TimelineAtHand tells whether the order's timeline came with it.
+// TimelineAtHand reports whether the order's timeline came with it.
 func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool { return l.whole(id) != nil }
 
 // ProductInventory returns a page of a product's stock.

@@ -159,7 +159,7 @@ func (l *Loader[K, V]) find(key K) (v V, ok bool) {
 	return got.value, err == nil
 }
 
-// knows tells whether a key was planned, primed or asked for.
+// knows reports whether a key was planned, primed or asked for.
 func (l *Loader[K, V]) knows(key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -74,7 +74,7 @@ func BenchmarkItemsAtHand(b *testing.B) {
 	}
 }
 
-// allocationsCount tells whether allocations can be counted, and else why not.
+// allocationsCount reports whether allocations can be counted, and else why not.
 func allocationsCount() (bool, string) {
 	return !racing.On && testing.CoverMode() == "", "the race detector and -cover allocate, too"
 }

@@ -25,12 +25,12 @@ func (v Viewer) ordersOf(id commerce.CustomerID) bool {
 	return v.Policy.Sees(v.Principal, commerce.ReadOrder, id)
 }
 
-// ownOrders tells that the viewer sees the own orders at most.
+// ownOrders reports whether the viewer sees the own orders at most.
 func (v Viewer) ownOrders() bool {
 	return v.Policy.Granted(v.Principal, commerce.ReadOrder) != commerce.All
 }
 
-// everyCustomer tells that the viewer sees all customers.
+// everyCustomer reports whether the viewer sees all customers.
 func (v Viewer) everyCustomer() bool {
 	return v.Policy.Granted(v.Principal, commerce.ReadCustomer) == commerce.All
 }
@@ -90,8 +90,8 @@ func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dyn
 	return l.customerOrders(ctx, keys)
 }
 
-// OwnOrders tells that the viewer sees the own orders at most: what belongs to an order by its id,
-// such as its timeline, is to be read only after the order was found.
+// OwnOrders reports whether the viewer sees the own orders at most: what belongs to an order by its
+// id, such as its timeline, is to be read only after the order was found.
 func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
 
 // ItemByID returns an item by its order's id.

@@ -117,7 +117,7 @@ func TestWhatACustomerFinds(t *testing.T) {
 	}
 }
 
-// found tells whether a record is there; that it is not is no error.
+// found reports whether a record is there; that it is not is no error.
 func found[T any](_ T, err error) (bool, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return false, nil

@@ -27,7 +27,7 @@ const MaxSegments = table.MaxParallel
 type Segment struct {
 	// After is the key of the last record that was read, nil at the beginning.
 	After *RecordKey `json:"after,omitempty"`
-	// Done tells that nothing is left.
+	// Done reports whether nothing is left.
 	Done bool `json:"done,omitempty"`
 }
 
@@ -122,7 +122,7 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 	return page, nil
 }
 
-// isIdempotency tells whether a record is of the moment: neither exported nor imported.
+// isIdempotency reports whether a record is of the moment: neither exported nor imported.
 func isIdempotency(r model.Record) bool {
 	e := model.EntityOf(model.KeyOf(r))
 	return e != nil && e.Name == model.EntityIdempotency.Name

@@ -260,7 +260,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 	}
 }
 
-// skips tells whether it goes on behind a line that cannot be imported.
+// skips reports whether it goes on behind a line that cannot be imported.
 func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
 // parseLine returns the record of a line as it is to be written, none where the line is blank or

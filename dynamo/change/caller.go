@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// owns tells whether a customer exists for the caller.
+// owns reports whether a customer exists for the caller.
 func (c Caller) owns(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
 // conceal makes another customer than the caller's own one who is not there, without a read.
@@ -17,7 +17,7 @@ func (c *change) conceal(id commerce.CustomerID, k model.Keys) {
 	}
 }
 
-// ownsOrder tells whether an order exists for the caller. Where that is the own ones only, the
+// ownsOrder reports whether an order exists for the caller. Where that is the own ones only, the
 // customer's copy is read first, whose key has the customer's id: what it takes to find that there
 // is none is the same for somebody else's order as for nobody's.
 //

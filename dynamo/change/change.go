@@ -208,13 +208,13 @@ func existing[V any, ID ~string](ctx context.Context, c *change, decode decoder[
 	return v, records[0], err
 }
 
-// stands tells whether there is a record, as far as a transaction has told: nobody reads for it.
+// stands reports whether there is a record, as far as a transaction has told: nobody reads for it.
 func (c *change) stands(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
-// missing tells whether there is no record, as far as a transaction has told.
+// missing reports whether there is no record, as far as a transaction has told.
 func (c *change) missing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
@@ -444,7 +444,7 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// learn takes note of what the records are like whose conditions did not hold, and tells whether
+// learn takes note of what the records are like whose conditions did not hold, and reports whether
 // there are any. One that DynamoDB does not give is not there, unless the engine keeps it to
 // itself: it is read.
 //

@@ -64,11 +64,11 @@ type Drift struct {
 	SK string `json:"sk"`
 	// Detail says what is, and what should be.
 	Detail string `json:"detail"`
-	// Repaired tells that it has been put right.
+	// Repaired reports whether it has been put right.
 	Repaired bool `json:"repaired"`
-	// ByHand tells that no repair is made for it.
+	// ByHand reports whether no repair is made for it.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn tells that the missing record is replaced with one that says nothing but its id.
+	// StandIn reports whether the missing record is replaced with one that says nothing but its id.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
@@ -183,7 +183,7 @@ type suspicion struct {
 	findings []repair.Finding
 	// customers may have copies of an order.
 	customers []commerce.CustomerID
-	// needed tells that another record refers to a customer or warehouse.
+	// needed reports whether another record refers to a customer or warehouse.
 	needed bool
 	// recount requires that the stock of a product is counted from its levels and orders.
 	recount bool
@@ -578,7 +578,7 @@ func (c *check) unsettledLocked(k model.Keys, why string) {
 	}
 }
 
-// newFindings tells whether after has what before has not.
+// newFindings reports whether after has what before has not.
 func newFindings(before, after *repair.Verdict) bool {
 	for _, f := range after.Findings {
 		if !before.HasAt(f.Class, f.Key) {
@@ -620,7 +620,7 @@ func (c *check) report(found, last *repair.Verdict) {
 	}
 }
 
-// foundAlready tells whether something was found about a record, as far as is remembered.
+// foundAlready reports whether something was found about a record, as far as is remembered.
 func (c *check) foundAlready(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -673,7 +673,7 @@ type recently struct{ now, before map[string]bool }
 
 const maxRecently = 100_000
 
-// add tells whether the text is new.
+// add reports whether the text is new.
 func (r *recently) add(s string) bool {
 	if r.has(s) {
 		return false

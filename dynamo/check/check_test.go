@@ -48,7 +48,7 @@ type damage struct {
 	changes bool
 	// ByHand is how many drifts no repair is made for.
 	byHand int
-	// big tells that storetest.BigOrder has to be one. Elsewhere it only takes time.
+	// big is whether storetest.BigOrder has to be one. Elsewhere it only takes time.
 	big bool
 }
 

@@ -33,7 +33,7 @@ type customerUnit struct {
 	// uncountable reports that the server cannot count the orders when a client asks for their
 	// number.
 	uncountable bool
-	// needed tells that an order refers to the customer.
+	// needed reports whether an order refers to the customer.
 	needed bool
 	// address is an e-mail address whose claim names the customer; empty where none is known. A
 	// customer of whom nothing else is left gets it.
@@ -264,7 +264,7 @@ func hasValidEmail(customer model.Record) bool {
 	return err == nil
 }
 
-// hasEmail tells whether a customer's record has that address, which is in the form of
+// hasEmail reports whether a customer's record has that address, which is in the form of
 // commerce.ParseEmail.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))

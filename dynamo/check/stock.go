@@ -19,7 +19,7 @@ type productUnit struct {
 	edged
 	// levels are the product's inventory levels, by their keys.
 	levels map[model.Keys]*edged
-	// scanned tells that the unit was read by the scan.
+	// scanned reports whether the unit was read by the scan.
 	scanned bool
 	// recount, where it is set, sums what orders hold. readings is how often the product was read
 	// with it, and sum what it came to, nil if the product changed meanwhile.
@@ -225,7 +225,7 @@ type warehouseUnit struct {
 	selfContained
 	id commerce.WarehouseID
 	edged
-	// needed tells that a level or an employee refers to it.
+	// needed reports whether a level or an employee refers to it.
 	needed bool
 }
 

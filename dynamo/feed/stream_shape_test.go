@@ -54,11 +54,11 @@ type shapedShard struct {
 	id, parent string
 	low, high  uint64
 	begin, end int
-	// unlisted is how many lists do not have it yet, listed tells that one had it, read tells that
+	// unlisted is how many lists do not have it yet, listed is whether one had it, read is whether
 	// its end was told.
 	unlisted     int
 	listed, read bool
-	// begun tells that somebody has a position in it.
+	// begun is whether somebody has a position in it.
 	begun bool
 }
 

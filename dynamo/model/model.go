@@ -120,9 +120,9 @@ type Entity struct {
 	What             string
 	PK, SK           Template
 	IndexPK, IndexSK Template
-	// Sharded tells that IndexPK gets #k behind it where the table has more than one shard.
+	// Sharded reports whether IndexPK gets #k behind it where the table has more than one shard.
 	Sharded bool
-	// Optional tells that only some of the records have the GSI keys.
+	// Optional reports whether only some of the records have the GSI keys.
 	Optional bool
 	// EdgeOf is, of an edge, the entity whose records it lists by other values. An edge stands in
 	// the partition of its record and has the attributes of it, so that a list is one Query. A
@@ -186,7 +186,7 @@ type WritePattern struct {
 	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one
 	// of for every line of the order.
 	Reads, ReadsEach []Entity
-	// Items tells that it needs the items of the order, which are read by themselves where the
+	// Items reports whether it needs the items of the order, which are read by themselves where the
 	// order does not carry them.
 	Items bool
 	// Late are the records that it reads to tell why it cannot be done.

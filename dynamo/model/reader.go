@@ -376,7 +376,7 @@ func (r *Reader) Texts(name string) []string {
 	return nil
 }
 
-// within is a map in the record; false where there is none of that name.
+// within returns the map of that name in the record, and whether the record has such a map.
 func (r *Reader) within(name string) (Reader, bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)

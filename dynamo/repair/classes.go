@@ -59,7 +59,7 @@ type DriftClass struct {
 	Example string
 	// Repair tells what a repair does, or what a person has to.
 	Repair string
-	// ByHand tells that no repair is made.
+	// ByHand reports whether no repair is made.
 	ByHand bool
 }
 

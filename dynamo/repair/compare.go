@@ -106,7 +106,7 @@ func ownAttributes(e *model.Entity) []string {
 	return names
 }
 
-// mayBeAbsent tells whether a record without one of the attributes that it should have says the
+// mayBeAbsent reports whether a record without one of the attributes that it should have says the
 // same, or belongs to other software that leaves it out.
 func mayBeAbsent(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
@@ -126,7 +126,7 @@ func mayBeAbsent(c commerce.Currency, e *model.Entity, name string, want model.R
 	return isNothing(want[name])
 }
 
-// isNothing tells whether a value reads like an absent one.
+// isNothing reports whether a value reads like an absent one.
 func isNothing(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -201,7 +201,7 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// agree tells whether two values mean the same: numbers and sets however they are spelled, and in
+// agree reports whether two values mean the same: numbers and sets however they are spelled, and in
 // maps only what want has.
 func agree(have, want types.AttributeValue) bool {
 	switch w := want.(type) {

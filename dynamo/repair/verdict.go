@@ -78,13 +78,13 @@ type Fix struct {
 	// Set and remove are changes of have.
 	Set    model.Record
 	remove []string
-	// deletes tells that have is deleted.
+	// deletes reports whether have is deleted.
 	deletes bool
 	// Event is the event to write where there is no record, as the last one of customer, too; its
 	// id is made at that time, behind this one.
 	Event    *commerce.Event
 	Customer commerce.CustomerID
-	// Dated tells that updatedAt becomes the time of the event that is written with it.
+	// Dated reports whether updatedAt becomes the time of the event that is written with it.
 	Dated bool
 }
 
@@ -97,7 +97,7 @@ func (w *Fix) Attribute(name string, v types.AttributeValue) {
 	w.Set[name] = v
 }
 
-// Clean tells whether nothing is wrong.
+// Clean reports whether nothing is wrong.
 func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 
 // And returns what is wrong in either verdict; either may be nil.
@@ -116,7 +116,7 @@ func (v *Verdict) And(other *Verdict) *Verdict {
 	return &both
 }
 
-// Has tells whether something of a class is wrong.
+// Has reports whether something of a class is wrong.
 func (v *Verdict) Has(class string) bool {
 	for _, f := range v.Findings {
 		if f.Class == class {
@@ -126,7 +126,7 @@ func (v *Verdict) Has(class string) bool {
 	return false
 }
 
-// HasAt tells whether something of a class is wrong with a record.
+// HasAt reports whether something of a class is wrong with a record.
 func (v *Verdict) HasAt(class string, key model.Keys) bool {
 	for _, f := range v.Findings {
 		if f.Class == class && f.Key == (model.Keys{PK: key.PK, SK: key.SK}) {

@@ -84,7 +84,7 @@ func Counted(attribute string) Condition {
 	}
 }
 
-// IsCounted tells whether the record has a number there.
+// IsCounted reports whether the record has a number there.
 func IsCounted(r model.Record, attribute string) bool {
 	_, ok := r[attribute].(*types.AttributeValueMemberN)
 	return ok

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Query is one Query. It tells whether there is more to read in the bounds.
+// Query is one Query. It reports whether there is more to read in the bounds.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := StartTimer(ctx)
 	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, b), limit: limit, forward: forward}, timed.On())

@@ -60,7 +60,7 @@ func pause(attempts int) time.Duration {
 	return rand.N(10*time.Millisecond<<min(max(0, attempts-1), 6)) + time.Millisecond
 }
 
-// passing tells whether a transaction was cancelled for nothing but reasons that pass.
+// passing reports whether a transaction was cancelled for nothing but reasons that pass.
 func passing(cancelled *types.TransactionCanceledException) bool {
 	found := false
 	for _, reason := range cancelled.CancellationReasons {

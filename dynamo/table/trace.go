@@ -184,7 +184,7 @@ func StartTimer(ctx context.Context) timer {
 	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
 }
 
-// On tells whether the request is collected; only then is it worth while to describe it.
+// On reports whether the request is collected; only then is it worth while to describe it.
 func (t timer) On() bool { return t.span != nil }
 
 func (t timer) Stop(r Request) {

@@ -130,8 +130,8 @@ func unusual(o *dynamodb.Options) string {
 	return ""
 }
 
-// usualRetryer tells whether a retryer lets every first attempt pass at once. The SDK wraps one for
-// settings that matter after that only: AWS_MAX_ATTEMPTS is one. What it wraps it in has no
+// usualRetryer reports whether a retryer lets every first attempt pass at once. The SDK wraps one
+// for settings that matter after that only: AWS_MAX_ATTEMPTS is one. What it wraps it in has no
 // exported name, but the retryer inside has.
 func usualRetryer(r aws.Retryer) bool {
 	wraps := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
@@ -156,14 +156,14 @@ func usualRetryer(r aws.Retryer) bool {
 	}
 }
 
-// legacyEndpoint tells whether the client has a resolver of endpoints of the SDK's first kind.
+// legacyEndpoint reports whether the client has a resolver of endpoints of the SDK's first kind.
 func legacyEndpoint(o *dynamodb.Options) bool {
 	return o.EndpointResolver != nil //nolint:staticcheck // deprecated, and so what is looked for
 }
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
-// noInterceptors tells whether nobody has a look at requests; the registry is a struct of nothing
+// noInterceptors reports whether nobody has a look at requests; the registry is a struct of nothing
 // but lists.
 func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	lists := reflect.ValueOf(r)
@@ -393,7 +393,7 @@ func readBody(r *http.Response) ([]byte, error) {
 	}
 }
 
-// intact tells whether an answer is what was sent, as far as its checksum tells. Source:
+// intact reports whether an answer is what was sent, as far as its checksum tells. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 func intact(header http.Header, body []byte) bool {
 	said := header["X-Amz-Crc32"]

@@ -26,7 +26,7 @@ type answer struct {
 	// Records are those of a Query or a batch, in their order, or the one of a GetItem or
 	// TransactGetItems.
 	Records []model.Reader
-	// more tells that a Query has not come to the end of what it reads.
+	// more reports whether a Query has not come to the end of what it reads.
 	more bool
 	// units is what the engine says that it cost, where it told.
 	units float64
@@ -42,7 +42,7 @@ type parser struct {
 	// body is the answer without the texts that were put behind it.
 	body []byte
 	pos  int
-	// plain tells that there is no escape in the answer.
+	// plain reports whether there is no escape in the answer.
 	plain bool
 }
 
@@ -91,8 +91,8 @@ func parse(body []byte, table string, most int) (answer, bool) {
 	return a, ok && p.space() == 0
 }
 
-// wellFormedText tells whether text is UTF-8 without control characters, which JSON does not allow
-// in strings, and DynamoDB does not put elsewhere.
+// wellFormedText reports whether text is UTF-8 without control characters, which JSON does not
+// allow in strings, and DynamoDB does not put elsewhere.
 func wellFormedText(text []byte) bool {
 	const (
 		each = 0x0101010101010101

@@ -470,7 +470,7 @@ func bySDK(t testing.TB, body []byte, read func(*Table) (answer, error)) (answer
 	return read(slowly(s))
 }
 
-// same tells whether two answers say the same.
+// same reports whether two answers say the same.
 func same(a, b answer) bool {
 	if len(a.Records) != len(b.Records) || a.more != b.more || a.told != b.told || a.units != b.units || len(a.left) != len(b.left) {
 		return false

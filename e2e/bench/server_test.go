@@ -152,7 +152,7 @@ func (o operation) bodies(t testing.TB) [][]byte {
 	return bodies
 }
 
-// check tells whether an answer is the operation's, and complete.
+// check reports whether an answer is the operation's, and complete.
 func (o operation) check(status int, answer []byte) error {
 	text := string(answer)
 	if status != http.StatusOK || strings.Contains(text, `"errors"`) || strings.Count(text, `"placedAt":`) != o.orders || strings.Count(text, `"productId":`) != o.items {

@@ -151,7 +151,7 @@ type attack struct {
 	want int
 	// code is what extensions.code must be; empty for any.
 	code string
-	// fine tells that an answer without errors will do.
+	// fine is whether an answer without errors will do.
 	fine bool
 }
 
@@ -189,7 +189,7 @@ func (v *victim) check(t *testing.T, a attack) {
 	v.well(t)
 }
 
-// isCut tells whether an error means that the server closed the connection.
+// isCut reports whether an error means that the server closed the connection.
 func isCut(err error) bool {
 	var network *net.OpError
 	switch text := err.Error(); {

@@ -344,7 +344,7 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 }
 
 // interfere does mine with other in between, and checks that it is as if other had been done first.
-// It tells whether there was an in between: a change that is refused at once writes nothing.
+// It reports whether there was an in between: a change that is refused at once writes nothing.
 func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	t.Helper()
 	me, they := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}

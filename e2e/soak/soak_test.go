@@ -97,7 +97,7 @@ type request struct {
 	body   []byte
 	header http.Header
 	holds  string
-	// leave tells that the client goes away before it is answered.
+	// leave is whether the client goes away before it is answered.
 	leave bool
 }
 

@@ -89,7 +89,7 @@ type bounding struct {
 	writes   []model.WritePattern
 	// routes are the ways in which fields are read, by Type.field.
 	routes map[string][]route
-	// consistent tells that reads are consistent where they can be.
+	// consistent reports whether reads are consistent where they can be.
 	consistent bool
 	// whole are the fields, by Type.field, that the operation has come along with some record of
 	// their type, and wholeTypes these types.
@@ -116,7 +116,7 @@ func newBounding(schema *ast.Schema, operation ast.Operation, table dynamo.Bound
 type origin struct {
 	// via is the look-up that gave them, none where another pattern did.
 	via int
-	// single tells that there is one record at most.
+	// single reports whether there is one record at most.
 	single bool
 }
 

@@ -121,12 +121,12 @@ func (b *bounding) ways(typ *ast.Definition, f *operation.Field) [][]int {
 	return append(whole, ways...)
 }
 
-// serves tells whether a pattern serves a field.
+// serves reports whether a pattern serves a field.
 func (b *bounding) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
-// byKey tells whether a field is read as soon as the key of the record above is known, instead of
+// byKey reports whether a field is read as soon as the key of the record above is known, instead of
 // when the record is there.
 func (b *bounding) byKey(typ *ast.Definition, f *operation.Field, ways [][]int) bool {
 	if typ == b.schema.Query {

@@ -131,7 +131,7 @@ func byType(fields []*ast.Field) [][]*ast.Field {
 	return parted
 }
 
-// sameShape tells whether values of two types can stand in one place of an answer.
+// sameShape reports whether values of two types can stand in one place of an answer.
 func (o *overlapping) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

@@ -8,7 +8,7 @@ import (
 
 // persistedQuery reads extensions.persistedQuery, by which Apollo's protocol of automatic persisted
 // queries names a document (https://www.apollographql.com/docs/apollo-server/performance/apq):
-// {"version": 1, "sha256Hash": "..."}. given tells whether it is there. urql adds a member of its
+// {"version": 1, "sha256Hash": "..."}. given reports whether it is there. urql adds a member of its
 // own when it sends the text after a miss, so others are let through.
 //
 // Errors: BAD_USER_INPUT, which names the member that is wrong.

@@ -90,12 +90,12 @@ func parseHash(text string) (hash documentHash, ok bool) {
 type Store struct {
 	schema *ast.Schema
 	limits Limits
-	// introspection tells whether documents may ask for the schema.
+	// introspection reports whether documents may ask for the schema.
 	introspection bool
 	// byID and byHash are the trusted documents. Nothing changes them.
 	byID   map[string]*Document
 	byHash map[documentHash]*Document
-	// trustedOnly tells that no other document is executed, nor parsed.
+	// trustedOnly reports whether only these are parsed and executed.
 	trustedOnly        bool
 	registered, recent *cache
 	// parsing has a place for each text that can be parsed at once.

@@ -89,7 +89,7 @@ func (d *Document) strictUses() core.Rule {
 	}}
 }
 
-// deeper tells whether lists and objects stand more than limit inside one another. It goes no
+// deeper reports whether lists and objects stand more than limit inside one another. It goes no
 // deeper itself.
 func deeper(value any, limit int) bool {
 	switch value := value.(type) {

@@ -27,7 +27,7 @@ type Access struct {
 	// inputs are the permissions of the input fields that need one.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
-	// introspection tells that the server tells its schema at all.
+	// introspection reports whether the server shows its schema at all.
 	introspection bool
 }
 

@@ -8,7 +8,7 @@ const (
 	MaxPage     = 100
 )
 
-// IsPage tells whether a field gives a page of a list: those are the fields with a "first".
+// IsPage reports whether a field gives a page of a list: those are the fields with a "first".
 func IsPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
 
 // Beyond tells, for reading from the start and from the end, whether pageInfo is asked for what

@@ -85,7 +85,7 @@ type Options struct {
 	// RoleClaim and CustomerClaim are the names of the claims that say the role, and the customer's
 	// id of a principal of RoleCustomer.
 	RoleClaim, CustomerClaim string
-	// CustomerExists tells whether there is a record of a customer, so that tokens of those who
+	// CustomerExists reports whether there is a record of a customer, so that tokens of those who
 	// were deleted are refused; nil asks nobody. Its errors are Authenticate's.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is told when keys change or cannot be read.

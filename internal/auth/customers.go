@@ -47,7 +47,7 @@ func newCustomers(ask func(context.Context, commerce.CustomerID) (bool, error), 
 	return &customers{ask: ask, now: now, seen: seen}
 }
 
-// exist tells whether there is a customer.
+// exist reports whether there is a customer.
 //
 // Errors: those of ask, which are not remembered.
 func (c *customers) exist(ctx context.Context, id commerce.CustomerID) (bool, error) {

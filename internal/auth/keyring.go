@@ -53,7 +53,7 @@ func (r *keyring) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return keys
 }
 
-// lately tells whether the keys were read a moment ago.
+// lately reports whether the keys were read a moment ago.
 func (r *keyring) lately() bool { return r.now().Sub(time.Unix(0, r.tried.Load())) < r.source.pause }
 
 // follow reads the keys again and again until ctx ends.

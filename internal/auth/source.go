@@ -52,7 +52,7 @@ func newClient() *http.Client {
 
 func isURL(where string) bool { return strings.Contains(where, "://") }
 
-// CheckJWKS tells whether a JWKS may be read from there: a file, or a URL that nobody on the way
+// CheckJWKS reports whether a JWKS may be read from there: a file, or a URL that nobody on the way
 // can change.
 //
 // Errors: one that says what to change.

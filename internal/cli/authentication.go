@@ -49,7 +49,8 @@ func authenticate(ctx context.Context, cfg config.Config, opts *server.Options) 
 	return nil
 }
 
-// customerExists tells whether there is a record of a customer (AP6), also one that cannot be read.
+// customerExists reports whether there is a record of a customer (AP6), also one that cannot be
+// read.
 func customerExists(ctx context.Context, store *dynamo.Store, id commerce.CustomerID) (bool, error) {
 	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
 	if err != nil {

@@ -120,7 +120,7 @@ func (f *firstError) Write(b []byte) (int, error) {
 type checkOutput interface {
 	drift(check.Drift)
 	unsettled(check.Unsettled)
-	// summary ends the output; whole tells that the check came to its end.
+	// summary ends the output; whole reports whether the check came to its end.
 	summary(s check.Summary, whole bool)
 }
 

@@ -78,7 +78,7 @@ func (p *progressLine) clear() {
 	p.shown = false
 }
 
-// isTerminal tells whether a person may be looking at what is written.
+// isTerminal reports whether a person may be looking at what is written.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {

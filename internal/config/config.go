@@ -53,11 +53,11 @@ type Config struct {
 	Rates rate.Options
 	// Serving bounds what the server takes on.
 	Serving server.Limits
-	// Introspection tells whether clients may ask for the schema.
+	// Introspection is whether clients may ask for the schema.
 	Introspection bool
 	// Documents is the file of the manifest of trusted documents, empty where there is none.
 	Documents string
-	// TrustedOnly tells that nothing but trusted documents is executed.
+	// TrustedOnly is whether only trusted documents are executed.
 	TrustedOnly bool
 	// Auth is AuthNone or AuthJWT; empty where the operator has yet to choose.
 	Auth string

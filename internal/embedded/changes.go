@@ -38,7 +38,7 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 	}
 }
 
-// observed tells whether anybody observes a table.
+// observed reports whether anybody observes a table.
 func (s *Store) observed(table string) bool {
 	for o := range s.observers {
 		if o.table == table {

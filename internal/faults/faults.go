@@ -71,7 +71,7 @@ type Request struct {
 	Body []byte
 }
 
-// Writes tells whether the request changes the table in a transaction.
+// Writes reports whether the request changes the table in a transaction.
 func (r Request) Writes() bool { return r.Operation == "TransactWriteItems" }
 
 // writesOne reports whether the request changes one record, outside a transaction.

@@ -295,7 +295,7 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	g.p("%s\nreturn true", g.leaf(ref, v))
 }
 
-// written writes the return of what tells whether it has written a value.
+// written writes the return of what reports whether it has written a value.
 func (g *generator) written(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.null()"

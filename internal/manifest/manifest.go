@@ -95,7 +95,7 @@ func readMembers(text []byte) ([]member, error) {
 	return members, nil
 }
 
-// isApollo tells whether an object is of Apollo's tool: only there some value is no text.
+// isApollo reports whether an object is of Apollo's tool: only there some value is no text.
 func isApollo(members []member) bool {
 	for _, m := range members {
 		if m.name == "operations" && len(m.value) > 0 && m.value[0] == '[' {

@@ -4,5 +4,5 @@
 // which allocates as well.
 package racing
 
-// On tells whether the race detector is built in.
+// On reports whether the race detector is built in.
 const On = true

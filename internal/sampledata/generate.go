@@ -106,7 +106,7 @@ func (w Weights) at(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Check tells whether there can be a book of that shape.
+// Check reports whether there can be a book of that shape.
 //
 // Errors: one that says which field has to change, in the words of the command's flags.
 func (s Shape) Check() error {

@@ -114,8 +114,8 @@ func bearer(authorization string) (string, bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated refuses a request; given tells that a token came with it. Why is for the log: it
-// would help those who try.
+// unauthenticated refuses a request; given reports whether a token came with it. Why is for the
+// log: it would help those who try.
 func unauthenticated(given bool) *refusal {
 	if given {
 		refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the token is not valid: get a new one, and send it as Authorization: Bearer TOKEN, once")

@@ -116,7 +116,7 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 	}
 }
 
-// event writes a result, and tells whether to go on.
+// event writes a result, and reports whether to go on.
 func (h overHTTP) event(s *eventStream, result graph.Result) bool {
 	data := encode(result)
 	if !h.unread.Take(len(data)) {
@@ -145,7 +145,7 @@ type eventStream struct {
 	quiet *time.Timer
 }
 
-// write writes something, and tells whether that went well within the time for answers.
+// write writes something, and reports whether that went well within the time for answers.
 func (s *eventStream) write(parts ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

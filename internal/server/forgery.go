@@ -18,10 +18,10 @@ var provingHeaders = [...]string{"Apollo-Require-Preflight", "X-Apollo-Operation
 // Sec-Fetch-Mode, which so is no mark.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// forgeable tells whether a foreign page could have made a browser send a GET: no page may make the
-// server work in its visitors' name. What cannot be forged carries a header that needs a preflight,
-// comes from a page of this site or from the address bar, or shows no mark of a browser. A
-// configured origin does not help: its simple GETs are sent without a preflight as anybody's are.
+// forgeable reports whether a foreign page could have made a browser send a GET: no page may make
+// the server work in its visitors' name. What cannot be forged carries a header that needs a
+// preflight, comes from a page of this site or from the address bar, or shows no mark of a browser.
+// A configured origin does not help: its simple GETs are sent without a preflight as anybody's are.
 // POST needs no such rule, its Content-Type is JSON's.
 func forgeable(h http.Header) bool {
 	for _, name := range provingHeaders {
@@ -50,7 +50,7 @@ func forgeable(h http.Header) bool {
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 
-// simpleType tells whether pages can send this type of content to any site.
+// simpleType reports whether pages can send this type of content to any site.
 func simpleType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
 }

@@ -38,7 +38,7 @@ func TestGoldenMutations(t *testing.T) {
 	}
 }
 
-// shows tells whether a golden file's query has a mutation.
+// shows reports whether a golden file's query has a mutation.
 func shows(t *testing.T, name, mutation string) bool {
 	archive, err := txtar.ParseFile(name)
 	if err != nil {

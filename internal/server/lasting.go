@@ -12,7 +12,8 @@ import (
 // What lasts: sockets, streams of events and the subscriptions on them. Each is counted, as each
 // takes memory for as long as its client likes.
 
-// stay counts a connection that stays, and tells whether there is room for it; leave gives it back.
+// stay counts a connection that stays, and reports whether there is room for it; leave gives it
+// back.
 func (h overHTTP) stay() bool { return take(h.staying) }
 func (h overHTTP) leave()     { <-h.staying }
 
@@ -52,7 +53,7 @@ func newShares(of int) *shares {
 	return &shares{most: max(1, of/customerShare), had: map[commerce.CustomerID]int{}}
 }
 
-// take tells whether a customer may have one more; who is none may.
+// take reports whether a customer may have one more; who is none may.
 func (s *shares) take(customer commerce.CustomerID) bool {
 	if customer == "" {
 		return true

@@ -78,8 +78,8 @@ func welcome(ranges []string, t mediaType) (weight float64, rank int) {
 	return weight, rank
 }
 
-// inUTF8 tells whether parameters ask for no other charset than UTF-8. Other parameters say nothing
-// here.
+// inUTF8 reports whether parameters ask for no other charset than UTF-8. Other parameters say
+// nothing here.
 func inUTF8(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
@@ -90,8 +90,8 @@ func inUTF8(parameters string) bool {
 	return true
 }
 
-// isJSON tells whether a Content-Type is that of JSON in UTF-8, which is the only charset that JSON
-// is exchanged in (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
+// isJSON reports whether a Content-Type is that of JSON in UTF-8, which is the only charset that
+// JSON is exchanged in (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
 func isJSON(contentType string) bool {
 	if contentType == string(typeJSON) { // what most clients send
 		return true

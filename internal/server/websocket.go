@@ -57,7 +57,7 @@ var parameterHeaders = [...]string{"Authorization", ExplainHeader}
 // closeTime is how long a client has to agree to a close, and to send what it is in the middle of.
 const closeTime = 5 * time.Second
 
-// upgrades tells whether a request wants to become a socket. What else is wrong with it,
+// upgrades reports whether a request wants to become a socket. What else is wrong with it,
 // websocket.Accept tells.
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
@@ -65,7 +65,7 @@ func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upg
 // places of what is worked on, and the room for long messages.
 type overWebSocket struct {
 	overHTTP
-	// allowed tells whether a page of another site may open a socket. Nothing else stands against
+	// allowed reports whether a page of another site may open a socket. Nothing else stands against
 	// it: a browser lets any page open a socket to any site, without asking that first.
 	allowed func(*http.Request) bool
 	log     *slog.Logger
@@ -140,7 +140,7 @@ func offered(h http.Header) []string {
 	return all
 }
 
-// sameOrigin tells whether a request comes from a page of this site. Behind a proxy that ends TLS
+// sameOrigin reports whether a request comes from a page of this site. Behind a proxy that ends TLS
 // the scheme is not known here.
 func sameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
@@ -167,7 +167,7 @@ type socket struct {
 	asking context.Context
 	// initialised is set when connection_init has come, acknowledged when it has been answered.
 	initialised, acknowledged atomic.Bool
-	// heard tells that something has come since the last ping.
+	// heard reports whether something has come since the last ping.
 	heard   atomic.Bool
 	running sync.WaitGroup
 	// left ends the watch over the token and gives back what the socket has of its customer's
@@ -258,7 +258,8 @@ func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	return false
 }
 
-// cut closes the socket without a word, where nobody seems to listen. It returns false as close does.
+// cut closes the socket without a word, where nobody seems to listen. It returns false as close
+// does.
 func (s *socket) cut(why string) bool {
 	s.closing.Do(func() {
 		s.over.log.DebugContext(s.ctx, "a socket is cut", "reason", why, "requestId", requestID(s.ctx))
@@ -268,7 +269,7 @@ func (s *socket) cut(why string) bool {
 	return false
 }
 
-// read reads a message and does what it says, and tells whether to go on.
+// read reads a message and does what it says, and reports whether to go on.
 func (s *socket) read() bool {
 	kind, text, err := s.receive()
 	if err != nil || s.ctx.Err() != nil {
@@ -576,7 +577,7 @@ func (s *socket) end(o *socketOperation, errs gqlerror.List) {
 	s.send(messageComplete, o.id, nil)
 }
 
-// send writes a message, and tells whether that went well. Where it does not within the time for
+// send writes a message, and reports whether that went well. Where it does not within the time for
 // answers, the socket is cut.
 func (s *socket) send(kind, id string, payload []byte) bool {
 	text := make([]byte, 0, len(payload)+len(id)+64)

@@ -26,7 +26,7 @@ type cost struct {
 	input             func(s *shop, t testing.TB) in
 	// lines is of how many lines of an order the mutation writes records.
 	lines int
-	// quiet tells that nothing is written.
+	// quiet is whether nothing is written.
 	quiet bool
 }
 

@@ -157,7 +157,7 @@ type wire struct {
 	operations   []string
 	transactions []transaction
 	before       func()
-	// loses tells that the answer to the next transaction gets lost.
+	// loses is whether the answer to the next transaction gets lost.
 	loses bool
 }
 

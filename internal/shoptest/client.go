@@ -91,7 +91,7 @@ type Item struct {
 	UnitPrice struct{ Amount string }
 }
 
-// Done tells whether the mutation was done.
+// Done reports whether the mutation was done.
 func (a Answer) Done() bool { return len(a.Refusals) == 0 }
 
 // Record is the record that the answer carries.

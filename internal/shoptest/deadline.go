@@ -33,7 +33,7 @@ func (d *Deadline) Done() <-chan struct{} { return d.passed }
 // Deadline is in an hour: those who ask want to know whether it is worth trying once more.
 func (d *Deadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 
-// Err tells whether it has passed.
+// Err reports whether it has passed.
 func (d *Deadline) Err() error {
 	select {
 	case <-d.passed:

@@ -14,12 +14,12 @@ type Step struct {
 	Mutation
 	// Order picks one of the orders that are known then; -1 for a step that is about none.
 	Order int
-	// Fitting tells that it picks, where there is one, an order of which it can be done as far as
+	// Fitting is whether it picks, where there is one, an order of which it can be done as far as
 	// is known.
 	Fitting bool
 	// Expect tells how its expectedVersion is chosen.
 	Expect Expectation
-	// Twice tells that it is sent a second time, with the same key, if it has one.
+	// Twice is whether it is sent a second time, with the same key, if it has one.
 	Twice bool
 }
 

@@ -46,7 +46,7 @@ func (r Record) Text(name string) string {
 	return ""
 }
 
-// Has tells whether the record has an attribute.
+// Has reports whether the record has an attribute.
 func (r Record) Has(name string) bool { return r[name] != nil }
 
 // Number is a number attribute; nil where there is none.

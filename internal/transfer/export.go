@@ -39,16 +39,16 @@ type Exported struct {
 	LeftOut int `json:"leftOut"`
 	// Begun is when its first part was begun.
 	Begun time.Time `json:"begun"`
-	// Resumed tells that an earlier export wrote a part of it.
+	// Resumed reports whether an earlier export wrote a part of it.
 	Resumed bool `json:"-"`
-	// Saved tells that one that has failed can go on: how far it is, is on the disk.
+	// Saved reports whether one that has failed can go on: how far it is, is on the disk.
 	Saved bool `json:"-"`
 }
 
 // exportProgress is the file beside an export that is under way.
 type exportProgress struct {
 	Table string `json:"table"`
-	// Replaces tells that it was begun to replace the file.
+	// Replaces reports whether it was begun to replace the file.
 	Replaces bool `json:"replaces"`
 	// Segments are how far the table has been read, and the first Bytes of the part are what was
 	// read.
@@ -56,7 +56,7 @@ type exportProgress struct {
 	Exported
 }
 
-// read tells that nothing of the table is left.
+// read reports whether nothing of the table is left.
 func (p *exportProgress) read() bool {
 	for _, s := range p.Segments {
 		if !s.Done {
@@ -250,7 +250,7 @@ func (p *exportProgress) differs(table string, partSize int64, opts ExportOption
 	return ""
 }
 
-// regular tells whether there is a file of that name, and how long it is.
+// regular reports whether there is a file of that name, and how long it is.
 //
 // Errors: one for what is there and no regular file, which cannot be replaced; the file's.
 func regular(name string) (there bool, size int64, err error) {

@@ -27,7 +27,7 @@ type ImportOptions struct {
 // Imported is what an import has done.
 type Imported struct {
 	bulk.Imported
-	// Saved tells that one that has failed can go on: how far it is, is on the disk.
+	// Saved reports whether one that has failed can go on: how far it is, is on the disk.
 	Saved bool
 }
 
@@ -146,7 +146,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	return Imported{Imported: done}, err
 }
 
-// check tells whether an import can go on from p.
+// check reports whether an import can go on from p.
 func (p *importProgress) check(f *os.File, name, table string, opts ImportOptions) error {
 	side := importProgressFile(name)
 	if p.Table != table {

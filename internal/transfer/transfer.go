@@ -52,7 +52,7 @@ func (e *SaveError) Error() string { return e.Err.Error() }
 // Unwrap is why.
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// unsaved tells that an error is one of saving: to save again would fail again.
+// unsaved reports whether an error is one of saving: to save again would fail again.
 func unsaved(err error) bool {
 	failed := (*SaveError)(nil)
 	return errors.As(err, &failed)
