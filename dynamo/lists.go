@@ -76,8 +76,11 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	if r.Page.Limit < 1 {
 		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", p.ID, r.Page.Limit)
 	}
+	if r.Range.None {
+		return Slice[V]{}, nil
+	}
 	l, err := s.listing(&p.AccessPattern, r)
-	if err != nil || r.Range.None {
+	if err != nil {
 		return Slice[V]{}, err
 	}
 	rows, err := s.read(ctx, l)

@@ -328,7 +328,7 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 				emails.add(email, f.Path, f.Records)
 			}
 		case f.Name == "orderItem":
-			if key, err := argumentsOf[queryOrderItemArguments](p, f).key(); err == nil {
+			if key, ok := argumentsOf[queryOrderItemArguments](p, f).key(); ok {
 				items.add(key, f.Path, f.Records)
 			}
 		case f.Name == operation.EntitiesField:

@@ -103,7 +103,7 @@ func (p plan) customerIDs(ctx context.Context, targets []target[commerce.Custome
 	var orders wanted[model.CustomerOrderKey]
 	for customer, f := range fields(targets) {
 		if f.Name == "order" {
-			if id, err := parseID[commerce.OrderID]("id", argumentsOf[customerOrderArguments](p, f).id); err == nil {
+			if id, ok := lookupID[commerce.OrderID](argumentsOf[customerOrderArguments](p, f).id); ok {
 				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.Path, f.Records)
 			}
 		}
@@ -195,8 +195,8 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 		case "items":
 			atHand = append(atHand, p.itemsOf(order, f, &pages)...)
 		case "item":
-			sku, err := parseID[commerce.SKU]("productId", argumentsOf[orderItemArguments](p, f).productID)
-			if err != nil {
+			sku, ok := lookupID[commerce.SKU](argumentsOf[orderItemArguments](p, f).productID)
+			if !ok {
 				continue
 			}
 			if item, ok := p.loaders.ItemAtHand(order, sku); !ok {

@@ -24,8 +24,9 @@ func orNull[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// parseID reads an ID that a client gave in an argument.
-func parseID[ID ~string](argument, text string) (ID, error) {
+// lookupID reads an ID that a client gave to look a record up by. It returns false for text that is
+// no ID: no record has it.
+func lookupID[ID ~string](text string) (ID, bool) {
 	parse := commerce.ParseID[ID]
 	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
 		parse = func(text string) (ID, error) {
@@ -34,10 +35,7 @@ func parseID[ID ~string](argument, text string) (ID, error) {
 		}
 	}
 	id, err := parse(text)
-	if err != nil {
-		return id, commerce.For(argument, err)
-	}
-	return id, nil
+	return id, err == nil
 }
 
 // record returns the record that a field reads by its arguments.
@@ -56,7 +54,7 @@ func reference[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], 
 func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
 	address, err := commerce.ParseEmail(email)
 	if err != nil {
-		return nil, commerce.For("email", err)
+		return nil, nil // no customer has it
 	}
 	id, err := loaders.Records(of(ctx), model.EmailClaim).Load(ctx, address)
 	if err != nil {
@@ -66,25 +64,25 @@ func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce
 }
 
 func (r *Resolver) customerOrder(ctx context.Context, customer commerce.CustomerID, id string) (*commerce.Order, error) {
-	order, err := parseID[commerce.OrderID]("id", id)
-	if err != nil {
-		return nil, err
+	order, ok := lookupID[commerce.OrderID](id)
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.CustomerOrder, model.CustomerOrderKey{Customer: customer, Order: order})
 }
 
 func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*commerce.LineItem, error) {
-	key, err := a.key()
-	if err != nil {
-		return nil, err
+	key, ok := a.key()
+	if !ok {
+		return nil, nil
 	}
 	return orNull(of(ctx).ItemByID(ctx, key))
 }
 
 func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
-	sku, err := parseID[commerce.SKU]("productId", productID)
-	if err != nil {
-		return nil, err
+	sku, ok := lookupID[commerce.SKU](productID)
+	if !ok {
+		return nil, nil
 	}
 	return orNull(of(ctx).Item(ctx, order, sku))
 }

@@ -273,9 +273,9 @@ func (p plan) productLists(ctx context.Context, targets []target[commerce.SKU]) 
 	startList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryCustomerArguments) key() (key commerce.CustomerID, err error) {
-	return parseID[commerce.CustomerID]("id", a.id)
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryCustomerArguments) key() (key commerce.CustomerID, ok bool) {
+	return lookupID[commerce.CustomerID](a.id)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
@@ -283,25 +283,25 @@ func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyon
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryOrderArguments) key() (key commerce.OrderID, err error) {
-	return parseID[commerce.OrderID]("id", a.id)
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryOrderArguments) key() (key commerce.OrderID, ok bool) {
+	return lookupID[commerce.OrderID](a.id)
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryOrderItemArguments) key() (key model.OrderItemKey, err error) {
-	if key.Order, err = parseID[commerce.OrderID]("orderId", a.orderID); err != nil {
-		return key, err
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
+	if key.Order, ok = lookupID[commerce.OrderID](a.orderID); !ok {
+		return key, false
 	}
-	if key.SKU, err = parseID[commerce.SKU]("productId", a.productID); err != nil {
-		return key, err
+	if key.SKU, ok = lookupID[commerce.SKU](a.productID); !ok {
+		return key, false
 	}
-	return key, nil
+	return key, true
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
 func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
-	statuses := q.Statuses("statuses", a.statuses)
+	statuses := q.Statuses(a.statuses)
 	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case statuses:
@@ -323,31 +323,31 @@ func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryProductArguments) key() (key commerce.SKU, err error) {
-	return parseID[commerce.SKU]("sku", a.sku)
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryProductArguments) key() (key commerce.SKU, ok bool) {
+	return lookupID[commerce.SKU](a.sku)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
 func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond) {
-	q.Text("category", a.category)
+	q.Text(a.category)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryInventoryLevelArguments) key() (key model.InventoryLevelKey, err error) {
-	if key.SKU, err = parseID[commerce.SKU]("sku", a.sku); err != nil {
-		return key, err
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryInventoryLevelArguments) key() (key model.InventoryLevelKey, ok bool) {
+	if key.SKU, ok = lookupID[commerce.SKU](a.sku); !ok {
+		return key, false
 	}
-	if key.Warehouse, err = parseID[commerce.WarehouseID]("warehouseId", a.warehouseID); err != nil {
-		return key, err
+	if key.Warehouse, ok = lookupID[commerce.WarehouseID](a.warehouseID); !ok {
+		return key, false
 	}
-	return key, nil
+	return key, true
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, err error) {
-	return parseID[commerce.EmployeeID]("id", a.id)
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, ok bool) {
+	return lookupID[commerce.EmployeeID](a.id)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
@@ -358,19 +358,19 @@ func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.Beyon
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
 func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.Beyond) {
-	q.Text("name", a.name)
+	q.Text(a.name)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
 func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.Beyond) {
-	q.Text("jobTitle", a.jobTitle)
+	q.Text(a.jobTitle)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record.
-func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, err error) {
-	return parseID[commerce.WarehouseID]("id", a.id)
+// key reads the arguments as the key of a record, and returns false where no record can have it.
+func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, ok bool) {
+	return lookupID[commerce.WarehouseID](a.id)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
@@ -379,9 +379,9 @@ func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Beyo
 }
 
 func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Customer, error) {
-	key, err := (&queryCustomerArguments{id}).key()
-	if err != nil {
-		return nil, err
+	key, ok := (&queryCustomerArguments{id}).key()
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.CustomerByID, key)
 }
@@ -393,9 +393,9 @@ func (r *queryResolver) Customers(ctx context.Context, first *int32, after *stri
 }
 
 func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, error) {
-	key, err := (&queryOrderArguments{id}).key()
-	if err != nil {
-		return nil, err
+	key, ok := (&queryOrderArguments{id}).key()
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.OrderByID, key)
 }
@@ -413,9 +413,9 @@ func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Stat
 }
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
-	key, err := (&queryProductArguments{sku}).key()
-	if err != nil {
-		return nil, err
+	key, ok := (&queryProductArguments{sku}).key()
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.ProductBySKU, key)
 }
@@ -427,17 +427,17 @@ func (r *queryResolver) Products(ctx context.Context, category string, first *in
 }
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
-	key, err := (&queryInventoryLevelArguments{sku, warehouseID}).key()
-	if err != nil {
-		return nil, err
+	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.InventoryLevel, key)
 }
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
-	key, err := (&queryEmployeeArguments{id}).key()
-	if err != nil {
-		return nil, err
+	key, ok := (&queryEmployeeArguments{id}).key()
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.EmployeeByID, key)
 }
@@ -461,9 +461,9 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 }
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
-	key, err := (&queryWarehouseArguments{id}).key()
-	if err != nil {
-		return nil, err
+	key, ok := (&queryWarehouseArguments{id}).key()
+	if !ok {
+		return nil, nil
 	}
 	return record(ctx, model.WarehouseByID, key)
 }
@@ -527,27 +527,27 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 	switch f.Number {
 	case 1: // customer
-		if key, err := argumentsOf[queryCustomerArguments](p, f).key(); err == nil {
+		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
 			to.customers.add(key, f.Path, f.Records)
 		}
 	case 4: // order
-		if key, err := argumentsOf[queryOrderArguments](p, f).key(); err == nil {
+		if key, ok := argumentsOf[queryOrderArguments](p, f).key(); ok {
 			to.order(f.Records).add(key, f.Path, f.Records)
 		}
 	case 8: // product
-		if key, err := argumentsOf[queryProductArguments](p, f).key(); err == nil {
+		if key, ok := argumentsOf[queryProductArguments](p, f).key(); ok {
 			to.product(f.Records).add(key, f.Path, f.Records)
 		}
 	case 10: // inventoryLevel
-		if key, err := argumentsOf[queryInventoryLevelArguments](p, f).key(); err == nil {
+		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
 	case 11: // employee
-		if key, err := argumentsOf[queryEmployeeArguments](p, f).key(); err == nil {
+		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
 	case 15: // warehouse
-		if key, err := argumentsOf[queryWarehouseArguments](p, f).key(); err == nil {
+		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}
 	default:

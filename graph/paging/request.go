@@ -62,6 +62,8 @@ type Request struct {
 	Scope Scope
 	// Err is the first error of an argument.
 	Err error
+	// none reports that an argument leaves nothing in the list.
+	none bool
 }
 
 // Request begins a request for the list of a field. of is the ID of the record that the list
@@ -82,11 +84,12 @@ func (q *Request) refuse(argument string, err error) {
 	}
 }
 
-// Text limits the list to the records whose key has a text that the client searches for.
-func (q *Request) Text(argument, text string) {
+// Text limits the list to the records whose key has a text that the client searches for. The list
+// of a text that can be in no key is empty.
+func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
-		q.refuse(argument, err)
+		q.none = true
 	}
 	q.Key.Of = text
 	q.Scope.add(text)
@@ -105,11 +108,9 @@ func (q *Request) Status(argument string, status commerce.Status) {
 }
 
 // Statuses limits a list of orders to some statuses, and reports whether there are any. nil stands
-// for all.
-func (q *Request) Statuses(argument string, statuses []commerce.Status) bool {
-	if statuses != nil && len(statuses) == 0 {
-		q.refuse(argument, commerce.Invalid("is empty: name at least one status, or leave it out for all"))
-	}
+// for all; no order is in none of the statuses.
+func (q *Request) Statuses(statuses []commerce.Status) bool {
+	q.none = q.none || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.Statuses(statuses...))
 	return len(statuses) > 0
 }
@@ -163,5 +164,8 @@ func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
 func (q *Request) SetPage(p Arguments) {
 	if q.Err == nil {
 		q.Key.Page, q.Err = p.page(q.Scope)
+	}
+	if q.none {
+		q.Key.Range = dynamo.Range{None: true}
 	}
 }

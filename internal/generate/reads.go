@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/99designs/gqlgen/codegen"
@@ -141,7 +142,11 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 		if chosen[a.Name] {
 			given = a.VarName + " := "
 		}
-		g.p("%sq.%s(%q, a.%s)", given, method, a.Name, a.VarName)
+		name := ""
+		if method != "Text" && method != "Statuses" { // no value of these is wrong
+			name = strconv.Quote(a.Name) + ", "
+		}
+		g.p("%sq.%s(%sa.%s)", given, method, name, a.VarName)
 	}
 	if len(chosen) > 0 {
 		g.p("switch {")
@@ -159,17 +164,17 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 // keyArguments writes the method that reads the arguments of a field as the key of its record.
 func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 	name := g.name(key)
-	g.p("\n// key reads the arguments as the key of a record.\nfunc (a *%s) key() (key %s, err error) {", argumentsType(f), name)
+	g.p("\n// key reads the arguments as the key of a record, and returns false where no record can have it.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
 	if parts, ok := key.Underlying().(*types.Struct); ok {
 		for i := range parts.NumFields() {
 			part, a := parts.Field(i), f.Args[i]
-			g.p("if key.%s, err = parseID[%s](%q, a.%s); err != nil {\nreturn key, err\n}", part.Name(), g.name(part.Type()), a.Name, a.VarName)
+			g.p("if key.%s, ok = lookupID[%s](a.%s); !ok {\nreturn key, false\n}", part.Name(), g.name(part.Type()), a.VarName)
 		}
-		g.p("return key, nil\n}")
+		g.p("return key, true\n}")
 		return
 	}
 	a := f.Args[0]
-	g.p("return parseID[%s](%q, a.%s)\n}", name, a.Name, a.VarName)
+	g.p("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
 // same reports whether two types are one. Packages that were loaded apart have their own copies of
@@ -250,7 +255,7 @@ func (g *generator) plans(o *codegen.Object) {
 				// What is selected decides whether the record is read with its item collection.
 				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
-			g.p("if key, err := argumentsOf[%s](p, f).key(); err == nil {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
+			g.p("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
 		}
 		g.p("default:\nreturn false\n}\nreturn true\n}")
 	}
@@ -341,7 +346,7 @@ func (g *generator) resolver(f planned) {
 		}
 		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
 	case f.Object.Root:
-		g.p("key, err := %s.key()\nif err != nil {\nreturn nil, err\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
+		g.p("key, ok := %s.key()\nif !ok {\nreturn nil, nil\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
 		g.p("return reference(ctx, model.%s, obj.%s)\n}", r.name, member(f.Object.Reference(), r.key, r.by))
 	}
