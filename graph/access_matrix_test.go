@@ -118,7 +118,7 @@ var ways = map[string][]string{
 		`subscription{orderUpdated(id:"$O"){order{customer{%s}}}}`,
 	},
 	"Order": {
-		`{order(id:"$O"){%s}}`, `{customer(id:"$C"){order(id:"$O"){%s}}}`, `{customer(id:"$C"){orders{nodes{%s}}}}`, `{customer(id:"$C"){orders{edges{node{%s}}}}}`,
+		`{order(id:"$O"){%s}}`, `{ordersById(ids:["$O"]){%s}}`, `{customer(id:"$C"){order(id:"$O"){%s}}}`, `{customer(id:"$C"){orders{nodes{%s}}}}`, `{customer(id:"$C"){orders{edges{node{%s}}}}}`,
 		`{orderItem(orderId:"$O",productId:"$P"){order{%s}}}`, `{order(id:"$O"){items{nodes{order{%s}}}}}`, `{orders(first:2){nodes{%s}}}`,
 		`{ordersByStatus(status:PENDING){nodes{%s}}}`, `{employee(id:"rep_001"){orders{nodes{%s}}}}`, `{product(sku:"$P"){orderItems{nodes{order{%s}}}}}`,
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{%s}}}`,
@@ -146,7 +146,7 @@ var ways = map[string][]string{
 		`subscription{orderUpdated(id:"$O"){%s}}`, `subscription{customerOrders(customerId:"$C"){%s}}`, `subscription{orderStatusChanged{%s}}`,
 	},
 	"Product": {
-		`{product(sku:"$P"){%s}}`, `{products(category:"Hardware"){nodes{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){product{%s}}}`,
+		`{product(sku:"$P"){%s}}`, `{productsBySku(skus:["$P"]){%s}}`, `{products(category:"Hardware"){nodes{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){product{%s}}}`,
 		`{order(id:"$O"){items{nodes{product{%s}}}}}`, `{inventoryLevel(sku:"prod_100",warehouseId:"wh_sea"){product{%s}}}`,
 		`{_entities(representations:[{__typename:"Product",sku:"$P"}]){...on Product{%s}}}`,
 		`mutation{updateProduct(input:{sku:"prod_100",expectedVersion:999}){product{%s} userErrors{code}}}`,
@@ -176,7 +176,7 @@ var ways = map[string][]string{
 // askedWith are the arguments of fields that have to have some.
 var askedWith = map[string]string{
 	"Query.customer": `(id:"$C")`, "Query.customerByEmail": `(email:"$E")`, "Query.order": `(id:"$O")`, "Query.orderItem": `(orderId:"$O",productId:"$P")`,
-	"Query.ordersByStatus": `(status:PENDING)`, "Query.product": `(sku:"$P")`, "Query.products": `(category:"Hardware")`,
+	"Query.ordersByStatus": `(status:PENDING)`, "Query.product": `(sku:"$P")`, "Query.productsBySku": `(skus:["$P"])`, "Query.ordersById": `(ids:["$O"])`, "Query.products": `(category:"Hardware")`,
 	"Query.inventoryLevel": `(sku:"prod_100",warehouseId:"wh_sea")`, "Query.employee": `(id:"rep_001")`, "Query.employeesByName": `(name:"John Smith")`,
 	"Query.employeesByJobTitle": `(jobTitle:"Manager")`, "Query.warehouse": `(id:"wh_sea")`, "Query._entities": `(representations:[{__typename:"Product",sku:"prod_100"}])`,
 	"Query.__type": `(name:"Order")`, "Customer.order": `(id:"$O")`, "Order.item": `(productId:"$P")`,

@@ -28,14 +28,14 @@ type entityType struct {
 
 // newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
 // that takes a record.
-func newEntityType[ID comparable, T any](
-	name, key string, parse func(string) (ID, error), pattern *model.Lookup[ID, *T], list func(to *refs, selections []*operation.SelectionSet) *wanted[ID],
+func newEntityType[ID ~string, T any](
+	name, key string, pattern *model.Lookup[ID, *T], list func(to *refs, selections []*operation.SelectionSet) *wanted[ID],
 ) entityType {
 	return entityType{
 		name: name,
-		key:  func(representation map[string]any) (any, error) { return keyed(representation, key, parse) },
+		key:  func(representation map[string]any) (any, error) { return keyed[ID](representation, key) },
 		load: func(ctx context.Context, id any) (Entity, error) {
-			v, err := record(ctx, pattern, id.(ID))
+			v, err := reference(ctx, pattern, id.(ID))
 			if v == nil { // a nil pointer would be no nil Entity
 				return nil, err
 			}
@@ -43,7 +43,9 @@ func newEntityType[ID comparable, T any](
 		},
 		plan: func(to *refs, f *operation.Field, id any) {
 			selections := f.Member(name)
-			list(to, selections).add(id.(ID), f.Path, selections)
+			if id := id.(ID); id != "" {
+				list(to, selections).add(id, f.Path, selections)
+			}
 		},
 	}
 }
@@ -51,14 +53,11 @@ func newEntityType[ID comparable, T any](
 // entityTypes declares the types of entities, in alphabetical order.
 func entityTypes() []entityType {
 	return []entityType{
-		newEntityType("Customer", "id", commerce.ParseID[commerce.CustomerID],
-			model.CustomerByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
-		newEntityType("Employee", "id", commerce.ParseID[commerce.EmployeeID],
-			model.EmployeeByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
-		newEntityType("Order", "id", commerce.ParseOrderID, model.OrderByID, (*refs).order),
-		newEntityType("Product", "sku", commerce.ParseID[commerce.SKU], model.ProductBySKU, (*refs).product),
-		newEntityType("Warehouse", "id", commerce.ParseID[commerce.WarehouseID],
-			model.WarehouseByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
+		newEntityType("Customer", "id", model.CustomerByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
+		newEntityType("Employee", "id", model.EmployeeByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
+		newEntityType("Order", "id", model.OrderByID, (*refs).order),
+		newEntityType("Product", "sku", model.ProductBySKU, (*refs).product),
+		newEntityType("Warehouse", "id", model.WarehouseByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
 	}
 }
 
@@ -84,8 +83,9 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// keyed reads the field of a representation that its type is known by.
-func keyed[ID any](fields map[string]any, key string, parse func(string) (ID, error)) (any, error) {
+// keyed reads the field of a representation that its type is known by: an empty ID for text that is
+// no ID.
+func keyed[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
 	case nil:
@@ -100,10 +100,7 @@ func keyed[ID any](fields map[string]any, key string, parse func(string) (ID, er
 	if _, number := fields[key].(json.Number); text == "" || number && strings.ContainsAny(text, ".eE") {
 		return nil, commerce.For(key, commerce.Invalid("is no ID: give a text, or a whole number"))
 	}
-	id, err := parse(text)
-	if err != nil {
-		return nil, commerce.For(key, err)
-	}
+	id, _ := lookupID[ID](text)
 	return id, nil
 }
 

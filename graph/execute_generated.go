@@ -4296,34 +4296,38 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 3, readQueryCustomersArguments
 	case "order":
 		return 4, readQueryOrderArguments
+	case "ordersById":
+		return 5, readQueryOrdersByIDArguments
 	case "orderItem":
-		return 5, readQueryOrderItemArguments
+		return 6, readQueryOrderItemArguments
 	case "orders":
-		return 6, readQueryOrdersArguments
+		return 7, readQueryOrdersArguments
 	case "ordersByStatus":
-		return 7, readQueryOrdersByStatusArguments
+		return 8, readQueryOrdersByStatusArguments
 	case "product":
-		return 8, readQueryProductArguments
+		return 9, readQueryProductArguments
+	case "productsBySku":
+		return 10, readQueryProductsBySkuArguments
 	case "products":
-		return 9, readQueryProductsArguments
+		return 11, readQueryProductsArguments
 	case "inventoryLevel":
-		return 10, readQueryInventoryLevelArguments
+		return 12, readQueryInventoryLevelArguments
 	case "employee":
-		return 11, readQueryEmployeeArguments
+		return 13, readQueryEmployeeArguments
 	case "employees":
-		return 12, readQueryEmployeesArguments
+		return 14, readQueryEmployeesArguments
 	case "employeesByName":
-		return 13, readQueryEmployeesByNameArguments
+		return 15, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 14, readQueryEmployeesByJobTitleArguments
+		return 16, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 15, readQueryWarehouseArguments
+		return 17, readQueryWarehouseArguments
 	case "warehouses":
-		return 16, readQueryWarehousesArguments
+		return 18, readQueryWarehousesArguments
 	case "_entities":
-		return 17, readQueryEntitiesArguments
+		return 19, readQueryEntitiesArguments
 	case "_service":
-		return 18, nil
+		return 20, nil
 	default:
 		return 0, nil
 	}
@@ -4385,7 +4389,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 5: // orderItem
+	case 5: // ordersById
+		v, ok := x.resolveQueryOrdersByID(f)
+		if !ok {
+			return false
+		}
+		return x.listOrderOrNull(f, v)
+	case 6: // orderItem
 		v, ok := x.resolveQueryOrderItem(f)
 		if !ok {
 			return x.null()
@@ -4397,7 +4407,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 6: // orders
+	case 7: // orders
 		v, ok := x.resolveQueryOrders(f)
 		if !ok {
 			return false
@@ -4409,7 +4419,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 7: // ordersByStatus
+	case 8: // ordersByStatus
 		v, ok := x.resolveQueryOrdersByStatus(f)
 		if !ok {
 			return false
@@ -4421,7 +4431,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 8: // product
+	case 9: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.null()
@@ -4433,7 +4443,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 9: // products
+	case 10: // productsBySku
+		v, ok := x.resolveQueryProductsBySku(f)
+		if !ok {
+			return false
+		}
+		return x.listProductOrNull(f, v)
+	case 11: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -4445,7 +4461,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 10: // inventoryLevel
+	case 12: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.null()
@@ -4457,7 +4473,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 11: // employee
+	case 13: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.null()
@@ -4469,7 +4485,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 12: // employees
+	case 14: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -4481,7 +4497,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 13: // employeesByName
+	case 15: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -4493,7 +4509,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // employeesByJobTitle
+	case 16: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -4505,7 +4521,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // warehouse
+	case 17: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.null()
@@ -4517,7 +4533,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 16: // warehouses
+	case 18: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -4529,13 +4545,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // _entities
+	case 19: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 18: // _service
+	case 20: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -4657,6 +4673,32 @@ func (x *execution) resolveQueryOrder(f *operation.Field) (v *commerce.Order, ok
 	a := given.(*queryOrderArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Order(x.resolverCtx, a.id)
+	return v, x.resolved(f, err)
+}
+
+type queryOrdersByIDArguments struct {
+	ids []string
+}
+
+func readQueryOrdersByIDArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersById_args(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return &queryOrdersByIDArguments{
+		ids: read["ids"].([]string),
+	}, nil
+}
+
+func (x *execution) resolveQueryOrdersByID(f *operation.Field) (v []*commerce.Order, ok bool) {
+	defer x.caught(f, &ok)
+	given, ok := x.argumentsOf(f)
+	if !ok {
+		return v, false
+	}
+	a := given.(*queryOrdersByIDArguments)
+	x.resolving = f
+	v, err := x.queryResolvers.OrdersByID(x.resolverCtx, a.ids)
 	return v, x.resolved(f, err)
 }
 
@@ -4785,6 +4827,32 @@ func (x *execution) resolveQueryProduct(f *operation.Field) (v *commerce.Product
 	a := given.(*queryProductArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Product(x.resolverCtx, a.sku)
+	return v, x.resolved(f, err)
+}
+
+type queryProductsBySkuArguments struct {
+	skus []string
+}
+
+func readQueryProductsBySkuArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_productsBySku_args(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return &queryProductsBySkuArguments{
+		skus: read["skus"].([]string),
+	}, nil
+}
+
+func (x *execution) resolveQueryProductsBySku(f *operation.Field) (v []*commerce.Product, ok bool) {
+	defer x.caught(f, &ok)
+	given, ok := x.argumentsOf(f)
+	if !ok {
+		return v, false
+	}
+	a := given.(*queryProductsBySkuArguments)
+	x.resolving = f
+	v, err := x.queryResolvers.ProductsBySku(x.resolverCtx, a.skus)
 	return v, x.resolved(f, err)
 }
 
@@ -6297,6 +6365,17 @@ func (x *execution) listOrderItemEdge(f *operation.Field, list []*paging.Edge[*c
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listOrderOrNull(f *operation.Field, list []*commerce.Order) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil || !x.objectOrder(f.Set, v) {
+			x.null()
+		}
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listOrderStatus(f *operation.Field, list []commerce.Status) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -6327,6 +6406,17 @@ func (x *execution) listProductEdge(f *operation.Field, list []*paging.Edge[*com
 			valid = x.missingElement()
 		} else if !x.objectProductEdge(f.Set, v) {
 			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listProductOrNull(f *operation.Field, list []*commerce.Product) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil || !x.objectProduct(f.Set, v) {
+			x.null()
 		}
 	}
 	return x.closeList(from, valid)

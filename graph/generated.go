@@ -373,9 +373,11 @@ type ComplexityRoot struct {
 		Order               func(childComplexity int, id string) int
 		OrderItem           func(childComplexity int, orderID string, productID string) int
 		Orders              func(childComplexity int, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		OrdersByID          func(childComplexity int, ids []string) int
 		OrdersByStatus      func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
 		Product             func(childComplexity int, sku string) int
 		Products            func(childComplexity int, category string, first *int32, after *string, last *int32, before *string) int
+		ProductsBySku       func(childComplexity int, skus []string) int
 		Warehouse           func(childComplexity int, id string) int
 		Warehouses          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		__resolve__service  func(childComplexity int) int
@@ -545,10 +547,12 @@ type QueryResolver interface {
 	CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error)
 	Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
 	Order(ctx context.Context, id string) (*commerce.Order, error)
+	OrdersByID(ctx context.Context, ids []string) ([]*commerce.Order, error)
 	OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error)
 	Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
+	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
 	Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error)
 	InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error)
 	Employee(ctx context.Context, id string) (*commerce.Employee, error)
@@ -1966,6 +1970,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Orders(childComplexity, args["statuses"].([]commerce.Status), args["placed"].(*commerce.TimeRange), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Query.ordersById":
+		if e.ComplexityRoot.Query.OrdersByID == nil {
+			break
+		}
+
+		args, err := ec.field_Query_ordersById_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.OrdersByID(childComplexity, args["ids"].([]string)), true
 	case "Query.ordersByStatus":
 		if e.ComplexityRoot.Query.OrdersByStatus == nil {
 			break
@@ -1999,6 +2014,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Products(childComplexity, args["category"].(string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Query.productsBySku":
+		if e.ComplexityRoot.Query.ProductsBySku == nil {
+			break
+		}
+
+		args, err := ec.field_Query_productsBySku_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ProductsBySku(childComplexity, args["skus"].([]string)), true
 	case "Query.warehouse":
 		if e.ComplexityRoot.Query.Warehouse == nil {
 			break
@@ -3481,6 +3507,15 @@ type Query {
     @reads(pattern: "AP1")
     @reads(pattern: "AP25", selecting: "timeline")
 
+  """
+  Orders by id, in the order asked for, null where there is none. AP1: one BatchGetItem. Access: customers (their own), staff, admins,
+  services.
+  """
+  ordersById(
+    "The orders' ids: at most 100."
+    ids: [ID!]!
+  ): [Order]! @reads(pattern: "AP1") @access(permission: READ_ORDER)
+
   "One item of an order, or null. AP5: one GetItem. Access: customers (their own), staff, admins, services."
   orderItem(
     "The order's id, a ULID of 26 characters."
@@ -3538,6 +3573,12 @@ type Query {
   ): Product @access(permission: READ_CATALOG)
     @reads(pattern: "AP10")
     @reads(pattern: "AP13", selecting: "inventory")
+
+  "Products by SKU, in the order asked for, null where there is none. AP10: one BatchGetItem. Access: everybody."
+  productsBySku(
+    "The products' SKUs: at most 100."
+    skus: [ID!]!
+  ): [Product]! @reads(pattern: "AP10") @access(permission: READ_CATALOG)
 
   "The products of a category, by SKU. AP12: one Query. Access: everybody."
   products(
@@ -5638,6 +5679,20 @@ func (ec *executionContext) field_Query_order_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_ordersById_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "ids",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["ids"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_ordersByStatus_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5757,6 +5812,20 @@ func (ec *executionContext) field_Query_product_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["sku"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_productsBySku_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "skus",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["skus"] = arg0
 	return args, nil
 }
 
@@ -11502,6 +11571,50 @@ func (ec *executionContext) fieldContext_Query_order(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_ordersById(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_ordersById(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().OrdersByID(ctx, fc.Args["ids"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.Order) graphql.Marshaler {
+			return ec.marshalNOrder2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_ordersById(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_ordersById_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_orderItem(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11672,6 +11785,50 @@ func (ec *executionContext) fieldContext_Query_product(ctx context.Context, fiel
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_product_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_productsBySku(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_productsBySku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ProductsBySku(ctx, fc.Args["skus"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.Product) graphql.Marshaler {
+			return ec.marshalNProduct2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProduct(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_productsBySku(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Product(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_productsBySku_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -19048,6 +19205,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "ordersById":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_ordersById(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "orderItem":
 			field := field
 
@@ -19125,6 +19304,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_product(ctx, field)
 				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "productsBySku":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_productsBySku(ctx, field)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -20925,6 +21126,35 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 	return res
 }
 
+func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNID2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNID2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNID2string(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNInt2int(ctx context.Context, v any) (int, error) {
 	res, err := graphql.UnmarshalInt(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -21026,6 +21256,16 @@ func (ec *executionContext) marshalNMoney2githubᚗcomᚋordergraphᚋordergraph
 func (ec *executionContext) unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx context.Context, v any) (*input.MoneyInput, error) {
 	res, err := ec.unmarshalInputMoneyInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNOrder2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx context.Context, sel ast.SelectionSet, v []*commerce.Order) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, sel, v[i])
+	})
+
+	return ret
 }
 
 func (ec *executionContext) marshalNOrder2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Order) graphql.Marshaler {
@@ -21378,6 +21618,16 @@ func (ec *executionContext) marshalNPermission2string(ctx context.Context, sel a
 func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPlaceOrderInput(ctx context.Context, v any) (input.PlaceOrderInput, error) {
 	res, err := ec.unmarshalInputPlaceOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNProduct2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProduct(ctx context.Context, sel ast.SelectionSet, v []*commerce.Product) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOProduct2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProduct(ctx, sel, v[i])
+	})
+
+	return ret
 }
 
 func (ec *executionContext) marshalNProduct2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐProductᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Product) graphql.Marshaler {

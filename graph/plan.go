@@ -266,6 +266,15 @@ func addRef[ID ~string](w *wanted[ID], f *operation.Field, id ID) {
 	}
 }
 
+// addBatch adds the records that a field looks up by a list of keys.
+func addBatch[ID ~string](w *wanted[ID], f *operation.Field, arguments interface{ keys() ([]ID, error) }) {
+	keys, _ := arguments.keys() // the resolver refuses too many
+	w.room = max(w.room, len(keys))
+	for _, key := range keys {
+		addRef(w, f, key)
+	}
+}
+
 // refs are records that a level of the query refers to by ID: those of one kind share a request. An
 // order with its timeline, and a product with its inventory, is one Query of its item collection.
 type refs struct {

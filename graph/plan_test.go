@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -82,6 +83,11 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 	for _, a := range f.Arguments {
 		if a.Name == "representations" {
 			given = append(given, a.Name+": ["+strings.Join(rapid.SliceOfN(rapid.Custom(representation), 0, 6).Draw(t, a.Name), " ")+"]")
+			continue
+		}
+		if operation.BatchArgument(f) == a {
+			keys := rapid.SliceOfN(rapid.SampledFrom(argumentValues[strings.TrimSuffix(a.Name, "s")]), 0, 6).Draw(t, a.Name)
+			given = append(given, a.Name+": ["+strings.Join(keys, ", ")+"]")
 			continue
 		}
 		values := argumentValues[a.Name]

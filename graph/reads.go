@@ -43,6 +43,34 @@ func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], ke
 	return orNull(loaders.Records(of(ctx), p).Load(ctx, key))
 }
 
+// lookupIDs reads the IDs that a client gave to look records up by. An empty ID stands for text that
+// is no ID.
+//
+// Errors: commerce.InvalidError where there are more than a request takes.
+func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
+	if len(texts) > operation.MaxBatch {
+		return nil, commerce.For(argument, commerce.Invalid("has %d entries: ask for %d at most at a time", len(texts), operation.MaxBatch))
+	}
+	ids := make([]ID, len(texts))
+	for i, text := range texts {
+		ids[i], _ = lookupID[ID](text)
+	}
+	return ids, nil
+}
+
+// batch returns the records that a field looks up by a list of IDs, in their order, nil where there
+// is none.
+func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids []ID) ([]*T, error) {
+	records := make([]*T, len(ids))
+	for i, id := range ids {
+		var err error
+		if records[i], err = reference(ctx, p, id); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
 // reference returns what a record refers to. An empty ID refers to nothing.
 func reference[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], id ID) (*T, error) {
 	if id == "" {

@@ -288,6 +288,11 @@ func (a *queryOrderArguments) key() (key commerce.OrderID, ok bool) {
 	return lookupID[commerce.OrderID](a.id)
 }
 
+// keys reads the argument as the keys of records, an empty one where no record can have it.
+func (a *queryOrdersByIDArguments) keys() ([]commerce.OrderID, error) {
+	return lookupIDs[commerce.OrderID]("ids", a.ids)
+}
+
 // key reads the arguments as the key of a record, and returns false where no record can have it.
 func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 	if key.Order, ok = lookupID[commerce.OrderID](a.orderID); !ok {
@@ -326,6 +331,11 @@ func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.
 // key reads the arguments as the key of a record, and returns false where no record can have it.
 func (a *queryProductArguments) key() (key commerce.SKU, ok bool) {
 	return lookupID[commerce.SKU](a.sku)
+}
+
+// keys reads the argument as the keys of records, an empty one where no record can have it.
+func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
+	return lookupIDs[commerce.SKU]("skus", a.skus)
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
@@ -400,6 +410,14 @@ func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, 
 	return record(ctx, model.OrderByID, key)
 }
 
+func (r *queryResolver) OrdersByID(ctx context.Context, ids []string) ([]*commerce.Order, error) {
+	keys, err := (&queryOrdersByIDArguments{ids}).keys()
+	if err != nil {
+		return nil, err
+	}
+	return batch(ctx, model.OrderByID, keys)
+}
+
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.list("Query.orders")
 	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
@@ -418,6 +436,14 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 		return nil, nil
 	}
 	return record(ctx, model.ProductBySKU, key)
+}
+
+func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
+	keys, err := (&queryProductsBySkuArguments{skus}).keys()
+	if err != nil {
+		return nil, err
+	}
+	return batch(ctx, model.ProductBySKU, keys)
 }
 
 func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
@@ -483,31 +509,31 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.list("Query.customers")
 			argumentsOf[queryCustomersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &customers, f, &q)
-		case 6: // orders
+		case 7: // orders
 			q := p.resolver.list("Query.orders")
 			argumentsOf[queryOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
-		case 7: // ordersByStatus
+		case 8: // ordersByStatus
 			q := p.resolver.list("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
 			addList(p, &ordersByStatus, f, &q)
-		case 9: // products
+		case 11: // products
 			q := p.resolver.list("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
-		case 12: // employees
+		case 14: // employees
 			q := p.resolver.list("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
-		case 13: // employeesByName
+		case 15: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
-		case 14: // employeesByJobTitle
+		case 16: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
-		case 16: // warehouses
+		case 18: // warehouses
 			q := p.resolver.list("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
@@ -534,19 +560,23 @@ func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 		if key, ok := argumentsOf[queryOrderArguments](p, f).key(); ok {
 			to.order(f.Records).add(key, f.Path, f.Records)
 		}
-	case 8: // product
+	case 5: // ordersById
+		addBatch(&to.orders, f, argumentsOf[queryOrdersByIDArguments](p, f))
+	case 9: // product
 		if key, ok := argumentsOf[queryProductArguments](p, f).key(); ok {
 			to.product(f.Records).add(key, f.Path, f.Records)
 		}
-	case 10: // inventoryLevel
+	case 10: // productsBySku
+		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
+	case 12: // inventoryLevel
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
-	case 11: // employee
+	case 13: // employee
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
-	case 15: // warehouse
+	case 17: // warehouse
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
@@ -83,15 +84,16 @@ func TestNullability(t *testing.T) {
 			if f.Type.NonNull != want {
 				t.Errorf("%s is of type %s", name, f.Type)
 			}
-			// Federation wants null for an entity that does not exist.
-			if f.Type.Elem != nil && !f.Type.Elem.NonNull && name != "Query._entities" {
+			// A record that is looked up by a key may not exist.
+			if f.Type.Elem != nil && !f.Type.Elem.NonNull && operation.BatchArgument(f) == nil {
 				t.Errorf("%s is of type %s: its elements may be null", name, f.Type)
 			}
 		}
 	}
 }
 
-// Every list of records is a connection with the four arguments that choose a page.
+// Every list of records is a connection with the four arguments that choose a page, unless it is of
+// records that are looked up by their keys.
 func TestListsOfRecordsAreConnections(t *testing.T) {
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
@@ -104,7 +106,7 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 				continue
 			}
 			element := parsedSchema.Types[f.Type.Name()]
-			if f.Type.Elem != nil && element.Kind == ast.Object && !strings.HasSuffix(d.Name, "Connection") && !strings.HasPrefix(f.Name, "__") {
+			if f.Type.Elem != nil && element.Kind == ast.Object && operation.BatchArgument(f) == nil && !strings.HasSuffix(d.Name, "Connection") && !strings.HasPrefix(f.Name, "__") {
 				t.Errorf("%s.%s is a list of %s, not a connection", d.Name, f.Name, element.Name)
 			}
 		}

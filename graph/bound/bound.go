@@ -164,8 +164,24 @@ func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
 			}
 			continue
 		}
+		if operation.BatchArgument(f.Definition) != nil {
+			b.batch(c, set.Type, f, ways)
+			continue
+		}
 		b.field(c, set.Type, f, ways, set.Fields, from, shared)
 	}
+}
+
+// batch adds a field that looks up records by a list of keys.
+func (b *bounding) batch(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int) {
+	size := operation.MaxBatch
+	if a := f.Arguments.ForName(operation.BatchArgument(f.Definition).Name); a != nil && a.Value.Kind != ast.Variable {
+		size = min(size, max(1, len(a.Value.Children))) // one value stands for a list of one
+	}
+	each := newCost(b)
+	b.field(&each, typ, f, ways, nil, origin{via: none, single: size == 1}, map[int]bool{})
+	c.below(each, float64(size), 1)
+	c.key = max(c.key, each.key)
 }
 
 // findWhole notes which fields come along with records that the root, of Query or of an update,

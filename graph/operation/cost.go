@@ -33,6 +33,19 @@ const EntitiesField = "_entities"
 // page has that they come from.
 const MaxRepresentations = 1000
 
+// MaxBatch is how many records one field of Query looks up by a list of keys, such as
+// productsBySku: DynamoDB's limit for a BatchGetItem.
+const MaxBatch = 100
+
+// BatchArgument returns the argument that lists the keys of the records that a field looks up; nil
+// for other fields.
+func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
+	if f.Type.Elem == nil || len(f.Arguments) != 1 || f.Arguments[0].Type.Elem == nil {
+		return nil
+	}
+	return f.Arguments[0]
+}
+
 // MaxUserErrors is how many refusals one answer has: a caller who gets so many learns nothing from
 // more.
 const MaxUserErrors = 50
@@ -82,8 +95,8 @@ const (
 	pagePricing
 	// recordPricing: the field lists the records of the page around it.
 	recordPricing
-	// entityPricing: the same for each representation.
-	entityPricing
+	// batchPricing: the same for each record that is looked up by a list of keys.
+	batchPricing
 )
 
 // pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
@@ -98,8 +111,8 @@ func (c Costs) pricing(f *Field, in place) pricing {
 	case f.Definition.Type.Elem == nil:
 	case isRecords(f.Field):
 		p.kind = recordPricing
-	case f.Name == EntitiesField:
-		p.kind, p.elements = entityPricing, 0
+	case BatchArgument(f.Definition) != nil:
+		p.kind, p.elements = batchPricing, 0
 	default:
 		switch {
 		case in != anywhere:
@@ -148,8 +161,8 @@ func (f *Field) cost(variables map[string]any) amount {
 		return amount{once: f.pricing.base + below.once + float64(f.PageSize(variables))*below.perRecord}
 	case recordPricing:
 		return amount{once: f.pricing.base, perRecord: 1 + below.once}
-	case entityPricing:
-		return amount{once: f.pricing.base + f.representations(variables)*(1+below.once)}
+	case batchPricing:
+		return amount{once: f.pricing.base + f.batchSize(variables)*(1+below.once)}
 	default:
 		return amount{once: f.pricing.base + f.pricing.elements*below.once}
 	}
@@ -163,7 +176,7 @@ func (f *Field) sized() bool {
 			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
 				return true
 			}
-		case entityPricing:
+		case batchPricing:
 			if isVariable(a.Value) {
 				return true
 			}
@@ -195,7 +208,8 @@ func (f *Field) PageSize(variables map[string]any) int {
 	return min(size, MaxPage)
 }
 
-// representations returns the number of entities that a gateway asks for.
-func (f *Field) representations(variables map[string]any) float64 {
-	return float64(max(1, len(graphql.CoerceList(f.ArgumentMap(variables)["representations"]))))
+// batchSize returns the number of records that a field looks up by a list of keys.
+func (f *Field) batchSize(variables map[string]any) float64 {
+	keys := f.ArgumentMap(variables)[BatchArgument(f.Definition).Name]
+	return float64(max(1, len(graphql.CoerceList(keys))))
 }

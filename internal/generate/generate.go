@@ -357,6 +357,8 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.member%s(f, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && elem.IsPtr() && !nullable:
 		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.object%s(f.Set, v) {\nvalid = false\n}", elem.Definition.Name)
+	case object && elem.IsPtr():
+		g.p("if v == nil || !x.object%s(f.Set, v) {\nx.null()\n}", elem.Definition.Name)
 	case object && !nullable:
 		g.p("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
 	case !object && !elem.IsPtr() && !nullable:

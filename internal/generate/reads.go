@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/codegen"
+
+	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
 // The packages that generated code names: modelPackage declares the access patterns.
@@ -161,6 +163,15 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 	g.p("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 }
 
+// isBatch reports whether a field looks records up by a list of keys.
+func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
+
+// batchArguments writes the method that reads the argument of a field as keys of its records.
+func (g *generator) batchArguments(f *codegen.Field, key types.Type) {
+	g.p("\n// keys reads the argument as the keys of records, an empty one where no record can have it.")
+	g.p("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.name(key), g.name(key), f.Args[0].Name, f.Args[0].VarName)
+}
+
 // keyArguments writes the method that reads the arguments of a field as the key of its record.
 func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 	name := g.name(key)
@@ -251,6 +262,10 @@ func (g *generator) plans(o *codegen.Object) {
 		for _, f := range lookups {
 			g.p("case %d: // %s", f.number, f.Name)
 			list := "to." + f.reads[0].follows()
+			if isBatch(f.Field) {
+				g.p("addBatch(&%s, f, argumentsOf[%s](p, f))", list, argumentsType(f.Field))
+				continue
+			}
 			if slices.ContainsFunc(f.reads, func(r read) bool { return r.selecting != "" }) {
 				// What is selected decides whether the record is read with its item collection.
 				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.Records)"
@@ -345,6 +360,8 @@ func (g *generator) resolver(f planned) {
 			of = ", string(obj." + member(f.Object.Reference(), own.key, "") + ")"
 		}
 		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
+	case isBatch(f.Field):
+		g.p("keys, err := %s.keys()\nif err != nil {\nreturn nil, err\n}\nreturn batch(ctx, model.%s, keys)\n}", arguments, r.name)
 	case f.Object.Root:
 		g.p("key, ok := %s.key()\nif !ok {\nreturn nil, nil\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
@@ -358,6 +375,8 @@ func (g *generator) readArguments(f *codegen.Field) {
 	case len(all) == 0:
 	case isList(f):
 		g.listArguments(f, all)
+	case isBatch(f):
+		g.batchArguments(f, all[0].key)
 	case f.Object.Root && all[0].key != nil && named(all[0].key) != nil:
 		g.keyArguments(f, all[0].key)
 	}

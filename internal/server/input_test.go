@@ -37,6 +37,8 @@ func TestBadInput(t *testing.T) {
 		{"items' first", `{ order(id: "01HVMK3P2Q0000000000000001") { items(first: 0) { nodes { name } } } }`, "first"},
 		{"timeline's last", `{ order(id: "01HVMK3P2Q0000000000000001") { timeline(last: 0) { nodes { id } } } }`, "last"},
 		{"inventory's first", `{ product(sku: "prod_100") { inventory(first: 1000) { nodes { quantity } } } }`, "first"},
+		{"101 SKUs", `{ productsBySku(skus: [` + strings.Repeat(`"prod_100" `, 101) + `]) { name } }`, "skus"},
+		{"101 order ids", `{ ordersById(ids: [` + strings.Repeat(`"x" `, 101) + `]) { id } }`, "ids"},
 		{"malformed cursor", `{ customers(after: "hello") { nodes { id } } }`, "after"},
 		{"malformed cursor backwards", `{ customers(before: "") { nodes { id } } }`, "before"},
 		{"cursor of 10,000 characters", `{ customers(after: "` + long + `") { nodes { id } } }`, "after"},
