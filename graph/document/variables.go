@@ -31,8 +31,8 @@ const maxRepeated = 50
 //
 // With quiet, messages do not name types and fields that the client did not send.
 //
-// strict are the places that take no null and have a variable with a default, which can be null all
-// the same. The specification leaves that to execution
+// strict are the places that take no null and have a variable that can be null all the same, as it
+// or the place has a default. The specification leaves that to execution
 // (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed); here it is
 // refused.
 //
@@ -75,14 +75,14 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 }
 
 // strictUses returns a rule that finds no errors. It notes in d where each operation uses a
-// variable that can be null although the place takes no null: validation allows that for a variable
-// with a default.
+// variable that can be null although the place takes no null: validation allows that where the
+// variable or the place has a default.
 func (d *Document) strictUses() core.Rule {
 	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
 		events.OnValue(func(w *core.Walker, v *ast.Value) {
 			of := v.VariableDefinition
-			if v.Kind == ast.Variable && w.CurrentOperation != nil && v.ExpectedType != nil && v.ExpectedType.NonNull && of != nil && !of.Type.NonNull && of.DefaultValue != nil {
+			if v.Kind == ast.Variable && w.CurrentOperation != nil && v.ExpectedType != nil && v.ExpectedType.NonNull && of != nil && !of.Type.NonNull {
 				d.strict[w.CurrentOperation] = append(d.strict[w.CurrentOperation], v)
 			}
 		})
