@@ -229,8 +229,19 @@ func refusedInput(d *ast.Definition) string {
 // selected is how a document asks for a field.
 func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
 	text := f.Name + askedWith[d.Name+"."+f.Name]
-	if text == f.Name && d == parsedSchema.Mutation {
-		text += "(input:" + refusedInput(parsedSchema.Types[f.Arguments.ForName("input").Type.Name()]) + ")"
+	if text == f.Name {
+		var needed []string
+		for _, a := range f.Arguments {
+			switch {
+			case d == parsedSchema.Mutation:
+				needed = append(needed, a.Name+":"+refusedInput(parsedSchema.Types[a.Type.Name()]))
+			case a.Type.NonNull && a.Type.Elem == nil:
+				needed = append(needed, a.Name+":"+anyValue(a.Type))
+			}
+		}
+		if len(needed) > 0 {
+			text += "(" + strings.Join(needed, ",") + ")"
+		}
 	}
 	result := parsedSchema.Types[f.Type.Name()]
 	switch {

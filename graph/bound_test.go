@@ -128,6 +128,8 @@ func (d *drawing) arguments(f *ast.FieldDefinition, wide bool) string {
 		case operation.BatchArgument(f) == a:
 			keys := rapid.SliceOfN(rapid.SampledFrom(d.values[strings.TrimSuffix(a.Name, "s")]), 0, 8).Draw(d.T, a.Name)
 			given = append(given, a.Name+": ["+strings.Join(keys, ", ")+"]")
+		case a.Name != "last" && d.values[a.Name] == nil && a.Type.NonNull:
+			given = append(given, a.Name+": "+anyValue(a.Type))
 		case a.Name == "last" || d.values[a.Name] == nil:
 		case a.Type.NonNull || rapid.IntRange(0, 2).Draw(d.T, "given") == 0:
 			given = append(given, a.Name+": "+rapid.SampledFrom(d.values[a.Name]).Draw(d.T, a.Name))

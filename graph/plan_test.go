@@ -91,6 +91,9 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 			continue
 		}
 		values := argumentValues[a.Name]
+		if values == nil && a.Type.NonNull {
+			values = []string{anyValue(a.Type)}
+		}
 		if values == nil || !a.Type.NonNull && rapid.IntRange(0, 3).Draw(t, "given") > 0 {
 			continue
 		}
@@ -100,6 +103,18 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 		return ""
 	}
 	return "(" + strings.Join(given, ", ") + ")"
+}
+
+// anyValue is a value of an argument of which nothing is known but the type.
+func anyValue(t *ast.Type) string {
+	switch t.Name() {
+	case "Int":
+		return "7"
+	case "Boolean":
+		return "true"
+	default:
+		return `"x"`
+	}
 }
 
 // representation draws what a gateway knows of an entity, as GraphQL spells it.

@@ -89,17 +89,18 @@ func (r *edged) isLost() bool {
 
 // judgeUnread finds a record that cannot be read, or the edges that are left of one.
 func judgeUnread[V any](v *repair.Verdict, r *edged, with decoder[V]) {
+	if r.main() != nil {
+		_, err := decode(v, r, r.primary, with)
+		v.Unreadable(r.primary, err)
+		return // the edges may be right
+	}
 	for _, k := range r.keys() {
-		switch rec := r.records[k]; {
-		case rec == nil:
-		case k != r.primary && repair.IsBare(model.EntityOf(k), rec):
-			v.Orphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.What))
-		default:
-			_, err := decode(v, r, k, with)
-			v.Unreadable(k, err)
-		}
-		if k == r.primary && r.main() != nil {
-			return // the edges may be right
+		if rec := r.records[k]; rec != nil {
+			if _, err := decode(v, r, k, with); err != nil && !repair.IsBare(model.EntityOf(k), rec) {
+				v.Unreadable(k, err)
+			} else {
+				v.Orphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.What))
+			}
 		}
 	}
 }

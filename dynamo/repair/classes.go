@@ -106,7 +106,7 @@ func DriftClasses() []DriftClass {
 			Example: "an address that nobody can take, and nobody has", Repair: "deletes the claim"},
 		{Name: DriftEmployeeMissing, What: "an edge of an employee who has no record",
 			Example: "an employee in the list by name who does not exist", Repair: "writes the record, made of the edge"},
-		{Name: DriftEdgeMissing, What: "a customer or an employee who lacks an edge, and so a list lacks them",
+		{Name: DriftEdgeMissing, What: "a record that lacks an edge, and so is not in a list",
 			Example: "an employee who is not in the list of the warehouse", Repair: "writes the edge"},
 		{Name: DriftEdgeDiffers, What: "an edge that says something else than the record",
 			Example: "the old telephone number in the list of the warehouse", Repair: "sets the attributes"},

@@ -214,25 +214,11 @@ func told(v any, err error) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
-	switch v := v.(type) {
-	case *commerce.Order:
-		text := fmt.Sprint(v.ID, v.Status, v.Total.Amount.Trim(0), v.AccountRepID, v.ShippingAddress, v.UpdatedAt, v.Version)
-		for _, item := range v.Items {
-			text += fmt.Sprint(" ", item.SKU, item.Name, item.Quantity, item.UnitPrice.Amount.Trim(0))
-		}
-		return text
-	case *commerce.Customer:
-		return fmt.Sprint(v.ID, v.Name, v.Email, v.PhoneNumbers, v.AccountRepID, *v.OrderCount, v.UpdatedAt, v.Version)
-	case *commerce.Product:
-		return fmt.Sprint(v.SKU, v.Name, v.Category, v.UnitPrice.Amount.Trim(0), v.TotalInventory, v.Available, v.Version)
-	case *commerce.InventoryLevel:
-		return fmt.Sprint(*v)
-	case *commerce.Warehouse:
-		return fmt.Sprint(*v)
-	case *commerce.Employee:
-		return fmt.Sprint(*v)
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "FAULT " + err.Error()
 	}
-	return fmt.Sprintf("FAULT %T", v)
+	return string(text)
 }
 
 // everyPair lets TestSomebodyIsFaster try all pairs on both engines.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -31,7 +32,7 @@ func TestGoldenMutations(t *testing.T) {
 			})
 		}
 	})
-	for mutation := range yields {
+	for mutation := range shoptest.Yields {
 		if !slices.ContainsFunc(names, func(name string) bool { return shows(t, name, mutation) }) {
 			t.Errorf("no golden file shows %s", mutation)
 		}

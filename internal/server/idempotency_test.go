@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -152,7 +153,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range callers {
 			group.Go(func() {
-				a := s.ask(t, mutation("placeOrder", details["order"]), variables)
+				a := s.ask(t, mutation("placeOrder", shoptest.Details("Order")), variables)
 				got[i] = fmt.Sprint(string(a.Data), a.Errors)
 			})
 		}

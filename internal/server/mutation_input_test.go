@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -133,7 +134,7 @@ func TestBadMutationInput(t *testing.T) {
 			})
 		}
 	})
-	for mutation := range yields {
+	for mutation := range shoptest.Yields {
 		if !tried[mutation] {
 			t.Errorf("no bad input of %s is tried", mutation)
 		}

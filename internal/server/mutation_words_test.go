@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -141,7 +142,7 @@ func TestAPriceStaysInItsCurrency(t *testing.T) {
 func TestRefusalsStayShort(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
-		bad := make([]in, 450)
+		bad := make([]in, 10*commerce.MaxLines)
 		var reasons []string
 		for i := range bad {
 			bad[i] = in{"sku": fmt.Sprint("#", i), "quantity": -i}

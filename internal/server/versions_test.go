@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -217,7 +218,7 @@ func TestRacesForAVersion(t *testing.T) {
 				var group sync.WaitGroup
 				for i := range answers {
 					group.Go(func() {
-						answers[i] = string(s.ask(t, mutation(name, details[yields[name]]), variables).Data)
+						answers[i] = string(s.ask(t, mutation(name, shoptest.Details(shoptest.Yields[name])), variables).Data)
 					})
 				}
 				group.Wait()

@@ -27,6 +27,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -347,25 +348,6 @@ func (i in) with(name string, value any) in {
 	return out
 }
 
-// yields are the fields of the mutations' payloads that hold the record.
-var yields = func() map[string]string {
-	fields := map[string]string{}
-	for _, m := range graph.Schema().Mutation.Fields {
-		fields[m.Name] = graph.Schema().Types[m.Type.Name()].Fields[0].Name
-	}
-	return fields
-}()
-
-// details are fields of what a payload holds that need no other record.
-var details = map[string]string{
-	"customer":       `id name email phoneNumbers orderCount version createdAt updatedAt`,
-	"order":          `id status version itemCount total { amount currencyCode } placedAt updatedAt shippingAddress { recipient city countryCode }`,
-	"product":        `sku name category unitPrice { amount currencyCode } totalInventory available version`,
-	"warehouse":      `id name version`,
-	"inventoryLevel": `sku warehouseId quantity version`,
-	"employee":       `id name jobTitle hireDate phoneNumbers version`,
-}
-
 const userErrors = `userErrors { __typename code message field
 	... on VersionConflict { currentVersion }
 	... on InvalidTransition { from to allowed }
@@ -397,14 +379,14 @@ func (e userError) String() string { return e.Code + " " + strings.Join(e.Field,
 // mutation is a request of one mutation; fields are those of the payload's record.
 func mutation(name, fields string) string {
 	return fmt.Sprintf(`mutation($input: %s%sInput!) { payload: %s(input: $input) { value: %s { %s } %s } }`,
-		strings.ToUpper(name[:1]), name[1:], name, yields[name], fields, userErrors)
+		strings.ToUpper(name[:1]), name[1:], name, shoptest.Yields[name], fields, userErrors)
 }
 
 // send sends a mutation, whatever comes of it. Without fields it asks for the details.
 func (s *shop) send(t testing.TB, name string, input in, fields ...string) answer {
 	t.Helper()
 	if len(fields) == 0 {
-		fields = []string{details[yields[name]]}
+		fields = []string{shoptest.Details(shoptest.Yields[name])}
 	}
 	variables, err := json.Marshal(in{"input": input})
 	if err != nil {

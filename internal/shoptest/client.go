@@ -13,6 +13,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph"
 )
 
 // Mutation is one request for a change.
@@ -29,32 +33,37 @@ func (m Mutation) Key() string {
 	return key
 }
 
-// results are the field of each payload, and what is asked for of it: nothing but what the answer
-// of the first request was, so that the answers to a request can be compared.
-var results = map[string]string{
-	"customer": "id name email phoneNumbers orderCount createdAt updatedAt version",
-	"order": `id status itemCount placedAt updatedAt version total { amount currencyCode } shippingAddress { recipient line1 city countryCode }
-		items(first: 25) { nodes { productId name quantity unitPrice { amount currencyCode } } }`,
-	"product":        "sku name category totalInventory available version unitPrice { amount currencyCode }",
-	"warehouse":      "id name version",
-	"inventoryLevel": "sku warehouseId quantity version",
-	"employee":       "id name jobTitle hireDate phoneNumbers version",
-}
+// Yields are the mutations, with the field of their payloads that holds the record.
+var Yields = func() map[string]string {
+	fields := map[string]string{}
+	for _, m := range graph.Schema().Mutation.Fields {
+		fields[m.Name] = graph.Schema().Types[m.Type.Name()].Fields[0].Name
+	}
+	return fields
+}()
 
-// fields are the mutations, with what they give.
-var fields = map[string]string{
-	"createCustomer": "customer", "updateCustomer": "customer", "assignAccountRep": "customer",
-	"placeOrder": "order", "confirmOrder": "order", "shipOrder": "order", "deliverOrder": "order", "cancelOrder": "order",
-	"setOrderItem": "order", "removeOrderItem": "order", "updateShippingAddress": "order",
-	"createProduct": "product", "updateProduct": "product", "createWarehouse": "warehouse",
-	"setInventoryLevel": "inventoryLevel", "adjustInventory": "inventoryLevel",
-	"hireEmployee": "employee", "updateEmployee": "employee",
+// Details are all fields of a type that need no other record, as a selection. name is the type's,
+// also with a small letter at its beginning.
+func Details(name string) string {
+	var fields []string
+	of := graph.Schema().Types[strings.ToUpper(name[:1])+name[1:]]
+	for _, f := range of.Fields {
+		typ := graph.Schema().Types[f.Type.Name()]
+		switch {
+		case len(f.Arguments) > 0:
+		case typ.Kind != ast.Object:
+			fields = append(fields, f.Name)
+		case f.Directives.ForName("reads") == nil:
+			fields = append(fields, f.Name+" { "+Details(typ.Name)+" }")
+		}
+	}
+	return strings.Join(fields, " ")
 }
 
 // Fields are the names of all mutations, in alphabetical order.
 func Fields() []string {
 	var names []string
-	for name := range fields {
+	for name := range Yields {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -64,8 +73,12 @@ func Fields() []string {
 // query is the GraphQL document of a mutation.
 func (m Mutation) query() string {
 	input := strings.ToUpper(m.Field[:1]) + m.Field[1:] + "Input"
-	result := fields[m.Field]
-	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { code message field } } }", input, m.Field, result, results[result])
+	result := Yields[m.Field]
+	details := Details(result)
+	if result == "order" {
+		details += " items(first: 25) { nodes { " + Details("OrderItem") + " } }"
+	}
+	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { code message field } } }", input, m.Field, result, details)
 }
 
 // Answer is what the server says to a mutation: that it was done, or why the rules refuse it.

@@ -245,7 +245,7 @@ const noOrder = "01HVMK3P2Q000000000000000Z"
 // empty for a mutation whose record has no id yet.
 func Subject(field string, in map[string]any, r Result) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
-	kind := fields[field]
+	kind := Yields[field]
 	id := r.ID
 	switch {
 	case kind == "product":
@@ -300,7 +300,7 @@ func (m *Memory) Learn(asked Mutation, a Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := a.Record()
-	if fields[asked.Field] == "order" {
+	if Yields[asked.Field] == "order" {
 		before, known := m.latest[r.ID]
 		if !known {
 			m.orders = append(m.orders, r.ID)
