@@ -110,13 +110,10 @@ func TestKill(t *testing.T) {
 	w := shoptest.World{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Book(t))
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	environment := []string{
-		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE=" + table, "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
-		// DynamoDB Local keeps tables apart by region and access key: these are those of its
-		// Client.
-		"AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph",
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
-	}
+	environment := append(dynamolocal.Environment(),
+		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE="+table, "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
+	)
 
 	l := &load{gate: shoptest.NewGate(), client: shoptest.NewClient()}
 	const clients = 8

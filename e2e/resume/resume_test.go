@@ -177,13 +177,10 @@ func TestResume(t *testing.T) {
 	}
 	storetest.Load(t, store, w.Book(t))
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	environment := []string{
-		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=" + s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB=" + instance.Endpoint(),
-		// DynamoDB Local keeps tables apart by region and access key: these are those of its
-		// Client.
-		"AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph",
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
-	}
+	environment := append(dynamolocal.Environment(),
+		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
+	)
 	steady := shoptest.Start(t, binary, environment)
 	defer func() { steady.Kill(t) }()
 	mortal, door := shoptest.Start(t, binary, environment), shoptest.NewGate()

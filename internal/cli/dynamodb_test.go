@@ -46,8 +46,7 @@ func awsEnvironment(t *testing.T, settings ...string) {
 // atEndpoint is an AWS environment with credentials in which DynamoDB answers at a URL.
 func atEndpoint(t *testing.T, url string) {
 	t.Helper()
-	// DynamoDB Local keeps tables apart by region and access key: these are those of its Client.
-	awsEnvironment(t, "AWS_REGION=local", "AWS_ACCESS_KEY_ID=ordergraph", "AWS_SECRET_ACCESS_KEY=ordergraph", "AWS_ENDPOINT_URL_DYNAMODB="+url)
+	awsEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
 }
 
 // local is DynamoDB Local with a table's name that no other test uses; variables are the

@@ -17,17 +17,24 @@
 // 3.1.0 is pinned because it is the newest whose dependencies all resolve from the registries we
 // build against: 3.3.1 wants AWS SDK for Java artifacts that are not published there.
 //
+// # Who shares it
+//
+// A JVM takes seconds of CPU until its requests are fast, so all test processes of a user share one
+// ([Shared]). It belongs to a keeper, a process that ends it when it has had no users for half a
+// minute: see keeper_unix.go. DynamoDB Local keeps tables apart by access key, of which each process
+// has its own.
+//
 // # How it ends
 //
-// A forgotten JVM of some hundred megabytes per test run is a nuisance that adds up, and a test
-// process may end without running any of its own code (a panic in another goroutine, a -timeout,
-// kill -9). So the JVM is tied to the test process by the operating system and not by a deferred
+// A forgotten JVM of some hundred megabytes per test run is a nuisance that adds up, and a process
+// may end without running any of its own code (a panic in another goroutine, a -timeout, kill -9).
+// So the JVM is tied to the process that starts it by the operating system and not by a deferred
 // call: see guard_linux.go and guard_shell.go. What such an end does leave behind is the JVM's log,
-// a small file in the temporary directory.
+// a small file in the temporary directory. In the same way, a process that ends is no longer a user.
 //
 // # What it opens
 //
 // DynamoDB Local listens on every interface and has no option for a single one. It holds nothing
-// but what tests put there, accepts any credentials, and is gone with the test process. Telemetry
+// but what tests put there, accepts any credentials, and is gone soon after the tests. Telemetry
 // is switched off.
 package dynamolocal

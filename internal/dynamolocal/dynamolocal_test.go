@@ -28,6 +28,7 @@ const victimEnv = "ORDERGRAPH_DYNAMOLOCAL_VICTIM"
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(victimEnv); how != "" {
+		os.Unsetenv(victimEnv) // a keeper is none
 		victim(how)
 		return
 	}
@@ -45,6 +46,19 @@ func victim(how string) {
 			os.Exit(1)
 		}
 		pid = inst.cmd.Process.Pid
+	case "user":
+		inst, err := shared.get()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		tables, err := inst.Client().ListTables(context.Background(), &dynamodb.ListTablesInput{})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(inst.Endpoint(), len(tables.TableNames))
+		return
 	case "shell", "panic":
 		cmd := exec.Command("sleep", "600")
 		start := startWithShell
@@ -145,26 +159,46 @@ func TestSharedIsOneInstance(t *testing.T) {
 	if a != b {
 		t.Errorf("two instances: %s and %s", a.Endpoint(), b.Endpoint())
 	}
+	createTable(t, a.Client(), "not-shared")
+	another := exec.Command(os.Args[0])
+	another.Env = append(os.Environ(), victimEnv+"=user")
+	out, err := another.CombinedOutput()
+	if want := a.Endpoint() + " 0\n"; err != nil || string(out) != want {
+		t.Errorf("another process printed %q (%v), want %q: the same instance, with no tables", out, err, want)
+	}
 }
 
-func TestStop(t *testing.T) {
+// An instance that has users goes on. One that has none ends.
+func TestStopWhenUnused(t *testing.T) {
 	t.Parallel()
 	Shared(t) // skips or fails where there is none
 	inst, err := Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := inst.Client(func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+	users, unused := filepath.Join(t.TempDir(), "users"), make(chan struct{})
+	leave, err := wait(t.Context(), users, syscall.LOCK_SH)
+	if err != nil {
 		t.Fatal(err)
 	}
-	inst.Stop()
-	inst.Stop()
-	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
-		t.Error("it answers after Stop")
+	go func() {
+		inst.stopWhenUnused(users, 30*time.Millisecond)
+		close(unused)
+	}()
+	client := inst.Client(func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	for range 100 {
+		if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	leave()
+	<-unused
+	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
+		t.Error("it answers when it has no users")
+	}
+	inst.Stop()
 	if _, err := os.Stat(inst.logPath); err == nil {
-		t.Error("the log is still there after Stop")
+		t.Error("the log is still there")
 	}
 }
 
@@ -246,29 +280,14 @@ func TestVersionIsThePoms(t *testing.T) {
 // 256 MB.
 func TestTheHeapHoldsManyRecords(t *testing.T) {
 	records := longtest.Size(1_000, 60_000)
-	inst := Shared(t)
-	client := inst.Client()
-	key := func(name string, typ types.KeyType) types.KeySchemaElement {
-		return types.KeySchemaElement{AttributeName: aws.String(name), KeyType: typ}
-	}
-	var defs []types.AttributeDefinition
-	for _, name := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {
-		defs = append(defs, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
-	}
-	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName:            aws.String("many"),
-		BillingMode:          types.BillingModePayPerRequest,
-		AttributeDefinitions: defs,
-		KeySchema:            []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
-		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
-			IndexName:  aws.String("GSI1"),
-			KeySchema:  []types.KeySchemaElement{key("gsi1pk", types.KeyTypeHash), key("gsi1sk", types.KeyTypeRange)},
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
-		}},
-	})
+	Shared(t) // skips or fails where there is none
+	inst, err := Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer inst.Stop()
+	client := inst.Client()
+	createTable(t, client, "many")
 	begin := time.Now()
 	for n := 0; n < records; n += 25 {
 		var reqs []types.WriteRequest
@@ -297,4 +316,29 @@ func TestTheHeapHoldsManyRecords(t *testing.T) {
 	}
 	report, _ := json.Marshal(map[string]string{"wrote": time.Since(begin).String(), "memory": rss})
 	t.Logf("%s", report)
+}
+
+func createTable(t *testing.T, client *dynamodb.Client, name string) {
+	t.Helper()
+	key := func(name string, typ types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: aws.String(name), KeyType: typ}
+	}
+	var defs []types.AttributeDefinition
+	for _, attribute := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {
+		defs = append(defs, types.AttributeDefinition{AttributeName: &attribute, AttributeType: types.ScalarAttributeTypeS})
+	}
+	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName:            &name,
+		BillingMode:          types.BillingModePayPerRequest,
+		AttributeDefinitions: defs,
+		KeySchema:            []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName:  aws.String("GSI1"),
+			KeySchema:  []types.KeySchemaElement{key("gsi1pk", types.KeyTypeHash), key("gsi1sk", types.KeyTypeRange)},
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,6 +2,7 @@ package dynamolocal
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -38,6 +39,7 @@ type Instance struct {
 	cmd      *exec.Cmd
 	ended    <-chan error // receives the process's result, then is closed
 	logPath  string
+	leave    func() // of the shared instance, which only its keeper ends
 	stop     sync.Once
 }
 
@@ -172,21 +174,35 @@ func exitError(err error) error {
 // Endpoint returns the URL the instance answers on.
 func (i *Instance) Endpoint() string { return i.endpoint }
 
-// Client returns a new client of the instance. Without -sharedDb, DynamoDB Local keeps separate
-// tables per access key and region; all clients from here use the same ones, unless optFns change
-// them.
+// accessKey is this process's. Without -sharedDb, DynamoDB Local keeps separate tables per access
+// key and region. It refuses keys with anything but letters and digits.
+var accessKey = rand.Text()
+
+const region = "local"
+
+// Environment returns the variables by which another process finds this process's tables.
+func Environment() []string {
+	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
+}
+
+// Client returns a new client of the instance. All clients of a process see the same tables, and
+// none of another process, unless optFns change the credentials or the region.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: aws.String(i.endpoint),
-		Region:       "local",
-		// DynamoDB Local refuses access keys with anything but letters and digits.
-		Credentials: credentials.NewStaticCredentialsProvider("ordergraph", "ordergraph", ""),
+		Region:       region,
+		Credentials:  credentials.NewStaticCredentialsProvider(accessKey, "ordergraph", ""),
 	}, optFns...)
 }
 
 // Stop ends the instance and waits until it is gone. Its tables are lost. Further calls do nothing.
+// The instance of [Shared] goes on for other processes.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
+		if i.leave != nil {
+			i.leave()
+			return
+		}
 		// There is nothing to save, so nothing is gained by asking politely; the error would say
 		// that it has ended already.
 		_ = i.cmd.Process.Kill()

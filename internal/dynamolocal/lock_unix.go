@@ -10,31 +10,41 @@ import (
 	"time"
 )
 
-// lock takes the lock on the file at path, which it creates, and returns what gives it back. The
-// system gives it back too when the process ends, however it ends, so there are no stale locks. The
-// file stays: removing it would let two processes hold "the" lock on two different files.
+// lock takes an exclusive lock on the file at path, and returns what gives it back. See tryLock.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	// flock(2) can wait by itself, but not for a context.
+	return wait(ctx, path, syscall.LOCK_EX)
+}
+
+// wait takes a lock of a kind (see tryLock) as soon as it is free. flock(2) can wait by itself, but
+// not for a context.
+func wait(ctx context.Context, path string, kind int) (unlock func(), err error) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
+		unlock, err := tryLock(path, kind)
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, &os.PathError{Op: "flock", Path: path, Err: err}
+			return unlock, err
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
 			return nil, ctx.Err()
 		case <-ticker.C:
 		}
 	}
+}
+
+// tryLock takes a lock, LOCK_EX or LOCK_SH, on the file at path, which it creates, and returns what
+// gives it back. The system gives it back too when the process ends, however it ends, so there are
+// no stale locks. The file stays: removing it would let two processes hold "the" lock on two
+// different files. The error is EWOULDBLOCK if another process holds a lock that excludes this one.
+func tryLock(path string, kind int) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), kind|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "flock", Path: path, Err: err}
+	}
+	return func() { f.Close() }, nil
 }

@@ -12,9 +12,9 @@ import (
 // fetchTimeout limits the first start on a machine, download included.
 const fetchTimeout = 10 * time.Minute
 
-// shared is the one instance of this test process. A package variable cannot be avoided: tests of
-// one package have nothing else in common in which to keep something that each of them would
-// otherwise pay a second and 200 MB for. It is written once, under its own lock.
+// shared is the instance that this test process uses. A package variable cannot be avoided: tests
+// of one package have nothing else in common in which to keep something that each of them would
+// otherwise pay seconds and 200 MB for. It is written once, under its own lock.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -24,12 +24,12 @@ type sharedInstance struct {
 	err  error
 }
 
-// get starts the instance when it is first called, and returns the same answer ever after.
+// get joins the instance when it is first called, and returns the same answer ever after.
 func (s *sharedInstance) get() (*Instance, error) {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
-		inst, err := Start(ctx)
+		inst, err := join(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.inst, s.err = inst, err
@@ -39,7 +39,7 @@ func (s *sharedInstance) get() (*Instance, error) {
 	return s.inst, s.err
 }
 
-// stop ends the instance, if one was started.
+// stop leaves the instance, if it was joined.
 func (s *sharedInstance) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,14 +48,15 @@ func (s *sharedInstance) stop() {
 	}
 }
 
-// Shared returns the test process's instance, started by the first call. Tests that use it keep
-// apart by their tables' names.
+// Shared returns the instance that all test processes share, started by the first call. Processes
+// see only their own tables. Tests of one process keep apart by their tables' names.
 //
 // Where DynamoDB Local is not available (see [UnavailableError]) the test is skipped, with the
 // reason. That must not happen unnoticed where it counts, so if the environment has CI=true the
 // test fails instead. Any other failure fails the test everywhere.
 //
-// The instance ends with the process; [Main] ends it a moment earlier and removes its log.
+// The instance ends some time after the last process that used it, however that ended. TestMain has
+// to call [Main].
 func Shared(t testing.TB) *Instance {
 	t.Helper()
 	inst, err := shared.get()
@@ -69,11 +70,14 @@ func Shared(t testing.TB) *Instance {
 	return nil
 }
 
-// Main is for TestMain: it runs the tests, stops what [Shared] started, and returns what to exit
-// with.
+// Main is for TestMain: it runs the tests, or keeps the instance of [Shared], and returns what to
+// exit with.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {
+	if users := os.Getenv(keeperEnv); users != "" {
+		return keep(users)
+	}
 	defer shared.stop()
 	return m.Run()
 }
