@@ -97,7 +97,7 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, 
 			if name == "pk" || name == "sk" || strings.HasPrefix(name, "gsi1") {
 				continue
 			}
-			if attributes++; attributes%longtest.Size(3, 1) > 0 {
+			if attributes++; attributes%longtest.Size(6, 1) > 0 {
 				continue
 			}
 			values := unreadableValues(healthy[group[0]][name])

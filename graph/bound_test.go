@@ -348,7 +348,7 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	order, other := hardOrder(3), hardOrder(7)
 	sku, house := w.values["sku"][0], w.values["warehouseId"][0]
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		executor := w.executor(t, db)
 		for _, c := range []struct {
 			query string
@@ -386,7 +386,7 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 	t.Parallel()
 	w := hard("one shard", 1, 20)
 	w.full = true
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		executor := w.executor(t, db)
 		query := `{ customer(id: ` + w.values["id"][0] + `) { orders(first: 100) { nodes { id } pageInfo { hasNextPage } } } }`
 		got := executed(t, executor, query, nil).Extensions.Explain

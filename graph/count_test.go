@@ -18,7 +18,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	t.Parallel()
 	w := hard("one shard", 1, 20)
 	query := `{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		got, most := executed(t, w.executor(t, storetest.SmallCounts(db, 7)), query, nil), bounded(t, query, 1)
 		if explain := got.Extensions.Explain; exceeded(explain, most) != "" || explain.Totals.Requests != most.Requests || explain.Totals.RoundTrips != most.RoundTrips {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))

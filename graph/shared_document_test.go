@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 // sharing is a document that many requests send, and what differs between them: the operation, the
@@ -91,7 +92,7 @@ func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 	var asking sync.WaitGroup
 	for shift := range 4 {
 		asking.Go(func() {
-			for i := range 2 * len(all) {
+			for i := range longtest.Size(1, 2) * len(all) {
 				a := all[(i*7+shift*11)%len(all)]
 				if got := answer(e.Execute, who[a.by], a.request); got != a.want {
 					t.Errorf("%s asks for %s of %s with %v, and gets\n%s\nwant\n%s", a.by, a.request.OperationName, a.request.Query, a.request.Variables, got, a.want)

@@ -108,7 +108,7 @@ func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 
 // Generated books are consistent, also beside each other, and whatever the number of shards.
 func TestGeneratedBooksInTables(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const shards = 3
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})

@@ -350,7 +350,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 // A record that is just small enough is written, whatever its line's length, and comes back.
 func TestTheLargestRecords(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, text := range map[string]string{
 			"text":     line("x", strings.Repeat("x", 400<<10-12)),
 			"controls": strings.Replace(line("x", "v"), `"v"}`, `"`+strings.Repeat(`\u0001`, 400<<10-12)+`"}`, 1),

@@ -72,7 +72,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
 	random := rand.New(rand.NewPCG(7, 13))
-	orders, most := longtest.Size(200, 1350), longtest.Size(3, 6)
+	orders, most := longtest.Size(100, 1350), longtest.Size(2, 6)
 	book := largeBook(t, random, orders)
 	r := storetest.NewRawTable(t, storetest.Engines()[1].Client(t), book, dynamo.Options{Shards: 4})
 	healthy := r.All()
@@ -169,7 +169,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		book := largeBook(t, rand.New(rand.NewPCG(1, 2)), 40)
+		book := largeBook(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
 		r := storetest.NewRawTable(t, db, book, dynamo.Options{})
 		var err error
 		if r.Store, err = dynamo.New(db, dynamo.Options{Table: r.Name, Shards: 3}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/racing"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -101,7 +102,8 @@ func TestAllocations(t *testing.T) {
 // the same, with the units.
 func TestBudgetsUnderLoad(t *testing.T) {
 	shop := open(t)
-	const clients, each = 32, 15
+	const clients = 32
+	each := longtest.Size(5, 15)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)

@@ -103,7 +103,7 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 // Kill the server again and again under load: there is one order for each key, and every key gives
 // its first answer.
 func TestKill(t *testing.T) {
-	kills := longtest.Size(10, 100)
+	kills := longtest.Size(6, 100)
 	instance := dynamolocal.Shared(t)
 	binary := shoptest.Build(t, "../..")
 	db, table := instance.Client(), "crash"

@@ -33,7 +33,7 @@ import (
 
 // orders is how many the larger of two books has; the smaller one has a hundredth. How long a
 // million takes, and how much memory, docs/performance.md tells.
-var orders = flag.Int("orders", 3000, "how many orders the larger book has; the smaller one has a hundredth")
+var orders = flag.Int("orders", longtest.Size(2000, 3000), "how many orders the larger book has; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -131,7 +131,7 @@ type timed struct {
 // and tells how long they take, as ratios to the first of them.
 func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Helper()
-	rounds := longtest.Size(5, 60)
+	rounds := longtest.Size(3, 60)
 	for range rounds {
 		for _, p := range pages {
 			_, _, took := p.shop.ask(t, p.list, p.list.document, pageSize-1, p.after)

@@ -12,6 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(5, 30) // each history has a table of its own
+	longtest.Checks(3, 30) // each history has a table of its own
 	os.Exit(dynamolocal.Main(m))
 }

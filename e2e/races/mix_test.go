@@ -29,7 +29,7 @@ func TestFaultsInEveryMutation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		n := 300
 		if !storetest.Embedded(t) {
-			n = longtest.Size(300, 1200)
+			n = longtest.Size(200, 1200)
 		}
 		w := shoptest.World{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
 		s := open(t, db, w, randomFaults(11))

@@ -44,11 +44,16 @@ func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) 
 	return placed
 }
 
-// onServers runs a test on both engines, each through one server and through two on one table.
+// onServers runs a test on both engines, each through one server and through two on one table. By
+// default DynamoDB Local gets two only.
 func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, urls []string)) {
 	for _, servers := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			each := storetest.Each
+			if servers == 1 {
+				each = storetest.EachLong
+			}
+			each(t, func(t *testing.T, db *dynamodb.Client) {
 				s := open(t, db, w, faultless)
 				urls := []string{s.url}
 				for len(urls) < servers {

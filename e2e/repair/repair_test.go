@@ -29,7 +29,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", longtest.Size(3*time.Second, 6*time.Second), "how long checks run beside traffic")
+var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long checks run beside traffic")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

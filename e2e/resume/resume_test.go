@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-var changes = flag.Int("changes", longtest.Size(300, 1500), "how many changes are made while a server is killed again and again")
+var changes = flag.Int("changes", longtest.Size(150, 1500), "how many changes are made while a server is killed again and again")
 
 // The shop.
 const (

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -305,7 +306,7 @@ type walked struct {
 }
 
 // Walking a list page by page as Relay does gives each record once, in order, both ways, whatever
-// the size of the pages.
+// the size of the pages. By default few sizes are tried.
 func TestWalkingConnections(t *testing.T) {
 	t.Parallel()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
@@ -337,7 +338,7 @@ func TestWalkingConnections(t *testing.T) {
 			for _, e := range all.Edges {
 				want = append(want, e.Node.ID)
 			}
-			for _, size := range []int{1, 2, 5, len(want), len(want) + 1} {
+			for _, size := range longtest.Size([]int{2, len(want)}, []int{1, 2, 5, len(want), len(want) + 1}) {
 				forwards, backwards := walk(t, size, true, read), walk(t, size, false, read)
 				if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
 					t.Errorf("in pages of %d: forwards %v, backwards %v, want %v", size, forwards, backwards, want)

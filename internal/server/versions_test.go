@@ -32,12 +32,12 @@ type versioned struct {
 }
 
 // versionedNames are the names of the mutations that take an expected version. By default DynamoDB
-// Local gets every fourth.
+// Local gets every sixth.
 func versionedNames(t *testing.T, db *dynamodb.Client) []string {
 	t.Helper()
 	var names []string
 	for i, name := range slices.Sorted(maps.Keys(versions(newShop(t, db, smallBook(t)), t))) {
-		if storetest.Every(t, 4, i) {
+		if storetest.Every(t, 6, i) {
 			names = append(names, name)
 		}
 	}

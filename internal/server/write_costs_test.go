@@ -162,7 +162,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
 		most := map[string]int{}
 		for i, c := range costs() {
-			if !storetest.Every(t, 4, i) {
+			if !storetest.Every(t, 8, i) {
 				continue
 			}
 			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {

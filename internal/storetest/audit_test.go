@@ -104,7 +104,8 @@ func damages() []damage {
 	}
 }
 
-// The audit finds every kind of damage, and nothing where there is none.
+// The audit finds every kind of damage, and nothing where there is none. By default DynamoDB Local
+// gets every fourth damage.
 func TestAudit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
@@ -118,7 +119,10 @@ func TestAudit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, d := range damages() {
+			for i, d := range damages() {
+				if !storetest.Every(t, 4, i) {
+					continue
+				}
 				k, before := find(t, whole, d)
 				if d.change == nil {
 					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey(k.PK, k.SK)}); err != nil {
