@@ -33,11 +33,13 @@ func (m Mutation) Key() string {
 	return key
 }
 
+var schema = graph.Schema()
+
 // Yields are the mutations, with the field of their payloads that holds the record.
 var Yields = func() map[string]string {
 	fields := map[string]string{}
-	for _, m := range graph.Schema().Mutation.Fields {
-		fields[m.Name] = graph.Schema().Types[m.Type.Name()].Fields[0].Name
+	for _, m := range schema.Mutation.Fields {
+		fields[m.Name] = schema.Types[m.Type.Name()].Fields[0].Name
 	}
 	return fields
 }()
@@ -46,9 +48,9 @@ var Yields = func() map[string]string {
 // also with a small letter at its beginning.
 func Details(name string) string {
 	var fields []string
-	of := graph.Schema().Types[strings.ToUpper(name[:1])+name[1:]]
+	of := schema.Types[strings.ToUpper(name[:1])+name[1:]]
 	for _, f := range of.Fields {
-		typ := graph.Schema().Types[f.Type.Name()]
+		typ := schema.Types[f.Type.Name()]
 		switch {
 		case len(f.Arguments) > 0:
 		case typ.Kind != ast.Object:
