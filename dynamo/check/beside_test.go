@@ -31,7 +31,7 @@ func repairedBeside(r storetest.RawTable, change func()) ([]check.Drift, check.S
 // among those that are compared.
 func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		right := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		wrong := storetest.Item{"available": storetest.Num("50"), "stockRevision": storetest.Num("3")}
@@ -63,7 +63,7 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 // A mutation may change nothing of what a repair has read, because it only adds attributes.
 func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := commerce.OrderID(storetest.SmallOrder(0))
 		mutate := func() {
@@ -105,7 +105,7 @@ func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 // A claim that names the wrong customer becomes that customer's own while a repair gives it back.
 func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"customerId": storetest.Str("c2")})
 		address := "ann@example.com"
@@ -133,7 +133,7 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 		"of the same customer": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 				for k := range r.All() {
 					if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
@@ -160,7 +160,7 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 // Nothing is left of a customer but the claim of the address, and orders.
 func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"#METADATA", "REP"} {
 			r.Delete("CUSTOMER#c1", sk)

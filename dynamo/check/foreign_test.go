@@ -64,7 +64,7 @@ func foreignRecords() []storetest.Item {
 // Records of other software that say all they must are clean, whatever they leave out.
 func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
 			r.Put(rec)
@@ -87,7 +87,7 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 // kept.
 func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
 			switch storetest.KeyText(rec) {
@@ -123,7 +123,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 // Who refers to something in an index key alone does not lose the reference.
 func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
 			switch storetest.KeyText(rec) {
@@ -154,7 +154,7 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 // mutations.
 func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"zzz", "f47ac10b-58cc-4372-a567-0e02b2c3d479"} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
@@ -196,7 +196,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 // An event of other software that leads to the order's status is enough, wherever its ID sorts.
 func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"0", "zzz", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
@@ -213,7 +213,7 @@ func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 // The id of an order of other software may tell no time. Then both records have to.
 func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, k := range []string{"CUSTOMER#c1 ORDER#o-1", "ORDER#o-1 #METADATA"} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 			for _, rec := range foreignRecords() {
@@ -235,7 +235,7 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 // A repair counts what open orders hold.
 func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		before := r.Get("PRODUCT#p02", "#METADATA")
 		r.Delete("PRODUCT#p02", "#METADATA")

@@ -63,7 +63,7 @@ func (o outdated) lastIs(id commerce.EventID) {
 
 func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 	lastEvent := [2]string{"CUSTOMER#c0", "LAST_EVENT"}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, back := range map[string][][2]string{
 			"the record":             {lastEvent},
 			"the customer's records": {lastEvent, {"CUSTOMER#c0", "ORDER#$1"}, {"CUSTOMER#c0", "ORDER#$2"}},
@@ -103,7 +103,7 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 // A change that is committed between the check's reads and its repair stays the last event.
 func TestARepairOfALastEventBesideAChange(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdated(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
 		between := o
 		var once sync.Once
@@ -139,7 +139,7 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 // Changes by other software do not make a last event look outdated.
 func TestLastEventsThatAreNotOutdated(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdated(t, db)
 		first := "ORDER#" + string(o.first)
 		for _, k := range [][2]string{{first, "#METADATA"}, {"CUSTOMER#c0", first}} {

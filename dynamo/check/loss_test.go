@@ -55,7 +55,7 @@ func readTheOrderFirst(r *storetest.RawTable, order, customer string) int {
 // wrong.
 func TestALongListIsNotRepairedByHalves(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(3)
 		list := &types.AttributeValueMemberL{}
@@ -117,7 +117,7 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 // An order that is verified twice does not make up for stock that is wrong by what the order holds.
 func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, repair := range []bool{false, true} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 			order := "ORDER#" + storetest.SmallOrder(0)
@@ -143,7 +143,7 @@ func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 // The records are lost, and what is left lacks something: it is named, and kept.
 func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
 			r.Set("EMPLOYEE#e1", sk, storetest.Item{"hireDate": nil})
@@ -165,7 +165,7 @@ func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 // Only orders that cannot be read name the customer whom a claim names, too.
 func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for n := range storetest.SmallOrders {
 			if order := "ORDER#" + storetest.SmallOrder(n); r.Get("CUSTOMER#c2", order) != nil {
@@ -184,7 +184,7 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 // A list names a product twice, and there are no items' records: nothing tells which line is right.
 func TestAProductTwiceInAListIsNamed(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(3)
 		line := func(quantity string) types.AttributeValue {
@@ -225,7 +225,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 				for _, k := range records {
 					rec := r.Get(k[0], k[1])
@@ -265,7 +265,7 @@ func TestARepairOfLargeRecords(t *testing.T) {
 // guess.
 func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
 		alone := r.Get(order, "ITEM#p00")
@@ -295,7 +295,7 @@ func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 // The own record is lost, and two customers have a copy. The items tell whose order it is.
 func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(1)
 		copied := r.Get("CUSTOMER#c2", order)
@@ -313,7 +313,7 @@ func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 // An address that cannot be claimed is corrected by hand, and the claim may tell what it was.
 func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("CUSTOMER#c2", "#METADATA", storetest.Item{"email": storetest.Str("bob at example.com")})
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {

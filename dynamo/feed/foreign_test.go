@@ -79,7 +79,7 @@ func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 // subscribers. Each is delivered once and in order, live and after a resume.
 func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 	now := time.Now()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, c := range []struct {
 			name, id string
 			// own makes it look as if this program had written it.
@@ -146,7 +146,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 
 // An event dated up to a day ahead has a position. The next change is placed after it.
 func TestAfterAnEventOfAClockAhead(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
@@ -169,7 +169,7 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 
 // An event dated further ahead is delivered once. It has no position, and holds nothing up.
 func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
 			f := newFollowed(t, db, feed.Options{})
 			id := f.place("c1")
@@ -207,7 +207,7 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 
 // A server whose clock is wrong would write events out of order. It writes nothing.
 func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
 			f := newFollowed(t, db, feed.Options{})
 			id := f.place("c1")
@@ -230,7 +230,7 @@ func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 // An outdated record of the last event, as an import can write it, makes no subscription miss
 // anything.
 func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		f.set(id, 2)

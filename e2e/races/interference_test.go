@@ -268,7 +268,7 @@ func collect(v any, into map[storetest.Key]bool) {
 // every record are as if that other change had been made before.
 func TestSomebodyIsFaster(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		all := deeds(t, w.orders)
 		touched := make([]map[storetest.Key]bool, len(all))
@@ -386,7 +386,7 @@ func difference(want, have string) string {
 // once. By default DynamoDB Local gets every fourth mutation.
 func TestATwinIsFaster(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		for i, d := range deeds(t, w.orders) {
 			if !storetest.Every(t, 4, i) {
@@ -422,7 +422,7 @@ func TestATwinIsFaster(t *testing.T) {
 // Somebody else's changes keep coming between: when the request's time is over it is UNAVAILABLE,
 // and nothing of it is written.
 func TestSomebodyIsAlwaysFaster(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
 		var clean *dynamo.Store
 		n := 0

@@ -54,7 +54,7 @@ func TestPassingTrouble(t *testing.T) {
 		"everything": {faults.Refused, faults.Throttling, faults.Conflict, faults.InProgress, faults.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				s := open(t, db, small, script(kinds...))
 				a, err := shoptest.NewClient().Send(t.Context(), s.url, one(""))
 				if err != nil || !a.Done() {
@@ -91,7 +91,7 @@ func lasting(kind faults.Kind, passed func()) faults.Chooser {
 func TestLastingTrouble(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.Conflict, faults.InProgress, faults.Throughput, faults.Throttling, faults.Internal, faults.Refused} {
 		t.Run(string(kind), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				s := open(t, db, small, faultless)
 				before := storetest.Clean(t, db, s.table, 1)
 				ctx := shoptest.NewDeadline(t.Context())
@@ -119,7 +119,7 @@ func TestLastingTrouble(t *testing.T) {
 // What lasts longer than a request may take is UNAVAILABLE for the caller, with null for the
 // mutation: Send makes sure of that.
 func TestLastingTroubleOverHTTP(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := open(t, db, small, faultless)
 		over := func() {}
 		failing, _ := faults.Between(db, lasting(faults.Conflict, func() { over() }))
@@ -144,7 +144,7 @@ func TestLastingTroubleOverHTTP(t *testing.T) {
 // The transaction is made, and nobody hears of it: with a key the caller's second request gets the
 // answer of the first.
 func TestLostReplyWithKey(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		// The SDK does not repeat a request whose reply breaks off.
 		s := open(t, db, small, script(faults.Cut))
 		c := shoptest.NewClient()
@@ -171,7 +171,7 @@ func TestLostReplyWithKey(t *testing.T) {
 func TestLostReplyWithoutKey(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.Reset, faults.Silence} {
 		t.Run(string(kind), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				s := open(t, db, small, script(kind, kind, faults.None, kind))
 				c := shoptest.NewClient()
 				if a, err := c.Send(t.Context(), s.url, one("")); err != nil || !a.Done() {
@@ -193,7 +193,7 @@ func TestLostReplyWithoutKey(t *testing.T) {
 // A refusal is worked out of what the table says: a request that is repeated while the first one is
 // under way must not be told that the last piece is gone, which it has got itself.
 func TestTheLastPieceTwice(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const pieces = 10
 		s := open(t, db, small, faultless)
 		c := shoptest.NewClient()

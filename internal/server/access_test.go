@@ -125,7 +125,7 @@ const (
 // with the own ids it works.
 func TestGuessedIDs(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newGuardedShop(t, db)
 		own, others := s.place(t, "ann", "mug", "plate"), s.place(t, "bob", "mug", "plate")
 		type ids struct{ customer, order string }

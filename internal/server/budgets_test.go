@@ -82,7 +82,7 @@ func generate(t testing.TB, o bookOptions) commerce.Book {
 // Every line of the table of request budgets, on a book of 120 orders.
 func TestRequestBudgets(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
 			return commerce.Statuses()[n%5]
 		}})
@@ -152,7 +152,7 @@ func TestRequestBudgets(t *testing.T) {
 func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 	t.Parallel()
 	orders := longtest.Size(500, 10_000)
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		storetest.Load(t, store, generate(t, bookOptions{customers: 1, orders: orders, items: 1, products: 1}))
 		api := serve(t, store)

@@ -46,7 +46,7 @@ func want(t testing.TB, what string, got []string, ids ...string) {
 // at once, orders stay with whom they were placed under.
 func TestAccountReps(t *testing.T) {
 	const customers, orders = `{ list: employee(id: %q) { customers { nodes { id } } } }`, `{ list: employee(id: %q) { orders { nodes { id } } } }`
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		var placed []string
 		for i, rep := range []any{nil, "rita", "sam", nil} {
@@ -96,7 +96,7 @@ func TestAccountReps(t *testing.T) {
 func TestEmployeeEdges(t *testing.T) {
 	const byName, byTitle = `{ list: employeesByName(name: %q) { nodes { id version } } }`, `{ list: employeesByJobTitle(jobTitle: %q) { nodes { id version } } }`
 	const ofWarehouse = `{ list: warehouse(id: %q) { employees { nodes { id name version } } } }`
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "updateEmployee", in{"id": "sam", "name": "Samuel"})
 		want(t, "named Sam", s.ids(t, byName, "id", "Sam"))
@@ -157,7 +157,7 @@ func TestEmailAddresses(t *testing.T) {
 		}
 		return keys
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "updateCustomer", in{"id": "ann", "email": "Ann.New@Example.com"})
 		if find(s, t, "ann@example.com") != "" || find(s, t, "ann.new@example.com") != "ann" {
@@ -189,7 +189,7 @@ func TestEmailAddresses(t *testing.T) {
 
 // Of two customers who want one address at once, one gets it.
 func TestRacesForAnAddress(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		answers := make(chan string, 8)
 		for i := range 8 {
@@ -222,7 +222,7 @@ func TestRacesForAnAddress(t *testing.T) {
 
 // A customer's name stands in the rep's list too; both change together.
 func TestTheRepsListFollowsTheCustomer(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "updateCustomer", in{"id": "ann", "name": "Anne", "phoneNumbers": []string{"+1", "+2"}})
 		want(t, "names", s.ids(t, `{ list: employee(id: %q) { customers { nodes { name version phoneNumbers } } } }`, "phoneNumbers", "rita"), "[+1 +2]")
@@ -233,7 +233,7 @@ func TestTheRepsListFollowsTheCustomer(t *testing.T) {
 // A product moves from one category's list to another's.
 func TestProductsMoveBetweenCategories(t *testing.T) {
 	const of = `{ list: products(category: %q) { nodes { sku } } }`
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "updateProduct", in{"sku": "mug", "category": "Gifts"})
 		want(t, "kitchen", s.ids(t, of, "sku", "Kitchen"), "plate", "none")
@@ -248,7 +248,7 @@ func TestProductsMoveBetweenCategories(t *testing.T) {
 // and what is refused or fails in one leaves the answers of the others.
 func TestSeveralMutationsInOneRequest(t *testing.T) {
 	const place = `placeOrder(input: {customerId: "ann", items: [{sku: "mug", quantity: 1}]}) { order { id customer { orderCount } items { nodes { product { available } } } } userErrors { code } }`
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		got := s.ask(t, `mutation {
 			a: `+place+`
@@ -299,7 +299,7 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 // A fault in the second of three mutations is an error of its own: the first and third are made and
 // answered.
 func TestAFaultLeavesTheOtherMutations(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.change(t, "CUSTOMER#bob", "#METADATA", map[string]attribute{"email": nil})
 		var logged strings.Builder

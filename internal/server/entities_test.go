@@ -37,7 +37,7 @@ func represented(t testing.TB, representations ...in) json.RawMessage {
 // and all kinds start together.
 func TestEntityBudgets(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40})
 		for _, p := range book.Products {
 			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})

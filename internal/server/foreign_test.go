@@ -87,7 +87,7 @@ func foreignTable(t *testing.T, db *dynamodb.Client) (api, foreign) {
 }
 
 func TestRecordsOfOtherSoftwareReadAsTheyAre(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		api, _ := foreignTable(t, db)
 		for _, c := range []struct {
 			name, query, want    string
@@ -128,7 +128,7 @@ func TestRecordsOfOtherSoftwareReadAsTheyAre(t *testing.T) {
 // An order whose record has over a megabyte of company on its page: a Query ends at a megabyte, the
 // page does not.
 func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		api, f := foreignTable(t, db)
 		bulk := map[string]types.AttributeValue{"bulk": &types.AttributeValueMemberS{Value: strings.Repeat("x", 100_000)}}
 		for n := range 25 {
@@ -159,7 +159,7 @@ func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 // A record that lacks what its kind must have fails the field that reads it, not its neighbours,
 // and tells the client nothing of the table.
 func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
 		f.put(t, map[string]string{"pk": "CUSTOMER#good", "sk": "#METADATA", "customerId": "good", "name": "Good", "email": "g@example.com", "createdAt": "2024-04-01T09:00:00.000Z"})
 		f.put(t, map[string]string{"pk": "CUSTOMER#bad", "sk": "#METADATA", "customerId": "bad", "name": "Bad"})
@@ -181,7 +181,7 @@ func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 // References that lead nowhere are null; references that can lead nowhere are an error of their
 // own; neither touches the other orders of the page.
 func TestBadReferencesHarmNoOthers(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
 		f.put(t, map[string]string{"pk": "CUSTOMER#good", "sk": "#METADATA", "customerId": "good", "name": "Good", "email": "g@example.com", "createdAt": "2024-04-01T09:00:00.000Z"})
 		for n, customer := range []string{"good", "gone", "", "a#b"} {

@@ -69,7 +69,7 @@ func (s *shop) marked(t testing.TB, after string) {
 // ours.
 func TestRecordsOfOtherSoftwareChange(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s, id := foreignShop(t, db)
 		order := in{"orderId": id}
 		for i, step := range []struct {
@@ -106,7 +106,7 @@ func TestRecordsOfOtherSoftwareChange(t *testing.T) {
 // An order that another program wrote without items on it can be cancelled: what it has comes back
 // to the products that count.
 func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s, id := foreignShop(t, db)
 		s.do(t, "adjustInventory", in{"sku": "abc", "warehouseId": "hall", "delta": 10})
 		before := s.records(t)
@@ -125,7 +125,7 @@ func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 // What another program wrote inside of an order's address and times stays on both records, and
 // stays the same on both.
 func TestForeignPartsOfAnOrderStay(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug", "plate")
 		foreign := map[string]attribute{
@@ -156,7 +156,7 @@ func TestForeignPartsOfAnOrderStay(t *testing.T) {
 
 // An order whose customer's copy is missing gets one with its next change.
 func TestALostCopyComesBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug")
 		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey("CUSTOMER#ann", "ORDER#"+id)}); err != nil {
@@ -172,7 +172,7 @@ func TestALostCopyComesBack(t *testing.T) {
 // elsewhere; what would touch all of its lines is more than a transaction holds.
 func TestOrdersOfTwoHundredLines(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, c := range []struct {
 			lines         int
 			ships, cancel bool

@@ -132,7 +132,7 @@ func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]st
 // of the server.
 func TestForgedCursors(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		d, err := store.DescribeTable(context.Background())
 		if err != nil {
@@ -294,7 +294,7 @@ func TestCursorsThatAreNone(t *testing.T) {
 // TestLongKeysArePaged walks through a list of records of other software whose IDs are as long as a
 // cursor can hold.
 func TestLongKeysArePaged(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
 		var want []string
 		for _, first := range []string{"a", "b", "c"} {

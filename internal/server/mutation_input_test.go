@@ -121,7 +121,7 @@ func TestBadMutationInput(t *testing.T) {
 		{"update: blank title", "updateEmployee", in{"id": "sam", "jobTitle": "\u3000"}, 0, []string{"INVALID input.jobTitle"}},
 	}
 	tried := map[string]bool{}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
 		for _, c := range cases {
 			tried[c.mutation] = true
@@ -143,7 +143,7 @@ func TestBadMutationInput(t *testing.T) {
 
 // What is no input at all is an error of the request.
 func TestInputOfTheWrongType(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		before := s.records(t)
 		for _, c := range []struct{ mutation, variables string }{
@@ -181,7 +181,7 @@ func TestInputOfTheWrongType(t *testing.T) {
 
 // Lines of one product are one line of the order, and what one order takes of it.
 func TestLinesOfOneProductAreAddedUp(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		got := s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{
 			{"sku": "mug", "quantity": 2}, {"sku": "plate", "quantity": 1}, {"sku": "mug", "quantity": 3},
@@ -197,7 +197,7 @@ func TestLinesOfOneProductAreAddedUp(t *testing.T) {
 
 // Values at the edge of what is allowed are taken, and come back as they were sent.
 func TestValuesAtTheLimit(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		name := strings.Repeat("é", 100)
 		note := strings.Repeat("🙂", 250)

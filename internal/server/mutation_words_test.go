@@ -20,7 +20,7 @@ import (
 
 // Who says nothing of the rep takes nobody away; who says null does.
 func TestTheRepGoesWithNullOnly(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		got := s.refuse(t, "assignAccountRep", in{"customerId": "ann"}, "INVALID input.employeeId")
 		if m := got.UserErrors[0].Message; !strings.Contains(m, "missing") || !strings.Contains(m, "null") {
@@ -41,7 +41,7 @@ func TestTheRepGoesWithNullOnly(t *testing.T) {
 // it.
 func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 	const composed, apart = "Zo\u00eb@example.com", "ZOE\u0308@example.com"
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		for _, pair := range [][2]string{{composed, apart}, {apart, composed}} {
 			var made struct{ ID string }
@@ -86,7 +86,7 @@ func TestInvisibleCharacters(t *testing.T) {
 
 // One amount is one amount, however many zeros it ends with.
 func TestOneAmountInSeveralSpellings(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		bowl := in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "idempotencyKey": "k"}
 		first := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.9"}))
@@ -113,7 +113,7 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 // A price without a currency is in the product's, with the digits that it has; only who names
 // another one changes it.
 func TestAPriceStaysInItsCurrency(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "createProduct", in{"sku": "euro", "name": "E", "category": "Import", "unitPrice": in{"amount": "1.50", "currencyCode": "EUR"}})
 		costs := func(sku, amount string, currency any, want string) {
@@ -140,7 +140,7 @@ func TestAPriceStaysInItsCurrency(t *testing.T) {
 
 // However much is wrong, an answer stays short: of the refusals as of what each repeats.
 func TestRefusalsStayShort(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		bad := make([]in, 10*commerce.MaxLines)
 		var reasons []string

@@ -57,7 +57,7 @@ func (s *shop) fails(t testing.TB, name string, input in) {
 // A product without a category is in no list and can be changed; with a category it comes into that
 // one's list.
 func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"category": nil, "gsi1pk": nil, "gsi1sk": nil})
 		kitchen := func() []string {
@@ -77,7 +77,7 @@ func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
 
 // What stands in a record and could be in no key can be replaced by what can.
 func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.change(t, "EMPLOYEE#sam", "#METADATA", map[string]attribute{"jobTitle": storetest.Str("Packer #2")})
 		s.do(t, "updateEmployee", in{"id": "sam", "jobTitle": "Foreman"})
@@ -94,7 +94,7 @@ func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 
 // A record that lacks index keys, both or one, gets both when it changes.
 func TestMissingIndexKeysComeBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, missing := range map[string]map[string]attribute{
 			"both": {"gsi1pk": nil, "gsi1sk": nil}, "the partition": {"gsi1pk": nil}, "the sort key": {"gsi1sk": nil}, "neither, they are another's": {"gsi1pk": storetest.Str("STATUS#lost"), "gsi1sk": storetest.Str("?")},
 		} {
@@ -127,7 +127,7 @@ func TestMissingIndexKeysComeBack(t *testing.T) {
 // The items of an order whose items stand only inside of it outlive the 26th, with which they stand
 // no more inside of it.
 func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
 		id := s.place(t, "ann", skus(25)...)
 		for _, sku := range skus(25) {
@@ -153,7 +153,7 @@ func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 func TestHalfCountedProducts(t *testing.T) {
 	t.Parallel()
 	null := &types.AttributeValueMemberNULL{Value: true}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, counters := range map[string]map[string]attribute{
 			"only what is available": {"totalInventory": nil}, "only what there is": {"available": nil}, "neither": {"totalInventory": nil, "available": nil},
 			"null available": {"available": null}, "null and null": {"totalInventory": null, "available": null}, "a text for what is available": {"available": storetest.Str("12")}, "a text for what there is": {"totalInventory": storetest.Str("12")},
@@ -193,7 +193,7 @@ func TestHalfCountedProducts(t *testing.T) {
 // Whatever the customer's copy of an order has that the order's own record lacks, it has no more
 // after a change.
 func TestACopyThatKnowsMoreFollows(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for mutation, more := range map[string]in{
 			"setOrderItem": {"sku": "p00", "quantity": 7}, "removeOrderItem": {"sku": "p00"}, "confirmOrder": {}, "cancelOrder": {},
 			"updateShippingAddress": {"shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}},
@@ -219,7 +219,7 @@ func TestACopyThatKnowsMoreFollows(t *testing.T) {
 
 // A product in two items of an embedded list is shipped and released with the sum of both.
 func TestAProductInTwoItems(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
 			mutation string
 			input    in
@@ -246,7 +246,7 @@ func TestAProductInTwoItems(t *testing.T) {
 
 // An item of no pieces, or of less, is no item that a change could count with.
 func TestItemsOfLessThanOnePiece(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, quantity := range []int{0, -500} {
 			t.Run(fmt.Sprint(quantity), func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
@@ -268,7 +268,7 @@ func TestItemsOfLessThanOnePiece(t *testing.T) {
 // A change at the end of all time does not take those after it beyond: they are made at their own
 // time, and stay readable.
 func TestTimesAtTheEndOfTime(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug")
 		end := map[string]attribute{"updatedAt": storetest.Str("9999-12-31T23:59:59.999Z")}
@@ -293,7 +293,7 @@ func TestTimesAtTheEndOfTime(t *testing.T) {
 // An address that its customer has and nobody claims is claimed when the customer gives it again,
 // in whatever case, unless it has become another's.
 func TestAMissingClaimComesBack(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, email := range []string{"bob@example.com", "Bob@Example.com"} {
 			t.Run(email, func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
@@ -312,7 +312,7 @@ func TestAMissingClaimComesBack(t *testing.T) {
 // A request that was done is answered from memory, also when no other record of the table can be
 // read any more.
 func TestMemoriesNeedNoOtherRecord(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		inputs := keyed(s, t)
 		first := map[string]outcome{}

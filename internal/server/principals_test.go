@@ -44,7 +44,7 @@ func (h holder) places(t *testing.T, customer, key string) string {
 // no rate limit. Their orders show the subject as the actor.
 func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		opts := server.Options{Graph: graph.Options{Rates: rate.Options{Burst: 2000, Restore: 1, Now: func() time.Time { return now }}}}

@@ -153,7 +153,7 @@ func TestARevokedKeyEndsConnections(t *testing.T) {
 // connections of the customer share one look-up in half a minute, and a table that cannot be read
 // ends none of them.
 func TestADeletedCustomerEndsConnections(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRevocable(t, db)
 		token := func(others authtest.Object) string {
 			others["exp"] = r.g.now().Add(24 * time.Hour).Unix()

@@ -61,7 +61,7 @@ func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, version
 // stock. By default a third of the mutations is tried.
 func TestStockRevisions(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		changing := map[string]bool{}
 		for i, c := range costs() {
 			if i%longtest.Size(3, 1) > 0 || !storetest.Every(t, 4, i) {

@@ -116,7 +116,7 @@ func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
 // reads it; the right one and none are not, and raise it by one.
 func TestExpectedVersions(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
 				for _, expected := range []any{nil, "right"} {
@@ -164,7 +164,7 @@ func versionOf(t testing.TB, record json.RawMessage) int {
 // conflict with that state, all others their change, made on it.
 func TestChangesInBetween(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
 				inBetween := func(s *shop, v versioned) {
@@ -205,7 +205,7 @@ func TestChangesInBetween(t *testing.T) {
 // Of two clients who expect the same version, one wins, and the other is told of the winner's.
 func TestRacesForAVersion(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
@@ -237,7 +237,7 @@ func TestRacesForAVersion(t *testing.T) {
 
 // Of ten who change an order at once without expecting a version, all succeed, one after the other.
 func TestAllWhoExpectNothingSucceed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug")
 		var group sync.WaitGroup
@@ -281,7 +281,7 @@ func increasing(t testing.TB, o orderView) {
 
 // A level that is not there has version 0; one that comes meanwhile is a conflict with it.
 func TestTheVersionOfWhatIsNotThere(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		set := in{"sku": "plate", "warehouseId": "south", "quantity": 5}
 		got := s.refuse(t, "setInventoryLevel", set.with("expectedVersion", 1), "VERSION_CONFLICT input.expectedVersion")
@@ -306,7 +306,7 @@ func TestTheVersionOfWhatIsNotThere(t *testing.T) {
 
 // A product whose price changes between the read and the transaction is sold at the new one.
 func TestPricesAreThoseOfTheMomentOfSale(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.wire.meanwhile(func() {
 			s.change(t, "PRODUCT#mug", "#METADATA", map[string]types.AttributeValue{"unitPrice": &types.AttributeValueMemberN{Value: "8.25"}})

@@ -36,11 +36,13 @@ func Engines() []Engine {
 	}
 }
 
-// Each runs test on both engines.
+// Each runs test on both engines. It is for tests of what the engines could do in different ways:
+// transactions, conditions, pages, streams, and all golden files.
 func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) { on(t, Engines(), test) }
 
-// EachLong runs test on the embedded store, and in the long run on both engines. It is for tests
-// that write more records than DynamoDB Local takes in a second.
+// EachLong runs test on the embedded store, and in the long run on both engines. It is for tests of
+// what stands above the engine, and for those that write more records than DynamoDB Local takes in
+// a second.
 func EachLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	on(t, Engines()[:longtest.Size(1, 2)], test)
 }
