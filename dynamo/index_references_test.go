@@ -78,7 +78,7 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 func TestReferencesInIndexKeysAlone(t *testing.T) {
 	caller := change.Caller{Name: "c"}
 	order, name := commerce.OrderID(storetest.SmallOrder(0)), "New"
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		healthy := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		want := listings(t, healthy.Store)
 		compare := func(what string, s *dynamo.Store) {

@@ -137,7 +137,7 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, 
 // names the attribute.
 func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
 			before := r.All()
 			drifts, summary := r.Check(check.Options{Repair: true})
@@ -217,7 +217,7 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 			return err
 		}},
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		made, failed := 0, 0
 		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
 			pk, sk, _ := strings.Cut(keys[0], " ")
@@ -363,7 +363,7 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 			}},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				if !storetest.Every(t, 4, i) {
 					return
 				}

@@ -212,7 +212,7 @@ func line(key, value string) string {
 // A record of other software that has one of the two keys of the index is in no list. It is
 // exported and imported as it is.
 func TestImportOfOneIndexKey(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for i, keys := range []storetest.Item{
 			{"gsi1pk": storetest.Str("THEIRS")}, {"gsi1sk": storetest.Str("THEIRS")},
@@ -272,7 +272,7 @@ func TestConflicts(t *testing.T) {
 
 // However many are written at once, lines of one key happen in their order.
 func TestLinesOfOneKey(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		text := ""
 		for i := range 200 {
 			text += line(fmt.Sprint(i%3), fmt.Sprint(i))
@@ -288,7 +288,7 @@ func TestLinesOfOneKey(t *testing.T) {
 }
 
 func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		moment := `{"Item":{"pk":{"S":"IDEMPOTENCY#p#k"},"sk":{"S":"#METADATA"}}}` + "\n"
 		done := storetest.Import(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", bulk.ImportOptions{})
@@ -430,7 +430,7 @@ func (l *lastLine) Read(b []byte) (int, error) {
 }
 
 func TestImportIntoNoTable(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, err := dynamo.New(db, dynamo.Options{Table: "nowhere"})
 		if err != nil {
 			t.Fatal(err)
@@ -446,7 +446,7 @@ func TestImportIntoNoTable(t *testing.T) {
 
 // Bulk work outlasts faults that pass, and many more in a row than the SDK does.
 func TestTransfersOutlastFaults(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		failing, between := faults.Between(db, faults.First(faults.Passing()...))
 		slow := storetest.Through(t, store, failing, dynamo.Options{})
@@ -463,7 +463,7 @@ func TestTransfersOutlastFaults(t *testing.T) {
 // An import beside a server meets the server's transactions. It writes each record once they are
 // over.
 func TestImportOutlastsConflicts(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		storetest.Import(t, store, line("2", "old"), bulk.ImportOptions{})
 		puts := 0
@@ -669,7 +669,7 @@ func TestImportGoesOn(t *testing.T) {
 // record once.
 func TestExportGoesOn(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := wholeShop(t, db, dynamo.Options{})
 		want := storetest.Export(t, store, 1)
 		rapid.Check(t, func(r *rapid.T) {

@@ -44,7 +44,7 @@ func bump(r storetest.RawTable, order, customer, note string) {
 // all the same.
 func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
 		// The copy is what is wrong, the order's own record is what changes.
@@ -71,7 +71,7 @@ func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 // Who always comes first is never overwritten; the drift is left and said to be.
 func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER"), "note": storetest.Str("")})
 		writes := 0
@@ -94,7 +94,7 @@ func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 // What a repair adds follows from a record, and is not added when that record has changed.
 func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
@@ -117,7 +117,7 @@ func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 // Records that are put where there were none do not replace what others put there meanwhile.
 func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
 		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
@@ -142,7 +142,7 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 // it happens.
 func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, c := range []struct{ mutations, unsettled int }{{2, 0}, {1000, 1}} {
 			drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
@@ -189,7 +189,7 @@ func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 // Stock that changes as fast as it is counted is neither drift nor repaired.
 func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		var told []check.Unsettled
@@ -233,7 +233,7 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 // nor on how many products are recounted.
 func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
 			book := storetest.SmallDataset(t, 30)
 			template := book.Orders[storetest.BigOrder]
@@ -284,7 +284,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 // Orders that were placed while the table was read make sums over it wrong; counting again tells.
 func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		book := storetest.SmallDataset(t, 30)
 		late := book.Orders[0]
@@ -327,7 +327,7 @@ func reply(code string, reasons ...string) *http.Response {
 // A check and its repairs outlast faults that pass, and many more in a row than the SDK does.
 func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
@@ -354,7 +354,7 @@ func TestARepairThatDynamoDBRefuses(t *testing.T) {
 		"the records keep changing":   func() *http.Response { return reply("TransactionCanceledException", "TransactionConflict", "None") },
 		"ItemCollectionSizeLimitExce": func() *http.Response { return reply("TransactionCanceledException", "ItemCollectionSizeLimitExceeded") },
 	} {
-		storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 			r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 			r.Delete("EMPLOYEE#e2", "NAME")

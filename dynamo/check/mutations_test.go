@@ -67,7 +67,7 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 // What mutations write is clean, and never looks like drift while they write it.
 func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()

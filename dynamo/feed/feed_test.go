@@ -281,7 +281,7 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 
 // A record that cannot be read is reported once, and what follows is told.
 func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		var log storetest.Log
 		f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		id := f.place("c1")
@@ -301,7 +301,7 @@ func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 }
 
 func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		a := f.place("c1")
 		b := f.place("c1")
@@ -329,7 +329,7 @@ func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 
 // A Next that is interrupted while it reads what was missed loses nothing of it.
 func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
@@ -350,7 +350,7 @@ func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 // What happens while a follower reads what it missed of one order after the other is told once, and
 // in order.
 func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		orders := []commerce.OrderID{f.place("c1"), f.place("c1")}
 		first := f.timeline(orders[0])[0]
@@ -404,7 +404,7 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 
 // A last event is known since the program writes it. Before, there were timelines.
 func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		a, b := f.place("c1"), f.place("c1")
 		f.move(a, commerce.Confirmed)
@@ -419,7 +419,7 @@ func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
 }
 
 func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		a := f.place("c1")
 		b := f.place("c2")
@@ -450,7 +450,7 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 // What a repair appends to a timeline is told like any other event, also to who comes back later:
 // once, with its id.
 func TestARepairedTimelineIsTold(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		repaired, other := f.place("c1"), f.place("c1")
 		r := storetest.RawTable{T: t, DB: db, Name: f.table, Store: f.store}
@@ -473,7 +473,7 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 // A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the
 // same.
 func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		ahead, err := dynamo.New(storetest.Undated(db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
@@ -502,7 +502,7 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 
 // Who does not take what is told is cut, gets what was told before, and can go on behind it.
 func TestASlowFollowerIsCut(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
 		ofOrder, ofCustomer, seen, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(0), f.order(id, "")
@@ -532,7 +532,7 @@ func TestASlowFollowerIsCut(t *testing.T) {
 
 // Who is reading what was missed is not slow, however much happens meanwhile.
 func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
 		first := f.timeline(id)[0]
@@ -555,7 +555,7 @@ func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
 }
 
 func TestFollowersLeave(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
 		id := f.place("c1")
 		var ws []*feed.Subscription

@@ -74,7 +74,7 @@ func TestKinds(t *testing.T) {
 		{faults.Unprocessed, func(err error) bool { return err == nil }, 2},
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				table := storetest.TableName()
 				storetest.NewTable(t, db, dynamo.Options{Table: table})
 				client, between := failing(db, c.kind)
@@ -102,7 +102,7 @@ func TestKinds(t *testing.T) {
 
 // A single write meets a conflict as an error of its own, and a read meets none.
 func TestConflictOfASingleWrite(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		storetest.NewTable(t, db, dynamo.Options{Table: table})
 		client, _ := failing(db, faults.Conflict)
@@ -118,7 +118,7 @@ func TestConflictOfASingleWrite(t *testing.T) {
 
 // A batch is done in part, and says which part is left.
 func TestUnprocessed(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		storetest.NewTable(t, db, dynamo.Options{Table: table})
 		client, between := failing(db, faults.Unprocessed)

@@ -54,7 +54,7 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 		commerce.Delivered: "99 of 99 available, 97 in north, 2 in south",
 		commerce.Cancelled: "102 of 102 available, 100 in north, 2 in south",
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, from := range commerce.Statuses() {
 			for j, mutation := range slices.Sorted(maps.Keys(moves)) {
 				if !storetest.Every(t, 4, i+j) {
@@ -144,7 +144,7 @@ func withoutKeys(r string) string {
 // A warehouse that lacks what the order needs, for each of its products, is told of with what it
 // has.
 func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.brought(t, commerce.Confirmed)
 		ship := in{"orderId": id}
@@ -169,7 +169,7 @@ func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 // Stock cannot be taken away that orders have reserved, nor more than lies in the warehouse; nor
 // does it come to where nothing is.
 func TestStockLimits(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "plate", "quantity": 48}}})
 		north := in{"sku": "plate", "warehouseId": "north"}
@@ -196,7 +196,7 @@ func TestStockLimits(t *testing.T) {
 
 // What can be done to the items of a pending order.
 func TestItemsOfAPendingOrder(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug", "plate")
 		set := func(sku string, quantity int) in { return in{"orderId": id, "sku": sku, "quantity": quantity} }
@@ -249,7 +249,7 @@ func TestItemsOfAPendingOrder(t *testing.T) {
 // Items change while an order is pending, its address until it is shipped.
 func TestWhatCanChangeInWhichStatus(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, status := range commerce.Statuses() {
 			t.Run(status.String(), func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
@@ -282,7 +282,7 @@ func TestWhatCanChangeInWhichStatus(t *testing.T) {
 // An order carries its items on both of its records up to 25 of them: the 26th takes them off, its
 // removal brings them back.
 func TestEmbeddedItemsComeAndGo(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
 		id := s.place(t, "ann", skus(25)...)
 		embedded := func(want bool) {
@@ -310,7 +310,7 @@ func TestEmbeddedItemsComeAndGo(t *testing.T) {
 
 // An order has up to commerce.MaxLines lines through all of its life, however it comes to them.
 func TestMaxLines(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
 		most := skus(commerce.MaxLines)
 		last := most[len(most)-1]
@@ -348,7 +348,7 @@ func TestMaxLines(t *testing.T) {
 // Ids and times of an order's events rise also while the clock stands still, and when it goes
 // backwards.
 func TestTimelinesRise(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.place(t, "ann", "mug", "plate")
 		for i := range 6 {
@@ -374,7 +374,7 @@ func TestTimelinesRise(t *testing.T) {
 
 // Orders that want the last pieces at once get as many as there are, and no more.
 func TestTheLastPieces(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "south", "quantity": 5})
 		results := make(chan string, 12)
@@ -403,7 +403,7 @@ func TestTheLastPieces(t *testing.T) {
 
 // A product that is gone, or keeps no counts, stops no order from being cancelled or shipped.
 func TestProductsThatAreGone(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		cancelled, shipped := s.place(t, "ann", "mug", "plate"), s.place(t, "ann", "mug", "plate")
 		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey("PRODUCT#mug", "#METADATA")}); err != nil {
@@ -425,7 +425,7 @@ func TestProductsThatAreGone(t *testing.T) {
 
 // In a table of several shards an order moves from one status to the next in its own shard.
 func TestShardedListsFollow(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShardedShop(t, db, smallBook(t), 3)
 		for range 4 {
 			id := s.brought(t, commerce.Pending)

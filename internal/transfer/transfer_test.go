@@ -171,7 +171,7 @@ func TestFileRoundTrip(t *testing.T) {
 // every record once.
 func TestExportFileGoesOn(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
 		want := lines(t, store)
 		dir := t.TempDir()
@@ -363,7 +363,7 @@ func TestImportOfAPartOfAnExport(t *testing.T) {
 func TestImportFileGoesOn(t *testing.T) {
 	t.Parallel()
 	_, records := storetest.SampleBook(t)
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		text := strings.Join(lines(t, storetest.Sample(t, db)), "")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "shop.jsonl")
