@@ -29,6 +29,7 @@ func (s *shop) another(t testing.TB) *shop {
 
 // Fifty who adjust one level at once, through two servers, all succeed, and each is counted once.
 func TestManyAdjustOneLevel(t *testing.T) {
+	t.Parallel()
 	people := longtest.Size(10, 50)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

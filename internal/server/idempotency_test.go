@@ -54,7 +54,7 @@ func keyed(s *shop, t testing.TB) map[string][2]in {
 // another one, is refused.
 func TestOneKeyIsOneRequest(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		inputs := keyed(s, t)
 		names := slices.Sorted(maps.Keys(inputs))
@@ -113,7 +113,7 @@ func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 
 // What has happened to the record since does not change the answer.
 func TestTheFirstAnswerStays(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		place := in{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}
 		first := s.do(t, "placeOrder", place)
@@ -142,7 +142,7 @@ func TestTheFirstAnswerStays(t *testing.T) {
 
 // Twenty requests with one key at once place one order, and all are told of it.
 func TestOneKeyAtOnce(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		const callers = 20
 		got := make([]string, callers)
@@ -181,7 +181,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 
 // Callers do not see each other's keys.
 func TestKeysAreTheirCallers(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		place := in{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
 		first := s.as("alice").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
@@ -200,7 +200,7 @@ func TestKeysAreTheirCallers(t *testing.T) {
 // What was refused is not remembered: the same request with the same key is done once its cause is
 // gone.
 func TestRefusalsAreNotRemembered(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		tooMany := in{"customerId": "ann", "items": []in{{"sku": "none", "quantity": 3}}, "idempotencyKey": "k"}
 		s.refuse(t, "placeOrder", tooMany, "INSUFFICIENT_STOCK input.items.0.quantity")
@@ -227,7 +227,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 // A key is remembered for 24 hours, and free after that, whether DynamoDB has deleted its record or
 // not.
 func TestKeysAreFreeAfterADay(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		place := in{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
 		first := s.do(t, "placeOrder", place)
@@ -265,7 +265,7 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 // went: the SDK sends it again, DynamoDB knows its token for ten minutes, and the order book knows
 // the caller's key for a day.
 func TestLostAnswers(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, key := range []string{"", "k"} {
 			t.Run("key "+key, func(t *testing.T) {
 				s := newShop(t, db, smallBook(t))
