@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/codegen/config"
@@ -175,7 +176,8 @@ type commandWriter struct {
 }
 
 // write writes the method Command of an input, which makes the command that m takes. It fails for a
-// field of the input that the command does not have, or that has no rule.
+// field of the input that the command does not have, or that has no rule, and for a field of a
+// change that the input does not have.
 func (w *commandWriter) write(input *gql.Definition, m mutation) {
 	fields := fieldsOf(m.command)
 	name := m.command.Obj().Name()
@@ -189,6 +191,10 @@ func (w *commandWriter) write(input *gql.Definition, m mutation) {
 			fail("%s.%s: commerce.%s has no field of that name", input.Name, f.Name, name)
 		}
 		fmt.Fprintf(&w.out, "%s: %s,\n", to.Name(), w.value(input.Name, f, to, name, m.result))
+		delete(fields, strings.ToLower(f.Name))
+	}
+	if left := slices.Sorted(maps.Keys(fields)); strings.HasSuffix(name, "Change") && len(left) > 0 {
+		fail("%s has no field for commerce.%s.%s", input.Name, name, fields[left[0]].Name())
 	}
 	w.out.WriteString("}\n}\n")
 }

@@ -9,6 +9,8 @@ package main
 import (
 	"fmt"
 	"go/types"
+	"io"
+	"log"
 	"os"
 	"os/exec"
 	"slices"
@@ -89,6 +91,7 @@ func run() (err error) {
 	derived := derive(cfg, store, commerce)
 	cfg = must(config.LoadConfigFromDefaultLocations()) // the schema has changed
 	derived.bind(cfg)
+	log.SetOutput(io.Discard) // gqlgen lists the fields that resolvers answer
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
 	return updateGolden()
 }
