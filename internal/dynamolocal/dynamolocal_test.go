@@ -28,7 +28,7 @@ const victimEnv = "ORDERGRAPH_DYNAMOLOCAL_VICTIM"
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(victimEnv); how != "" {
-		os.Unsetenv(victimEnv) // a keeper is none
+		_ = os.Unsetenv(victimEnv) // a keeper is none
 		victim(how)
 		return
 	}
@@ -176,15 +176,12 @@ func TestStopWhenUnused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users, unused := filepath.Join(t.TempDir(), "users"), make(chan struct{})
+	users, unused := filepath.Join(t.TempDir(), "users"), make(chan error)
 	leave, err := wait(t.Context(), users, syscall.LOCK_SH)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		inst.stopWhenUnused(users, 30*time.Millisecond)
-		close(unused)
-	}()
+	go func() { unused <- inst.stopWhenUnused(users, 30*time.Millisecond) }()
 	client := inst.Client(func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	for range 100 {
 		if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
@@ -192,7 +189,9 @@ func TestStopWhenUnused(t *testing.T) {
 		}
 	}
 	leave()
-	<-unused
+	if err := <-unused; err != nil {
+		t.Errorf("the JVM ended by itself: %v", err)
+	}
 	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
 		t.Error("it answers when it has no users")
 	}

@@ -103,20 +103,24 @@ func keep(users string) int {
 	}
 	fmt.Print(inst.endpoint)
 	os.Stdout.Close()
-	inst.stopWhenUnused(users, linger)
+	if inst.stopWhenUnused(users, linger) != nil {
+		return 1
+	}
 	return 0
 }
 
 // stopWhenUnused returns when the instance has ended, which it does when it has had no users for
 // some time.
-func (i *Instance) stopWhenUnused(users string, after time.Duration) {
+//
+// Errors: that of an instance that ended by itself.
+func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)
 	defer ticker.Stop()
 	for unused := 0; unused < looks; {
 		select {
-		case <-i.ended:
-			unused = looks
+		case err := <-i.ended:
+			return err
 		case <-ticker.C:
 			if unlock, err := tryLock(users, syscall.LOCK_EX); err != nil {
 				unused = 0
@@ -130,4 +134,5 @@ func (i *Instance) stopWhenUnused(users string, after time.Duration) {
 			}
 		}
 	}
+	return nil
 }

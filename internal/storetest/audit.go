@@ -444,11 +444,11 @@ func (a *audit) order(id string, o *auditedOrder) {
 			a.refer(k, "EMPLOYEE#"+rep, metadata)
 		}
 	}
-	a.items(k, id, o)
+	a.items(k, o)
 	a.events(k, id, o)
 }
 
-func (a *audit) items(k Key, id string, o *auditedOrder) {
+func (a *audit) items(k Key, o *auditedOrder) {
 	total := new(big.Rat)
 	for sku, item := range o.items {
 		ik := Key{k.PK, "ITEM#" + sku}
