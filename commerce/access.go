@@ -12,8 +12,10 @@ type Permission int
 
 // Permissions.
 const (
+	// ReadViewer is for asking who makes the request.
+	ReadViewer Permission = iota + 1
 	// ReadCatalog is for products: names, prices, how many can be sold.
-	ReadCatalog Permission = iota + 1
+	ReadCatalog
 	// ReadCustomer is for a customer's record.
 	ReadCustomer
 	// ListCustomers is for finding customers other than by id.
@@ -68,6 +70,7 @@ const (
 )
 
 var permissionNames = [permissions]string{
+	ReadViewer:       "READ_VIEWER",
 	ReadCatalog:      "READ_CATALOG",
 	ReadCustomer:     "READ_CUSTOMER",
 	ListCustomers:    "LIST_CUSTOMERS",
@@ -153,6 +156,7 @@ func StandardPolicy() Policy {
 	var p Policy
 	for permission, g := range map[Permission][4]Grant{
 		// CUSTOMER, STAFF, ADMIN, SERVICE
+		ReadViewer:       {All, All, All, All},
 		ReadCatalog:      {All, All, All, All},
 		ReadCustomer:     {Own, All, All, All},
 		ListCustomers:    {None, All, All, All},
@@ -208,6 +212,11 @@ func (p Policy) Granted(to Principal, permission Permission) Grant {
 		return None
 	}
 	return g
+}
+
+// Permissions returns what a principal is granted, of all records or of the own.
+func (p Policy) Permissions(of Principal) []Permission {
+	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.Granted(of, permission) == None })
 }
 
 // Sees reports whether a permission lets a principal at what belongs to a customer.

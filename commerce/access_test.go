@@ -23,8 +23,8 @@ func TestPermissionsHaveNames(t *testing.T) {
 	}
 }
 
-// Customers get no farther than their own records, but for the catalog and for the way that
-// gateways ask; nobody may do what admins may not, but for what only machines ask for.
+// Customers get no farther than their own records, but for the catalog, for who they are, and for the
+// way that gateways ask; nobody may do what admins may not, but for what only machines ask for.
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{
@@ -35,7 +35,7 @@ func TestStandardPolicy(t *testing.T) {
 		switch {
 		case own[p]:
 			want = commerce.Own
-		case p == commerce.ReadCatalog, p == commerce.ResolveEntities:
+		case p == commerce.ReadViewer, p == commerce.ReadCatalog, p == commerce.ResolveEntities:
 			want = commerce.All
 		}
 		if got := policy.Grant(commerce.RoleCustomer, p); got != want {

@@ -110,8 +110,9 @@ var ways = map[string][]string{
 	"Subscription": {
 		`subscription{%s}`,
 	},
+	"Viewer": {`{viewer{%s}}`},
 	"Customer": {
-		`{customer(id:"$C"){%s}}`, `{customerByEmail(email:"$E"){%s}}`, `{customers(first:1){nodes{%s}}}`, `{customers(first:1){edges{node{%s}}}}`,
+		`{customer(id:"$C"){%s}}`, `{viewer{customer{%s}}}`, `{customerByEmail(email:"$E"){%s}}`, `{customers(first:1){nodes{%s}}}`, `{customers(first:1){edges{node{%s}}}}`,
 		`{order(id:"$O"){customer{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{customer{%s}}}}`, `{employee(id:"rep_001"){customers{nodes{%s}}}}`,
 		`{_entities(representations:[{__typename:"Customer",id:"$C"}]){...on Customer{%s}}}`,
 		`mutation{updateCustomer(input:{id:"$C"}){customer{%s} userErrors{code}}}`,

@@ -45,7 +45,7 @@ func TestCost(t *testing.T) {
 		{`{__typename}`, nil, 1},
 		{`{customer(id:"1"){id name}}`, nil, 3},
 		{`{customer(id:"1"){phoneNumbers}}`, nil, 2 + 10},
-		{`{order(id:"1"){total{amount currencyCode} availableTransitions}}`, nil, 1 + 3 + 11},
+		{`{order(id:"1"){total{amount currencyCode} availableTransitions}}`, nil, 1 + 3 + 1 + 5},
 		{`{customers{nodes{id}}}`, nil, page(20)},
 		{`{customers(first:3){nodes{id}}}`, nil, page(3)},
 		{`{customers(last:3){nodes{id}}}`, nil, page(3)},

@@ -28,6 +28,7 @@ type fieldResolvers struct {
 	productResolvers        ProductResolver
 	queryResolvers          QueryResolver
 	subscriptionResolvers   SubscriptionResolver
+	viewerResolvers         ViewerResolver
 	warehouseResolvers      WarehouseResolver
 	// generated reads arguments.
 	generated *executionContext
@@ -47,6 +48,7 @@ func newFieldResolvers(of ResolverRoot, generated *executionContext) *fieldResol
 		productResolvers:        of.Product(),
 		queryResolvers:          of.Query(),
 		subscriptionResolvers:   of.Subscription(),
+		viewerResolvers:         of.Viewer(),
 		warehouseResolvers:      of.Warehouse(),
 		generated:               generated,
 	}
@@ -165,6 +167,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: updateShippingAddressPayloadImplementors, Field: numberUpdateShippingAddressPayload}
 	case "VersionConflict":
 		return operation.ObjectType{Satisfies: versionConflictImplementors, Field: numberVersionConflict}
+	case "Viewer":
+		return operation.ObjectType{Satisfies: viewerImplementors, Field: numberViewer}
 	case "Warehouse":
 		return operation.ObjectType{Satisfies: warehouseImplementors, Field: numberWarehouse}
 	case "WarehouseConnection":
@@ -4288,46 +4292,48 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
 		return operation.TypenameField, nil
+	case "viewer":
+		return 1, nil
 	case "customer":
-		return 1, readQueryCustomerArguments
+		return 2, readQueryCustomerArguments
 	case "customerByEmail":
-		return 2, readQueryCustomerByEmailArguments
+		return 3, readQueryCustomerByEmailArguments
 	case "customers":
-		return 3, readQueryCustomersArguments
+		return 4, readQueryCustomersArguments
 	case "order":
-		return 4, readQueryOrderArguments
+		return 5, readQueryOrderArguments
 	case "ordersById":
-		return 5, readQueryOrdersByIDArguments
+		return 6, readQueryOrdersByIDArguments
 	case "orderItem":
-		return 6, readQueryOrderItemArguments
+		return 7, readQueryOrderItemArguments
 	case "orders":
-		return 7, readQueryOrdersArguments
+		return 8, readQueryOrdersArguments
 	case "ordersByStatus":
-		return 8, readQueryOrdersByStatusArguments
+		return 9, readQueryOrdersByStatusArguments
 	case "product":
-		return 9, readQueryProductArguments
+		return 10, readQueryProductArguments
 	case "productsBySku":
-		return 10, readQueryProductsBySkuArguments
+		return 11, readQueryProductsBySkuArguments
 	case "products":
-		return 11, readQueryProductsArguments
+		return 12, readQueryProductsArguments
 	case "inventoryLevel":
-		return 12, readQueryInventoryLevelArguments
+		return 13, readQueryInventoryLevelArguments
 	case "employee":
-		return 13, readQueryEmployeeArguments
+		return 14, readQueryEmployeeArguments
 	case "employees":
-		return 14, readQueryEmployeesArguments
+		return 15, readQueryEmployeesArguments
 	case "employeesByName":
-		return 15, readQueryEmployeesByNameArguments
+		return 16, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 16, readQueryEmployeesByJobTitleArguments
+		return 17, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 17, readQueryWarehouseArguments
+		return 18, readQueryWarehouseArguments
 	case "warehouses":
-		return 18, readQueryWarehousesArguments
+		return 19, readQueryWarehousesArguments
 	case "_entities":
-		return 19, readQueryEntitiesArguments
+		return 20, readQueryEntitiesArguments
 	case "_service":
-		return 20, nil
+		return 21, nil
 	default:
 		return 0, nil
 	}
@@ -4341,7 +4347,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		return true
 	case operation.IntrospectionField:
 		return x.introspect(f)
-	case 1: // customer
+	case 1: // viewer
+		v, ok := x.resolveQueryViewer(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.missing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectViewer(f.Set, v)
+		x.leave()
+		return written
+	case 2: // customer
 		v, ok := x.resolveQueryCustomer(f)
 		if !ok {
 			return x.null()
@@ -4353,7 +4371,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 2: // customerByEmail
+	case 3: // customerByEmail
 		v, ok := x.resolveQueryCustomerByEmail(f)
 		if !ok {
 			return x.null()
@@ -4365,7 +4383,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCustomer(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 3: // customers
+	case 4: // customers
 		v, ok := x.resolveQueryCustomers(f)
 		if !ok {
 			return false
@@ -4377,7 +4395,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCustomerConnection(f.Set, v)
 		x.leave()
 		return written
-	case 4: // order
+	case 5: // order
 		v, ok := x.resolveQueryOrder(f)
 		if !ok {
 			return x.null()
@@ -4389,13 +4407,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 5: // ordersById
+	case 6: // ordersById
 		v, ok := x.resolveQueryOrdersByID(f)
 		if !ok {
 			return false
 		}
 		return x.listOrderOrNull(f, v)
-	case 6: // orderItem
+	case 7: // orderItem
 		v, ok := x.resolveQueryOrderItem(f)
 		if !ok {
 			return x.null()
@@ -4407,7 +4425,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 7: // orders
+	case 8: // orders
 		v, ok := x.resolveQueryOrders(f)
 		if !ok {
 			return false
@@ -4419,7 +4437,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 8: // ordersByStatus
+	case 9: // ordersByStatus
 		v, ok := x.resolveQueryOrdersByStatus(f)
 		if !ok {
 			return false
@@ -4431,7 +4449,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // product
+	case 10: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.null()
@@ -4443,13 +4461,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 10: // productsBySku
+	case 11: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 11: // products
+	case 12: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -4461,7 +4479,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 12: // inventoryLevel
+	case 13: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.null()
@@ -4473,7 +4491,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 13: // employee
+	case 14: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.null()
@@ -4485,7 +4503,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 14: // employees
+	case 15: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -4497,7 +4515,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // employeesByName
+	case 16: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -4509,7 +4527,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // employeesByJobTitle
+	case 17: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -4521,7 +4539,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // warehouse
+	case 18: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.null()
@@ -4533,7 +4551,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 18: // warehouses
+	case 19: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -4545,13 +4563,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // _entities
+	case 20: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 20: // _service
+	case 21: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -4563,6 +4581,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	default:
 		panic("Query has no field of the number " + strconv.Itoa(f.Number))
 	}
+}
+
+func (x *execution) resolveQueryViewer(f *operation.Field) (v *commerce.Principal, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.queryResolvers.Viewer(x.resolverCtx)
+	return v, x.resolved(f, err)
 }
 
 type queryCustomerArguments struct {
@@ -5758,6 +5783,80 @@ func (x *execution) resolveVersionConflictCode(f *operation.Field, obj *commerce
 	return obj.Code(), true
 }
 
+func numberViewer(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "role":
+		return 1, nil
+	case "permissions":
+		return 2, nil
+	case "customer":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectViewer writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Principal) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldViewer(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldViewer writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Viewer"`...)
+		return true
+	case 1: // role
+		x.out = appendRole(x.out, obj.Role)
+		return true
+	case 2: // permissions
+		v, ok := x.resolveViewerPermissions(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listPermission(f, v)
+	case 3: // customer
+		v, ok := x.resolveViewerCustomer(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.enter(f)
+		written := x.objectCustomer(f.Set, v)
+		x.leave()
+		return written || x.null()
+	default:
+		panic("Viewer has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveViewerPermissions(f *operation.Field, obj *commerce.Principal) (v []commerce.Permission, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.viewerResolvers.Permissions(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveViewerCustomer(f *operation.Field, obj *commerce.Principal) (v *commerce.Customer, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.viewerResolvers.Customer(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
+}
+
 func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -6385,6 +6484,15 @@ func (x *execution) listOrderStatus(f *operation.Field, list []commerce.Status) 
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listPermission(f *operation.Field, list []commerce.Permission) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		x.out = appendPermission(x.out, v)
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listProduct(f *operation.Field, list []*commerce.Product) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -6543,6 +6651,78 @@ func appendOrderStatus(b []byte, v commerce.Status) []byte {
 		return append(b, `"DELIVERED"`...)
 	case commerce.Cancelled:
 		return append(b, `"CANCELLED"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendPermission(b []byte, v commerce.Permission) []byte {
+	switch v {
+	case commerce.ReadViewer:
+		return append(b, `"READ_VIEWER"`...)
+	case commerce.ReadCatalog:
+		return append(b, `"READ_CATALOG"`...)
+	case commerce.ReadCustomer:
+		return append(b, `"READ_CUSTOMER"`...)
+	case commerce.ListCustomers:
+		return append(b, `"LIST_CUSTOMERS"`...)
+	case commerce.ReadOrder:
+		return append(b, `"READ_ORDER"`...)
+	case commerce.ListOrders:
+		return append(b, `"LIST_ORDERS"`...)
+	case commerce.ReadActor:
+		return append(b, `"READ_ACTOR"`...)
+	case commerce.ReadStock:
+		return append(b, `"READ_STOCK"`...)
+	case commerce.ReadContact:
+		return append(b, `"READ_CONTACT"`...)
+	case commerce.ReadStaff:
+		return append(b, `"READ_STAFF"`...)
+	case commerce.PlaceOrder:
+		return append(b, `"PLACE_ORDER"`...)
+	case commerce.ChangeOrder:
+		return append(b, `"CHANGE_ORDER"`...)
+	case commerce.FulfilOrder:
+		return append(b, `"FULFIL_ORDER"`...)
+	case commerce.CreateCustomer:
+		return append(b, `"CREATE_CUSTOMER"`...)
+	case commerce.ChangeCustomer:
+		return append(b, `"CHANGE_CUSTOMER"`...)
+	case commerce.ChangeEmail:
+		return append(b, `"CHANGE_EMAIL"`...)
+	case commerce.AssignRep:
+		return append(b, `"ASSIGN_REP"`...)
+	case commerce.ChangeStock:
+		return append(b, `"CHANGE_STOCK"`...)
+	case commerce.ChangeCatalog:
+		return append(b, `"CHANGE_CATALOG"`...)
+	case commerce.ChangeWarehouses:
+		return append(b, `"CHANGE_WAREHOUSES"`...)
+	case commerce.ChangeStaff:
+		return append(b, `"CHANGE_STAFF"`...)
+	case commerce.ResolveEntities:
+		return append(b, `"RESOLVE_ENTITIES"`...)
+	case commerce.ReadSubgraph:
+		return append(b, `"READ_SUBGRAPH"`...)
+	case commerce.Introspect:
+		return append(b, `"INTROSPECT"`...)
+	case commerce.Explain:
+		return append(b, `"EXPLAIN"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendRole(b []byte, v commerce.Role) []byte {
+	switch v {
+	case commerce.RoleCustomer:
+		return append(b, `"CUSTOMER"`...)
+	case commerce.RoleStaff:
+		return append(b, `"STAFF"`...)
+	case commerce.RoleAdmin:
+		return append(b, `"ADMIN"`...)
+	case commerce.RoleService:
+		return append(b, `"SERVICE"`...)
 	default:
 		return append(b, `""`...)
 	}

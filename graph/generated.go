@@ -45,6 +45,7 @@ type ResolverRoot interface {
 	Product() ProductResolver
 	Query() QueryResolver
 	Subscription() SubscriptionResolver
+	Viewer() ViewerResolver
 	Warehouse() WarehouseResolver
 }
 
@@ -378,6 +379,7 @@ type ComplexityRoot struct {
 		Product             func(childComplexity int, sku string) int
 		Products            func(childComplexity int, category string, first *int32, after *string, last *int32, before *string) int
 		ProductsBySku       func(childComplexity int, skus []string) int
+		Viewer              func(childComplexity int) int
 		Warehouse           func(childComplexity int, id string) int
 		Warehouses          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		__resolve__service  func(childComplexity int) int
@@ -442,6 +444,12 @@ type ComplexityRoot struct {
 		CurrentVersion func(childComplexity int) int
 		Field          func(childComplexity int) int
 		Message        func(childComplexity int) int
+	}
+
+	Viewer struct {
+		Customer    func(childComplexity int) int
+		Permissions func(childComplexity int) int
+		Role        func(childComplexity int) int
 	}
 
 	Warehouse struct {
@@ -543,6 +551,7 @@ type ProductResolver interface {
 	OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error)
 }
 type QueryResolver interface {
+	Viewer(ctx context.Context) (*commerce.Principal, error)
 	Customer(ctx context.Context, id string) (*commerce.Customer, error)
 	CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error)
 	Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
@@ -566,6 +575,10 @@ type SubscriptionResolver interface {
 	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error)
 	CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error)
 	OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error)
+}
+type ViewerResolver interface {
+	Permissions(ctx context.Context, obj *commerce.Principal) ([]commerce.Permission, error)
+	Customer(ctx context.Context, obj *commerce.Principal) (*commerce.Customer, error)
 }
 type WarehouseResolver interface {
 	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
@@ -2025,6 +2038,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ProductsBySku(childComplexity, args["skus"].([]string)), true
+	case "Query.viewer":
+		if e.ComplexityRoot.Query.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Viewer(childComplexity), true
 	case "Query.warehouse":
 		if e.ComplexityRoot.Query.Warehouse == nil {
 			break
@@ -2253,6 +2272,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.VersionConflict.Message(childComplexity), true
 
+	case "Viewer.customer":
+		if e.ComplexityRoot.Viewer.Customer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Customer(childComplexity), true
+	case "Viewer.permissions":
+		if e.ComplexityRoot.Viewer.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Permissions(childComplexity), true
+	case "Viewer.role":
+		if e.ComplexityRoot.Viewer.Role == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Role(childComplexity), true
+
 	case "Warehouse.employees":
 		if e.ComplexityRoot.Warehouse.Employees == nil {
 			break
@@ -2468,6 +2506,8 @@ directive @access(
 
 "What somebody may do or see."
 enum Permission {
+  "Who makes the request, and what they may do."
+  READ_VIEWER
   "Products: names, prices, how many can be sold."
   READ_CATALOG
   "A customer's record."
@@ -3467,6 +3507,9 @@ scalar CurrencyCode
 
 "Where to begin reading. Every field says which access pattern (AP) of the table serves it."
 type Query {
+  "Who makes the request, as their token says. Access: everybody."
+  viewer: Viewer! @access(permission: READ_VIEWER)
+
   """
   One customer by id, or null. AP6: one GetItem, or one BatchGetItem for all that a query names. Access: customers (their own), staff,
   admins, services.
@@ -3667,6 +3710,28 @@ type Query {
     "Read up to this cursor, towards the start."
     before: String
   ): WarehouseConnection! @reads(pattern: "AP31") @access(permission: READ_STOCK)
+}
+
+"Who makes a request. Access: everybody."
+type Viewer @access(permission: READ_VIEWER) {
+  "What they are: what they may do follows from it."
+  role: Role!
+  "What they may do, with all records or with their own."
+  permissions: [Permission!]!
+  "Their own record; null for others than customers, and where it does not exist. AP6: one GetItem."
+  customer: Customer @reads(pattern: "AP6", by: "customer")
+}
+
+"What somebody is to the shop."
+enum Role {
+  "Buys, and sees the own records."
+  CUSTOMER
+  "Works on orders and stock."
+  STAFF
+  "Runs the shop."
+  ADMIN
+  "Another program, such as a gateway or a payment provider's webhook."
+  SERVICE
 }
 
 "Someone who buys. Access: customers (their own), staff, admins, services."
@@ -4657,6 +4722,18 @@ func (ec *executionContext) childFields_UpdateShippingAddressPayload(ctx context
 		return ec.fieldContext_UpdateShippingAddressPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateShippingAddressPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "role":
+		return ec.fieldContext_Viewer_role(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Viewer_permissions(ctx, field)
+	case "customer":
+		return ec.fieldContext_Viewer_customer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
 }
 
 func (ec *executionContext) childFields_Warehouse(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11395,6 +11472,38 @@ func (ec *executionContext) fieldContext_ProductEdge_node(_ context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Viewer(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Principal) graphql.Marshaler {
+			return ec.marshalNViewer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPrincipal(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_customer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13165,6 +13274,84 @@ func (ec *executionContext) _VersionConflict_currentVersion(ctx context.Context,
 }
 func (ec *executionContext) fieldContext_VersionConflict_currentVersion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("VersionConflict", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_role(ctx context.Context, field graphql.CollectedField, obj *commerce.Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Role) graphql.Marshaler {
+			return ec.marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type Role does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_permissions(ctx context.Context, field graphql.CollectedField, obj *commerce.Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Permission) graphql.Marshaler {
+			return ec.marshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermissionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type Permission does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_customer(ctx context.Context, field graphql.CollectedField, obj *commerce.Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_customer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().Customer(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Customer) graphql.Marshaler {
+			return ec.marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_customer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Customer(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Warehouse_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Warehouse) (ret graphql.Marshaler) {
@@ -19117,6 +19304,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Query")
+		case "viewer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewer(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "customer":
 			field := field
 
@@ -20045,6 +20254,120 @@ func (ec *executionContext) _VersionConflict(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var viewerImplementors = []string{"Viewer"}
+
+func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *commerce.Principal) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, viewerImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Viewer")
+		case "role":
+			out.Values[i] = ec._Viewer_role(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "customer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_customer(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -21599,20 +21922,108 @@ func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋorde
 	return ec._PageInfo(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNPermission2string(ctx context.Context, v any) (string, error) {
-	res, err := graphql.UnmarshalString(v)
+func (ec *executionContext) unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx context.Context, v any) (commerce.Permission, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNPermission2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+func (ec *executionContext) marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx context.Context, sel ast.SelectionSet, v commerce.Permission) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(v)
+	res := graphql.MarshalString(marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 		}
 	}
 	return res
+}
+
+var (
+	unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission = map[string]commerce.Permission{
+		"READ_VIEWER":       commerce.ReadViewer,
+		"READ_CATALOG":      commerce.ReadCatalog,
+		"READ_CUSTOMER":     commerce.ReadCustomer,
+		"LIST_CUSTOMERS":    commerce.ListCustomers,
+		"READ_ORDER":        commerce.ReadOrder,
+		"LIST_ORDERS":       commerce.ListOrders,
+		"READ_ACTOR":        commerce.ReadActor,
+		"READ_STOCK":        commerce.ReadStock,
+		"READ_CONTACT":      commerce.ReadContact,
+		"READ_STAFF":        commerce.ReadStaff,
+		"PLACE_ORDER":       commerce.PlaceOrder,
+		"CHANGE_ORDER":      commerce.ChangeOrder,
+		"FULFIL_ORDER":      commerce.FulfilOrder,
+		"CREATE_CUSTOMER":   commerce.CreateCustomer,
+		"CHANGE_CUSTOMER":   commerce.ChangeCustomer,
+		"CHANGE_EMAIL":      commerce.ChangeEmail,
+		"ASSIGN_REP":        commerce.AssignRep,
+		"CHANGE_STOCK":      commerce.ChangeStock,
+		"CHANGE_CATALOG":    commerce.ChangeCatalog,
+		"CHANGE_WAREHOUSES": commerce.ChangeWarehouses,
+		"CHANGE_STAFF":      commerce.ChangeStaff,
+		"RESOLVE_ENTITIES":  commerce.ResolveEntities,
+		"READ_SUBGRAPH":     commerce.ReadSubgraph,
+		"INTROSPECT":        commerce.Introspect,
+		"EXPLAIN":           commerce.Explain,
+	}
+	marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission = map[commerce.Permission]string{
+		commerce.ReadViewer:       "READ_VIEWER",
+		commerce.ReadCatalog:      "READ_CATALOG",
+		commerce.ReadCustomer:     "READ_CUSTOMER",
+		commerce.ListCustomers:    "LIST_CUSTOMERS",
+		commerce.ReadOrder:        "READ_ORDER",
+		commerce.ListOrders:       "LIST_ORDERS",
+		commerce.ReadActor:        "READ_ACTOR",
+		commerce.ReadStock:        "READ_STOCK",
+		commerce.ReadContact:      "READ_CONTACT",
+		commerce.ReadStaff:        "READ_STAFF",
+		commerce.PlaceOrder:       "PLACE_ORDER",
+		commerce.ChangeOrder:      "CHANGE_ORDER",
+		commerce.FulfilOrder:      "FULFIL_ORDER",
+		commerce.CreateCustomer:   "CREATE_CUSTOMER",
+		commerce.ChangeCustomer:   "CHANGE_CUSTOMER",
+		commerce.ChangeEmail:      "CHANGE_EMAIL",
+		commerce.AssignRep:        "ASSIGN_REP",
+		commerce.ChangeStock:      "CHANGE_STOCK",
+		commerce.ChangeCatalog:    "CHANGE_CATALOG",
+		commerce.ChangeWarehouses: "CHANGE_WAREHOUSES",
+		commerce.ChangeStaff:      "CHANGE_STAFF",
+		commerce.ResolveEntities:  "RESOLVE_ENTITIES",
+		commerce.ReadSubgraph:     "READ_SUBGRAPH",
+		commerce.Introspect:       "INTROSPECT",
+		commerce.Explain:          "EXPLAIN",
+	}
+)
+
+func (ec *executionContext) unmarshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermissionᚄ(ctx context.Context, v any) ([]commerce.Permission, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]commerce.Permission, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermissionᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.Permission) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPlaceOrderInput(ctx context.Context, v any) (input.PlaceOrderInput, error) {
@@ -21696,6 +22107,38 @@ func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋorderg
 	res, err := ec.unmarshalInputRemoveOrderItemInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
+
+func (ec *executionContext) unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole(ctx context.Context, v any) (commerce.Role, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole(ctx context.Context, sel ast.SelectionSet, v commerce.Role) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole = map[string]commerce.Role{
+		"CUSTOMER": commerce.RoleCustomer,
+		"STAFF":    commerce.RoleStaff,
+		"ADMIN":    commerce.RoleAdmin,
+		"SERVICE":  commerce.RoleService,
+	}
+	marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole = map[commerce.Role]string{
+		commerce.RoleCustomer: "CUSTOMER",
+		commerce.RoleStaff:    "STAFF",
+		commerce.RoleAdmin:    "ADMIN",
+		commerce.RoleService:  "SERVICE",
+	}
+)
 
 func (ec *executionContext) unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetInventoryLevelInput(ctx context.Context, v any) (input.SetInventoryLevelInput, error) {
 	res, err := ec.unmarshalInputSetInventoryLevelInput(ctx, v)
@@ -21801,6 +22244,16 @@ func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋord
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNViewer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPrincipal(ctx context.Context, sel ast.SelectionSet, v *commerce.Principal) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Viewer(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNWarehouse2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouseᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Warehouse) graphql.Marshaler {

@@ -342,6 +342,10 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 			}
 		case f.Name == operation.EntitiesField:
 			p.entities(ctx, f, &named)
+		case f.Name == "viewer":
+			for who, of := range fields([]target[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
+				viewerReference(who, of, &named)
+			}
 		}
 	}
 	p.wholeRefs(ctx, &named)

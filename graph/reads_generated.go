@@ -505,35 +505,35 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var customers, orders, ordersByStatus, products, employees, employeesByName, employeesByJobTitle, warehouses wanted[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch f.Number {
-		case 3: // customers
+		case 4: // customers
 			q := p.resolver.list("Query.customers")
 			argumentsOf[queryCustomersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &customers, f, &q)
-		case 7: // orders
+		case 8: // orders
 			q := p.resolver.list("Query.orders")
 			argumentsOf[queryOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
-		case 8: // ordersByStatus
+		case 9: // ordersByStatus
 			q := p.resolver.list("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
 			addList(p, &ordersByStatus, f, &q)
-		case 11: // products
+		case 12: // products
 			q := p.resolver.list("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
-		case 14: // employees
+		case 15: // employees
 			q := p.resolver.list("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
-		case 15: // employeesByName
+		case 16: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
-		case 16: // employeesByJobTitle
+		case 17: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
-		case 18: // warehouses
+		case 19: // warehouses
 			q := p.resolver.list("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
@@ -552,31 +552,31 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 // rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.
 func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 	switch f.Number {
-	case 1: // customer
+	case 2: // customer
 		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
 			to.customers.add(key, f.Path, f.Records)
 		}
-	case 4: // order
+	case 5: // order
 		if key, ok := argumentsOf[queryOrderArguments](p, f).key(); ok {
 			to.order(f.Records).add(key, f.Path, f.Records)
 		}
-	case 5: // ordersById
+	case 6: // ordersById
 		addBatch(&to.orders, f, argumentsOf[queryOrdersByIDArguments](p, f))
-	case 9: // product
+	case 10: // product
 		if key, ok := argumentsOf[queryProductArguments](p, f).key(); ok {
 			to.product(f.Records).add(key, f.Path, f.Records)
 		}
-	case 10: // productsBySku
+	case 11: // productsBySku
 		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
-	case 12: // inventoryLevel
+	case 13: // inventoryLevel
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
-	case 13: // employee
+	case 14: // employee
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
-	case 17: // warehouse
+	case 18: // warehouse
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}
@@ -584,6 +584,18 @@ func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 		return false
 	}
 	return true
+}
+
+func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) (*commerce.Customer, error) {
+	return reference(ctx, model.CustomerByID, obj.Customer)
+}
+
+// viewerReference adds the record that a field refers to.
+func viewerReference(record *commerce.Principal, f *operation.Field, to *refs) {
+	switch f.Number {
+	case 3: // customer
+		addRef(&to.customers, f, record.Customer)
+	}
 }
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
@@ -663,6 +675,9 @@ func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 // Subscription returns the resolvers of Subscription.
 func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionResolver{r} }
 
+// Viewer returns the resolvers of Viewer.
+func (r *Resolver) Viewer() ViewerResolver { return &viewerResolver{r} }
+
 // Warehouse returns the resolvers of Warehouse.
 func (r *Resolver) Warehouse() WarehouseResolver { return &warehouseResolver{r} }
 
@@ -679,5 +694,6 @@ type (
 	productResolver        struct{ *Resolver }
 	queryResolver          struct{ *Resolver }
 	subscriptionResolver   struct{ *Resolver }
+	viewerResolver         struct{ *Resolver }
 	warehouseResolver      struct{ *Resolver }
 )

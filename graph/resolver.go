@@ -105,7 +105,7 @@ func Schema() *ast.Schema {
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective} {
 		delete(schema.Directives, name)
 	}
-	for _, name := range []string{"link__Import", "federation__FieldSet", "Permission", "Float"} {
+	for _, name := range []string{"link__Import", "federation__FieldSet", "Float"} {
 		delete(schema.Types, name)
 	}
 	return schema

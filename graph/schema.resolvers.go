@@ -57,6 +57,14 @@ func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, 
 	return r.inventoryOf(ctx, obj, productInventoryArguments{first, after, last, before})
 }
 
+func (r *queryResolver) Viewer(ctx context.Context) (*commerce.Principal, error) {
+	return new(r.principal(ctx)), nil
+}
+
+func (r *viewerResolver) Permissions(_ context.Context, obj *commerce.Principal) ([]commerce.Permission, error) {
+	return r.access.Policy.Permissions(*obj), nil
+}
+
 func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
 	return r.customerByEmail(ctx, email)
 }

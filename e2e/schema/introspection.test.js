@@ -28,11 +28,9 @@ test('the server tells the schema that is published, to people and to composers'
 
   const own = build(published)
   const types = (schema) => Object.values(schema.getTypeMap()).filter((type) => !isIntrospectionType(type))
-  for (const type of types(own).filter(({ name }) => !['Query', 'Permission'].includes(name))) {
+  for (const type of types(own).filter(({ name }) => name !== 'Query')) {
     assert.equal(told.getType(type.name) && printType(told.getType(type.name)), printType(type))
   }
-  // It is for @access, which no client can write.
-  assert.equal(told.getType('Permission'), undefined)
   assert.deepEqual(
     types(told).map(({ name }) => name).filter((name) => !own.getType(name)).sort(),
     ['_Any', '_Entity', '_Service'],

@@ -20,9 +20,10 @@ const (
 	ListCost = 10
 	// MutationCost is the cost of each mutation, which is a transaction.
 	MutationCost = 10
-	// plainList is the number of elements of a list that is not a connection: phone numbers,
-	// transitions, the path of a user error. None has more, except phone numbers that other
-	// software wrote. User errors have a limit of their own, MaxUserErrors.
+	// plainList is the number of elements of a list that is not a connection: phone numbers, the
+	// path of a user error. None has more, except phone numbers that other software wrote. A list
+	// of an enum has as many as the enum has values, and user errors have a limit of their own,
+	// MaxUserErrors.
 	plainList = commerce.MaxPhoneNumbers
 )
 
@@ -53,13 +54,21 @@ const MaxUserErrors = 50
 // Costs limits what operations cost.
 type Costs struct {
 	limit int
+	// enums are how many values the enums have.
+	enums map[string]float64
 	// lists are the lengths of the schema's own lists, for introspection.
 	lists schemaSizes
 }
 
 // NewCosts returns the costs of the operations of a schema.
 func NewCosts(schema *ast.Schema, limits document.Limits) Costs {
-	return Costs{limits.Cost, sizesOf(schema)}
+	enums := map[string]float64{}
+	for name, d := range schema.Types {
+		if d.Kind == ast.Enum {
+			enums[name] = float64(len(d.EnumValues))
+		}
+	}
+	return Costs{limits.Cost, enums, sizesOf(schema)}
 }
 
 // Check returns the error for an operation that costs more than the limit; nil for others.
@@ -119,6 +128,8 @@ func (c Costs) pricing(f *Field, in place) pricing {
 			p.elements = c.lists.of(f.Name, in)
 		case f.Name == "userErrors":
 			p.elements = MaxUserErrors
+		case c.enums[f.Definition.Type.Name()] > 0:
+			p.elements = c.enums[f.Definition.Type.Name()]
 		default:
 			p.elements = plainList
 		}

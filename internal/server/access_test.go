@@ -214,6 +214,31 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	}
 }
 
+// Everybody may ask who they are; a customer's record comes with it, and nothing is read for others.
+func TestViewer(t *testing.T) {
+	t.Parallel()
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newGuardedShop(t, db)
+		const query = `{viewer{role permissions customer{name orders{nodes{id}}}}}`
+		own := `"permissions":["READ_VIEWER","READ_CATALOG","READ_CUSTOMER","READ_ORDER","READ_CONTACT","PLACE_ORDER","CHANGE_ORDER","CHANGE_CUSTOMER","RESOLVE_ENTITIES"]`
+		s.listener.heard()
+		if got, want := s.says(t, asAnn, query), `{"viewer":{"role":"CUSTOMER",`+own+`,"customer":{"name":"Ann","orders":{"nodes":[]}}}}`; !strings.Contains(got, want) {
+			t.Errorf("ann is answered %s, want %s", got, want)
+		}
+		s.listener.heard()
+		got := s.says(t, asStaff, query)
+		if !strings.Contains(got, `{"viewer":{"role":"STAFF","permissions":["READ_VIEWER",`) || !strings.Contains(got, `"customer":null}}`) {
+			t.Errorf("staff are answered %s", got)
+		}
+		if read := s.listener.heard(); read != "" {
+			t.Errorf("for staff %s is read", read)
+		}
+		if got := s.says(t, "", query); !strings.Contains(got, "UNAUTHENTICATED") {
+			t.Errorf("nobody is answered %s", got)
+		}
+	})
+}
+
 // A representation that names no entity is refused without the names of entities and keys, to
 // callers who may not know of the schema.
 func TestMessagesAboutRepresentations(t *testing.T) {
