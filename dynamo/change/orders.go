@@ -65,7 +65,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 			return nil, refusals
 		}
 
-		own, theirs := model.OrderHeaders(&c.KeyBuilder, order)
+		own, theirs := headers(&c.KeyBuilder, &order)
 		c.create(own)
 		c.create(theirs)
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
@@ -151,6 +151,13 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
+// headers are the two records of an order: its own, and the customer's copy. They differ in nothing
+// but their keys.
+func headers(b *model.KeyBuilder, o *commerce.Order) (own, theirs model.Record) {
+	records := model.Records(b, o)
+	return records[0], records[1]
+}
+
 // rewrite adds both records of a changed order, and the event that tells of it. stands is the
 // order's record as it stands in the table.
 func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e commerce.Event) error {
@@ -159,8 +166,8 @@ func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e c
 	if rep := stands["accountRepId"]; rep == nil || model.IsText(rep, "") {
 		after.AccountRepID, when = c.repOfCopy(*before)
 	}
-	ownBefore, theirsBefore := model.OrderHeaders(c.former(), *before)
-	ownAfter, theirsAfter := model.OrderHeaders(&c.KeyBuilder, *after)
+	ownBefore, theirsBefore := headers(c.former(), before)
+	ownAfter, theirsAfter := headers(&c.KeyBuilder, after)
 	c.update(ownBefore, ownAfter, table.Still(stands, model.AttrVersion, "updatedAt", "status"))
 	theirsAfter.With(c.unchanged(stands, model.Attributes(before), model.Attributes(after)))
 	optional := []string{"items", "itemCount", "shippingAddress", "accountRepId"}

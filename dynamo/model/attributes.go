@@ -75,43 +75,40 @@ type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// Records returns the record of a value and its edges; of an order, its two records.
+// Records returns the record of a value and its edges; of an order, its own record and the
+// customer's copy.
 func Records[V Value](b *KeyBuilder, v V) []Record {
-	switch v := any(v).(type) {
-	case *commerce.Customer:
-		return b.withEdges(&EntityCustomer, Attributes(v))
-	case *commerce.Order:
-		own, theirs := OrderHeaders(b, *v)
-		return []Record{own, theirs}
-	case *commerce.Product:
-		return b.withEdges(&EntityProduct, Attributes(v))
-	case *commerce.InventoryLevel:
-		return b.withEdges(&EntityInventoryLevel, Attributes(v))
-	case *commerce.Warehouse:
-		return b.withEdges(&EntityWarehouse, Attributes(v))
-	case *commerce.Employee:
-		return b.withEdges(&EntityEmployee, Attributes(v))
+	e, attributes := content(v)
+	records := b.withEdges(e, attributes)
+	if e == &EntityOrder {
+		records = append(records, b.record(&EntityCustomerOrder, attributes))
 	}
-	return nil
+	return records
 }
 
 // Attributes returns the attributes of a value, which all of its records carry.
 func Attributes[V Value](v V) Record {
+	_, attributes := content(v)
+	return attributes
+}
+
+// content returns the entity of a value, and its attributes.
+func content[V Value](v V) (*Entity, Record) {
 	switch v := any(v).(type) {
 	case *commerce.Customer:
-		return written(customerAttributes, *v)
+		return &EntityCustomer, written(customerAttributes, *v)
 	case *commerce.Order:
-		return written(orderAttributes, orderParts{order: *v})
+		return &EntityOrder, written(orderAttributes, orderParts{order: *v})
 	case *commerce.Product:
-		return written(productAttributes, *v)
+		return &EntityProduct, written(productAttributes, *v)
 	case *commerce.InventoryLevel:
-		return written(inventoryLevelAttributes, *v)
+		return &EntityInventoryLevel, written(inventoryLevelAttributes, *v)
 	case *commerce.Warehouse:
-		return written(warehouseAttributes, *v)
+		return &EntityWarehouse, written(warehouseAttributes, *v)
 	case *commerce.Employee:
-		return written(employeeAttributes, *v)
+		return &EntityEmployee, written(employeeAttributes, *v)
 	}
-	return nil
+	return nil, nil
 }
 
 // written returns the attributes of a value.

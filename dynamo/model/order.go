@@ -36,8 +36,7 @@ func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
-	own, theirs := OrderHeaders(b, o)
-	records := []Record{own, theirs}
+	records := Records(b, &o)
 	for _, item := range items {
 		records = append(records, LineRecord(b, o, item))
 	}
@@ -45,13 +44,6 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 		records = append(records, EventRecord(b, event))
 	}
 	return records
-}
-
-// OrderHeaders are the two records of an order: its own, and the customer's copy. They differ in
-// nothing but their keys.
-func OrderHeaders(b *KeyBuilder, o commerce.Order) (own, theirs Record) {
-	attributes := Attributes(&o)
-	return b.record(&EntityOrder, attributes), b.record(&EntityCustomerOrder, attributes)
 }
 
 // LineRecord is an item's own record.
