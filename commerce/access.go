@@ -12,7 +12,7 @@ type Permission int
 
 // Permissions.
 const (
-	// ReadViewer is for asking who makes the request.
+	// ReadViewer is for reading the caller's own role and permissions.
 	ReadViewer Permission = iota + 1
 	// ReadCatalog is for products: names, prices, how many can be sold.
 	ReadCatalog
@@ -214,7 +214,7 @@ func (p Policy) Granted(to Principal, permission Permission) Grant {
 	return g
 }
 
-// Permissions returns what a principal is granted, of all records or of the own.
+// Permissions returns the permissions of a principal, for all records or only for their own.
 func (p Policy) Permissions(of Principal) []Permission {
 	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.Granted(of, permission) == None })
 }

@@ -23,8 +23,8 @@ func TestPermissionsHaveNames(t *testing.T) {
 	}
 }
 
-// Customers get no farther than their own records, but for the catalog, for who they are, and for the
-// way that gateways ask; nobody may do what admins may not, but for what only machines ask for.
+// Customers have the catalog, their own role and permissions, the lookup of entities, and otherwise
+// only their own records. Only admins have all permissions, but for those of machines.
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{

@@ -58,7 +58,7 @@ func (b *Book) Settle() error {
 	return nil
 }
 
-// check reports whether ids are unique and references lead somewhere.
+// check returns an error if an ID is used twice or a reference has no target.
 func (b *Book) check() error {
 	seen := map[string]bool{}
 	var problem error

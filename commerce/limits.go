@@ -89,9 +89,9 @@ func (m Money) writable() bool {
 	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= MaxPriceDigits
 }
 
-// CheckLines reports whether an order can have that many lines.
+// CheckLines checks the number of lines of an order.
 //
-// Errors: TooManyLines, InvalidInput where there are none.
+// Errors: TooManyLines; InvalidInput if n is 0.
 func CheckLines(n int) error {
 	if n == 0 {
 		return Refuse(Path("items"), "is empty: an order has at least one line")

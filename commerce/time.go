@@ -6,9 +6,7 @@ import "time"
 // TimeRanges in UTC are equal (==) where they say the same.
 type TimeRange struct{ From, To time.Time }
 
-// Check reports whether the range runs forwards.
-//
-// Errors: InvalidError where From is after To.
+// Check returns an InvalidError if From is after To.
 func (r TimeRange) Check() error {
 	if !r.From.IsZero() && !r.To.IsZero() && r.From.After(r.To) {
 		return Invalid("runs backwards: its \"from\" is after its \"to\"")
@@ -33,9 +31,7 @@ func ParseDate(s string) (Date, error) {
 // DateRange is a span of days: From is in it, To is not. An empty From or To leaves that side open.
 type DateRange struct{ From, To Date }
 
-// Check reports whether the range runs forwards.
-//
-// Errors: InvalidError where From is after To.
+// Check returns an InvalidError if From is after To.
 func (r DateRange) Check() error {
 	if r.From != "" && r.To != "" && r.From > r.To {
 		return Invalid("runs backwards: its \"from\" is after its \"to\"")

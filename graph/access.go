@@ -59,9 +59,8 @@ func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	return nil
 }
 
-// mayFollowOrder reports whether there is such an order for whoever makes the request. It reads the
-// order through the request's loaders, the same for an order of somebody else as for one that does
-// not exist.
+// mayFollowOrder checks that the order exists and that the principal may see it. It makes the same
+// reads for another customer's order as for an order that does not exist.
 //
 // Errors: NOT_FOUND, and those of loaders.Loaders.Order.
 func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) error {
@@ -69,9 +68,8 @@ func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) erro
 	return orUnknown(err, "there is no such order")
 }
 
-// mayFollowCustomer reports whether there is such a customer for whoever makes the request, and
-// they see the customer's orders; for customers, who see their own alone, nothing is read for
-// another's id.
+// mayFollowCustomer checks that the customer exists and that the principal may see the customer's
+// orders. For a principal who sees only their own orders, it reads nothing for another ID.
 //
 // Errors: NOT_FOUND, and those of dynamo.ReadRecords.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {

@@ -83,8 +83,7 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// keyed reads the field of a representation that its type is known by: an empty ID for text that is
-// no ID.
+// keyed returns the ID in the key field of a representation. It is empty if the text is malformed.
 func keyed[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {

@@ -2506,7 +2506,7 @@ directive @access(
 
 "What somebody may do or see."
 enum Permission {
-  "Who makes the request, and what they may do."
+  "The caller's own role and permissions."
   READ_VIEWER
   "Products: names, prices, how many can be sold."
   READ_CATALOG
@@ -3507,7 +3507,7 @@ scalar CurrencyCode
 
 "Where to begin reading. Every field says which access pattern (AP) of the table serves it."
 type Query {
-  "Who makes the request, as their token says. Access: everybody."
+  "The caller of this request, as identified by the token. Access: everybody."
   viewer: Viewer! @access(permission: READ_VIEWER)
 
   """
@@ -3551,11 +3551,11 @@ type Query {
     @reads(pattern: "AP25", selecting: "timeline")
 
   """
-  Orders by id, in the order asked for, null where there is none. AP1: one BatchGetItem. Access: customers (their own), staff, admins,
-  services.
+  Several orders by ID, in the order of ` + "`" + `ids` + "`" + `, with null for each ID that does not exist. AP1: one BatchGetItem. Access: customers (their own),
+  staff, admins, services.
   """
   ordersById(
-    "The orders' ids: at most 100."
+    "The IDs of the orders, at most 100."
     ids: [ID!]!
   ): [Order]! @reads(pattern: "AP1") @access(permission: READ_ORDER)
 
@@ -3617,9 +3617,9 @@ type Query {
     @reads(pattern: "AP10")
     @reads(pattern: "AP13", selecting: "inventory")
 
-  "Products by SKU, in the order asked for, null where there is none. AP10: one BatchGetItem. Access: everybody."
+  "Several products by SKU, in the order of ` + "`" + `skus` + "`" + `, with null for each SKU that does not exist. AP10: one BatchGetItem. Access: everybody."
   productsBySku(
-    "The products' SKUs: at most 100."
+    "The SKUs of the products, at most 100."
     skus: [ID!]!
   ): [Product]! @reads(pattern: "AP10") @access(permission: READ_CATALOG)
 
@@ -3712,25 +3712,25 @@ type Query {
   ): WarehouseConnection! @reads(pattern: "AP31") @access(permission: READ_STOCK)
 }
 
-"Who makes a request. Access: everybody."
+"The caller of a request. Access: everybody."
 type Viewer @access(permission: READ_VIEWER) {
-  "What they are: what they may do follows from it."
+  "The role, which determines the permissions."
   role: Role!
-  "What they may do, with all records or with their own."
+  "The permissions of the role, for all records or only for the caller's own."
   permissions: [Permission!]!
-  "Their own record; null for others than customers, and where it does not exist. AP6: one GetItem."
+  "The caller's own customer record. Null if the role is not ` + "`" + `CUSTOMER` + "`" + `, or if the record does not exist. AP6: one GetItem."
   customer: Customer @reads(pattern: "AP6", by: "customer")
 }
 
-"What somebody is to the shop."
+"The role of a caller."
 enum Role {
-  "Buys, and sees the own records."
+  "A buyer, who sees only their own records."
   CUSTOMER
-  "Works on orders and stock."
+  "An employee who handles orders and stock."
   STAFF
-  "Runs the shop."
+  "An administrator of the shop."
   ADMIN
-  "Another program, such as a gateway or a payment provider's webhook."
+  "A program, such as a gateway or a payment provider's webhook."
   SERVICE
 }
 

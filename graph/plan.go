@@ -266,7 +266,7 @@ func addRef[ID ~string](w *wanted[ID], f *operation.Field, id ID) {
 	}
 }
 
-// addBatch adds the records that a field looks up by a list of keys.
+// addBatch adds the keys of a batch, without those that are malformed.
 func addBatch[ID ~string](w *wanted[ID], f *operation.Field, arguments interface{ keys() ([]ID, error) }) {
 	keys, _ := arguments.keys() // the resolver refuses too many
 	w.room = max(w.room, len(keys))

@@ -24,8 +24,8 @@ func orNull[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// lookupID reads an ID that a client gave to look a record up by. It returns false for text that is
-// no ID: no record has it.
+// lookupID parses the ID of a record to look up. It returns false for malformed text, because no
+// record can have it as an ID.
 func lookupID[ID ~string](text string) (ID, bool) {
 	parse := commerce.ParseID[ID]
 	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
@@ -43,10 +43,9 @@ func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], ke
 	return orNull(loaders.Records(of(ctx), p).Load(ctx, key))
 }
 
-// lookupIDs reads the IDs that a client gave to look records up by. An empty ID stands for text that
-// is no ID.
+// lookupIDs parses the IDs of a batch. Malformed text becomes an empty ID.
 //
-// Errors: commerce.InvalidError where there are more than a request takes.
+// Errors: commerce.InvalidError if there are more than operation.MaxBatch.
 func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	if len(texts) > operation.MaxBatch {
 		return nil, commerce.For(argument, commerce.Invalid("has %d entries: ask for %d at most at a time", len(texts), operation.MaxBatch))
@@ -58,8 +57,7 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records that a field looks up by a list of IDs, in their order, nil where there
-// is none.
+// batch returns the records with these IDs, in this order, with nil for each that does not exist.
 func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
@@ -82,7 +80,7 @@ func reference[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], 
 func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
 	address, err := commerce.ParseEmail(email)
 	if err != nil {
-		return nil, nil // no customer has it
+		return nil, nil // no customer can have this address
 	}
 	id, err := loaders.Records(of(ctx), model.EmailClaim).Load(ctx, address)
 	if err != nil {

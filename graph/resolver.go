@@ -40,8 +40,8 @@ type Options struct {
 	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
 	// context.
 	Report func(ctx context.Context, err error)
-	// Authenticated is whether requests come with a principal (WithPrincipal), so that those without
-	// may do nothing. If it is false, all are commerce.Anonymous.
+	// Authenticated reports whether requests need a principal (WithPrincipal). If it is false, every
+	// request without one is made by commerce.Anonymous.
 	Authenticated bool
 	// Policy says which role is granted what; nil for commerce.StandardPolicy.
 	Policy *commerce.Policy

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/golden"
@@ -110,6 +111,28 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 				t.Errorf("%s.%s is a list of %s, not a connection", d.Name, f.Name, element.Name)
 			}
 		}
+	}
+}
+
+// A field that looks up records by a list of keys says how many it takes, and one BatchGetItem reads
+// them.
+func TestBatchesFitOneRequest(t *testing.T) {
+	if operation.MaxBatch > dynamo.KeysPerRequest {
+		t.Errorf("a batch has up to %d keys, a BatchGetItem %d", operation.MaxBatch, dynamo.KeysPerRequest)
+	}
+	batches := 0
+	for _, f := range parsedSchema.Query.Fields {
+		a := operation.BatchArgument(f)
+		if a == nil || f.Name == operation.EntitiesField {
+			continue
+		}
+		batches++
+		if !strings.Contains(a.Description, fmt.Sprint("at most ", operation.MaxBatch)) {
+			t.Errorf("Query.%s(%s): %q does not say that it takes at most %d", f.Name, a.Name, a.Description, operation.MaxBatch)
+		}
+	}
+	if batches == 0 {
+		t.Error("there are no batches")
 	}
 }
 

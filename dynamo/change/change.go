@@ -244,8 +244,8 @@ func (c *change) add(k model.Keys, units float64, action types.TransactWriteItem
 // create puts a record that must not be there.
 func (c *change) create(r model.Record) { c.put(r, table.Absent) }
 
-// createAll puts the record of a value, which must not be there, and its edges. An edge of a record
-// that is not there is nobody's.
+// createAll puts the record of a value and its edges. The record must not exist. An edge without a
+// record is a leftover and is overwritten.
 func createAll[V model.Value](c *change, v V) {
 	records := model.Records(&c.KeyBuilder, v)
 	c.create(records[0])
@@ -254,8 +254,8 @@ func createAll[V model.Value](c *change, v V) {
 	}
 }
 
-// rewrite makes the record of a value that of another, if a condition holds, and its edges with it.
-// stands is the record as it stands in the table, and b makes the keys of the new ones.
+// rewrite changes the record and the edges of before into those of after, if the condition holds for
+// the record. stands is the record as it is in the table, and b builds the keys of after's records.
 func rewrite[V model.Value](c *change, b *model.KeyBuilder, stands model.Record, before, after V, when table.Condition) {
 	was, is := model.Records(c.former(), before), model.Records(b, after)
 	c.update(was[0], is[0], when)
@@ -271,7 +271,7 @@ func rewrite[V model.Value](c *change, b *model.KeyBuilder, stands model.Record,
 	}
 }
 
-// withKey returns the record with a primary key, nil where there is none.
+// withKey returns the record with a primary key, or nil.
 func withKey(records []model.Record, k model.Keys) model.Record {
 	for _, r := range records {
 		if model.KeyOf(r) == k {

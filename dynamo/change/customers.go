@@ -72,8 +72,8 @@ func (c *change) customer(ctx context.Context, id commerce.CustomerID, field str
 	return customer, stands, expect("customer", expected, customer.Version)
 }
 
-// rewriteCustomer adds the record of a changed customer, and the edges. It adds nothing, and returns
-// false, where the record would stay the same.
+// rewriteCustomer changes the record and the edges of a customer. It returns false, and writes
+// nothing, if the record would stay the same.
 func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Customer) bool {
 	if model.SameRecord(model.Attributes(before), model.Attributes(after)) {
 		return false

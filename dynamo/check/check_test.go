@@ -43,8 +43,8 @@ type damage struct {
 	do   func(r storetest.RawTable)
 	// found are the classes, with how many of each, in one line: "order-total 1".
 	found string
-	// changes reports whether the repaired records differ from those before the damage: what was lost
-	// is not all restored.
+	// changes reports whether the repaired records differ from those before the damage, because
+	// something could not be restored.
 	changes bool
 	// ByHand is how many drifts no repair is made for.
 	byHand int

@@ -9,26 +9,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// edged is a record with its edges, as they were read.
+// edged holds a record and its edges, as they were read.
 type edged struct {
-	// entity is the record's, and primary its primary key.
+	// entity is the entity of the record, and primary the primary key of the record.
 	entity  *model.Entity
 	primary model.Keys
 	// records are the record and its edges, by their keys.
 	records map[model.Keys]model.Record
 }
 
-// newEdged returns a record of which nothing has been read. values are those in its key.
+// newEdged returns an edged for which nothing has been read. values are the values in the record's
+// primary key, by name.
 func newEdged(e *model.Entity, values map[string]string) edged {
 	return edged{entity: e, primary: e.KeyWith(values), records: map[model.Keys]model.Record{}}
 }
 
-// main is the record, nil where there is none.
+// main returns the record, or nil if it was not found.
 func (r *edged) main() model.Record { return r.records[r.primary] }
 
-// edge is an edge of the record, nil where there is none.
+// edge returns the edge of an entity, or nil if it was not found.
 func (r *edged) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
+// edgeKey returns the primary key of the edge of an entity.
 func (r *edged) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyWith(r.entity.KeyValues(r.primary))
 }
@@ -36,8 +38,7 @@ func (r *edged) edgeKey(e *model.Entity) model.Keys {
 // keep remembers a record that was read: the record itself, or one of its edges.
 func (r *edged) keep(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys are the keys of the record and of all edges that it can have, in the order in which they are
-// believed.
+// keys returns the primary keys of the record and of all its possible edges, in the order of trust.
 func (r *edged) keys() []model.Keys {
 	ks := []model.Keys{r.primary}
 	for _, e := range r.entity.Edges() {
@@ -46,7 +47,7 @@ func (r *edged) keys() []model.Keys {
 	return ks
 }
 
-// first is the first record that is there, nil where there is none.
+// first returns the first record found, in the order of keys, or nil.
 func (r *edged) first() model.Record {
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -59,14 +60,14 @@ func (r *edged) first() model.Record {
 // decoder decodes a record or an edge of it.
 type decoder[V any] func(model.Reader) (*V, error)
 
-// decode decodes what can be read of the record or of an edge.
+// decode decodes the record or an edge, without the attributes that cannot be read.
 func decode[V any](v *repair.Verdict, r *edged, k model.Keys, with decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
 	return with(model.Reader{Record: repair.WithKey(v.Legible(e, r.records[k]), r.entity.KeyValues(r.primary))})
 }
 
-// believed returns what the record says, and the record that says it: an edge where the record is
-// missing or cannot be read. It returns nil where none of them can be read.
+// believed decodes the record, or the first readable edge if the record is missing or cannot be
+// decoded. It returns the value and the record it came from, or nil if nothing can be decoded.
 func believed[V any](v *repair.Verdict, r *edged, with decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
@@ -79,7 +80,7 @@ func believed[V any](v *repair.Verdict, r *edged, with decoder[V]) (*V, model.Re
 	return nil, nil
 }
 
-// isLost reports whether the record is missing, and no edge says more than keys do.
+// isLost reports whether the record is missing and its edges hold no more than keys.
 func (r *edged) isLost() bool {
 	return r.main() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -87,7 +88,7 @@ func (r *edged) isLost() bool {
 	})
 }
 
-// judgeUnread finds a record that cannot be read, or the edges that are left of one.
+// judgeUnread reports a record that cannot be decoded, or the edges of a missing record.
 func judgeUnread[V any](v *repair.Verdict, r *edged, with decoder[V]) {
 	if r.main() != nil {
 		_, err := decode(v, r, r.primary, with)
@@ -105,9 +106,8 @@ func judgeUnread[V any](v *repair.Verdict, r *edged, with decoder[V]) {
 	}
 }
 
-// judgeEdges finds edges that are missing or say something else than the record, and those to
-// something that the record does not have. wanted are the records that the model makes, none where
-// the record does not exist.
+// judgeEdges reports edges that are missing, that differ from the record, or that the record should
+// not have. wanted are the records that should exist; nil if the record itself does not exist.
 func (r *edged) judgeEdges(v *repair.Verdict, wanted []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range wanted {

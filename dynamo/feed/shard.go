@@ -28,8 +28,8 @@ type shardReader struct {
 	*streamReader
 	shard *shard
 	from  position
-	// iterator is DynamoDB's token for the position, valid for 15 minutes. It is nil if a new one is
-	// needed.
+	// iterator is DynamoDB's token for the position, valid for 15 minutes. It is nil when a new
+	// one is needed.
 	iterator *string
 	// first are the records that came while the position was taken. They are reported once all
 	// shards have their position.

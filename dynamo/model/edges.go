@@ -19,7 +19,7 @@ var edges = func() map[string][]*Entity {
 	return found
 }()
 
-// Root returns the entity whose records an edge lists, and e itself where it is no edge.
+// Root returns the entity whose records an edge lists, or e if e is not an edge.
 func (e *Entity) Root() *Entity {
 	if e.EdgeOf != nil {
 		return e.EdgeOf
@@ -41,7 +41,8 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyWith returns the primary key with these values; empty where one of them can be in no key.
+// KeyWith returns the primary key with these values, or empty keys if a value is not allowed in a
+// key.
 func (e *Entity) KeyWith(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t Template) string {
@@ -70,7 +71,7 @@ func (e *Entity) ListedBy() []string {
 	return names
 }
 
-// Without returns what an edge has of a record's attributes.
+// Without returns the attributes of a record that its edge repeats: all but Lacks.
 func (e *Entity) Without(attributes Record) Record {
 	if len(e.Lacks) == 0 {
 		return attributes
@@ -94,8 +95,8 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the pattern with the edges of an entity, whose records it writes with all that
-// they say.
+// withEdges returns the pattern with the edges of an entity added. The pattern must write all
+// attributes of the entity's records.
 func (p WritePattern) withEdges(of *Entity) WritePattern {
 	is := func(e Entity) bool { return e.Name == of.Name }
 	for _, edge := range of.Edges() {

@@ -303,8 +303,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().With(attributes).With(Record{"entity": Str(e.Name)})
 }
 
-// AttributeFor returns the attribute that has the value of a name in the templates. Values of one
-// name are the same thing, whatever the attributes are called.
+// AttributeFor returns the attribute that holds the value of a template's placeholder. Placeholders
+// of one name have the same meaning in all templates, but the attributes can have other names.
 func (e *Entity) AttributeFor(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":

@@ -34,8 +34,8 @@ const EntitiesField = "_entities"
 // page has that they come from.
 const MaxRepresentations = 1000
 
-// MaxBatch is how many records one field of Query looks up by a list of keys, such as
-// productsBySku: DynamoDB's limit for a BatchGetItem.
+// MaxBatch is the maximum number of keys of a field that looks up records by a list of keys, such as
+// productsBySku. One BatchGetItem reads them all.
 const MaxBatch = 100
 
 // BatchArgument returns the argument that lists the keys of the records that a field looks up; nil

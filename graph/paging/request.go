@@ -62,7 +62,7 @@ type Request struct {
 	Scope Scope
 	// Err is the first error of an argument.
 	Err error
-	// none reports that an argument leaves nothing in the list.
+	// none reports whether an argument makes the list empty.
 	none bool
 }
 
@@ -84,8 +84,8 @@ func (q *Request) refuse(argument string, err error) {
 	}
 }
 
-// Text limits the list to the records whose key has a text that the client searches for. The list
-// of a text that can be in no key is empty.
+// Text limits the list to the records with a text in their key. If the text is not allowed in a key,
+// the list is empty.
 func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
@@ -108,7 +108,7 @@ func (q *Request) Status(argument string, status commerce.Status) {
 }
 
 // Statuses limits a list of orders to some statuses, and reports whether there are any. nil stands
-// for all; no order is in none of the statuses.
+// for all statuses; the list of an empty slice is empty.
 func (q *Request) Statuses(statuses []commerce.Status) bool {
 	q.none = q.none || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.Statuses(statuses...))

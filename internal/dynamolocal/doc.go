@@ -20,9 +20,9 @@
 // # Who shares it
 //
 // A JVM takes seconds of CPU until its requests are fast, so all test processes of a user share one
-// ([Shared]). It belongs to a keeper, a process that ends it when it has had no users for half a
-// minute: see keeper_unix.go. DynamoDB Local keeps tables apart by access key, of which each process
-// has its own.
+// ([Shared]). A separate process, the keeper, ends the JVM when it has had no users for half a
+// minute: see keeper_unix.go. Each process has its own access key, and DynamoDB Local keeps the
+// tables of different access keys apart.
 //
 // # How it ends
 //
@@ -30,7 +30,7 @@
 // may end without running any of its own code (a panic in another goroutine, a -timeout, kill -9).
 // So the JVM is tied to the process that starts it by the operating system and not by a deferred
 // call: see guard_linux.go and guard_shell.go. What such an end does leave behind is the JVM's log,
-// a small file in the temporary directory. In the same way, a process that ends is no longer a user.
+// a small file in the temporary directory. A process that ends also releases its lock as a user.
 //
 // # What it opens
 //

@@ -72,8 +72,7 @@ func Shared(t testing.TB) *Instance {
 }
 
 // Main is for TestMain: it runs the tests, or keeps the instance of [Shared], and returns what to
-// exit with. Unless GOGC says otherwise, the tests collect garbage when their memory has grown to
-// four times its size, which takes a tenth of their time less.
+// exit with. Unless GOGC is set, the tests run with GOGC=300, as they have memory to spare.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {

@@ -214,7 +214,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	}
 }
 
-// Everybody may ask who they are; a customer's record comes with it, and nothing is read for others.
+// Every principal can query viewer. It has the record of a customer; for other roles nothing is read.
 func TestViewer(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {

@@ -175,7 +175,8 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 	for _, real := range []string{all[0], all[len(all)-1]} {
 		positions = append(positions, real, real[:len(real)-1], real+"\x00", real+"\U0010FFFF", real+"\U0010FFFF\x00")
 	}
-	// Each position alone, and with its neighbours, either way round. By default a quarter of those.
+	// Each position alone, and with its neighbours, either way round. By default
+	// a quarter of those.
 	slices.Sort(positions)
 	var between [][2]string
 	for i, p := range positions {

@@ -49,8 +49,8 @@ func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// SmallCounts returns a client of db's engine whose Queries that count end after so many records, as
-// DynamoDB ends them after a megabyte.
+// SmallCounts returns a client of db's engine that ends a counting Query after this many records.
+// DynamoDB ends it after a megabyte.
 func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return Watched(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
