@@ -3,6 +3,7 @@ package commerce
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -100,7 +101,7 @@ type (
 	AlreadyExists struct{ Reason }
 	// IdempotencyKeyReused says that the key came with another request before.
 	IdempotencyKeyReused struct{ Reason }
-	// TooManyLines says that the order would have more lines than one can have.
+	// TooManyLines says that the order has more than MaxLines lines.
 	TooManyLines struct {
 		Reason
 		Limit int
@@ -161,12 +162,16 @@ func KeyReused() IdempotencyKeyReused {
 
 // TooLong refuses an order of too many lines.
 func TooLong(path []string, lines, limit int) TooManyLines {
-	return TooManyLines{because(CodeTooManyLines, path, "The order has %d lines, and can have at most %d. Split the order.", lines, limit), limit}
+	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
 // FarTooLong refuses an order of so many lines that nobody counts them: more than that many.
 func FarTooLong(path []string, lines, limit int) TooManyLines {
-	return TooManyLines{because(CodeTooManyLines, path, "The order has more than %d lines, and can have at most %d.", lines, limit), limit}
+	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
+}
+
+func tooManyLines(path []string, lines string, limit int) TooManyLines {
+	return TooManyLines{because(CodeTooManyLines, path, "The order has %s lines, and can have at most %d. Split it into several orders.", lines, limit), limit}
 }
 
 // IsRefusal reports whether an error is a refusal, or several.

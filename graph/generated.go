@@ -3095,7 +3095,7 @@ type Mutation {
   ): AssignAccountRepPayload @access(permission: ASSIGN_REP)
   """
   Places an order of 1 to 45 products at today's prices, all in one currency, and reserves the stock. Lines of
-  one product are added up. Access: customers (their own), staff, admins, services. WP4.
+  one product are added up. Split a larger order into several. Access: customers (their own), staff, admins, services. WP4.
   """
   placeOrder(
     "The order."
@@ -3203,7 +3203,7 @@ enum ErrorCode {
   ALREADY_EXISTS
   "The idempotency key came with another request before."
   IDEMPOTENCY_KEY_REUSED
-  "The order would have more lines than one can have."
+  "The order has more lines than the limit allows. Split it into several orders."
   TOO_MANY_LINES
 }
 
@@ -3309,7 +3309,7 @@ type IdempotencyKeyReused implements UserError @shareable {
   field: [String!]
 }
 
-"The order would have more lines than one can have."
+"The order has more lines than the limit allows. Split it into several orders."
 type TooManyLines implements UserError @shareable {
   "` + "`" + `TOO_MANY_LINES` + "`" + `."
   code: ErrorCode!

@@ -200,8 +200,8 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 						s.do(t, mutation, input)
 						return
 					}
-					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d", commerce.MaxLines)) {
-						t.Errorf("%s is told %+v, want the limit %d", mutation, e, commerce.MaxLines)
+					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d. Split it into several orders.", commerce.MaxLines)) {
+						t.Errorf("%s is told %+v, want the limit %d and what to do", mutation, e, commerce.MaxLines)
 					}
 				}
 				if c.ships {
