@@ -3511,20 +3511,22 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 		return operation.TypenameField, nil
 	case "orderId":
 		return 1, nil
-	case "productId":
+	case "sku":
 		return 2, nil
-	case "name":
+	case "productId":
 		return 3, nil
-	case "quantity":
+	case "name":
 		return 4, nil
-	case "unitPrice":
+	case "quantity":
 		return 5, nil
-	case "subtotal":
+	case "unitPrice":
 		return 6, nil
-	case "product":
+	case "subtotal":
 		return 7, nil
-	case "order":
+	case "product":
 		return 8, nil
+	case "order":
+		return 9, nil
 	default:
 		return 0, nil
 	}
@@ -3552,21 +3554,24 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 	case 1: // orderId
 		x.out = scalar.AppendString(x.out, string(obj.OrderID))
 		return true
-	case 2: // productId
+	case 2: // sku
 		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
-	case 3: // name
+	case 3: // productId
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
+		return true
+	case 4: // name
 		x.out = scalar.AppendString(x.out, obj.Name)
 		return true
-	case 4: // quantity
+	case 5: // quantity
 		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
-	case 5: // unitPrice
+	case 6: // unitPrice
 		x.enter(f)
 		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
-	case 6: // subtotal
+	case 7: // subtotal
 		v, ok := x.resolveOrderItemSubtotal(f, obj)
 		if !ok {
 			return false
@@ -3575,7 +3580,7 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 7: // product
+	case 8: // product
 		v, ok := x.resolveOrderItemProduct(f, obj)
 		if !ok {
 			return x.null()
@@ -3587,7 +3592,7 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 8: // order
+	case 9: // order
 		v, ok := x.resolveOrderItemOrder(f, obj)
 		if !ok {
 			return x.null()

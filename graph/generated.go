@@ -1650,7 +1650,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderItem.Quantity(childComplexity), true
-	case "OrderItem.productId":
+	case "OrderItem.sku", "OrderItem.productId":
 		if e.ComplexityRoot.OrderItem.SKU == nil {
 			break
 		}
@@ -3860,7 +3860,9 @@ type OrderItem @access(permission: READ_ORDER) {
   "The id of the order that the item belongs to."
   orderId: ID!
   "The product's SKU."
-  productId: ID!
+  sku: ID!
+  "The product's SKU."
+  productId: ID! @deprecated(reason: "Use ` + "`" + `sku` + "`" + `, which has the same value.")
   "The product's name when it came into the order."
   name: String!
   "How many pieces."
@@ -4520,6 +4522,8 @@ func (ec *executionContext) childFields_OrderItem(ctx context.Context, field gra
 	switch field.Name {
 	case "orderId":
 		return ec.fieldContext_OrderItem_orderId(ctx, field)
+	case "sku":
+		return ec.fieldContext_OrderItem_sku(ctx, field)
 	case "productId":
 		return ec.fieldContext_OrderItem_productId(ctx, field)
 	case "name":
@@ -10446,6 +10450,29 @@ func (ec *executionContext) _OrderItem_orderId(ctx context.Context, field graphq
 	)
 }
 func (ec *executionContext) fieldContext_OrderItem_orderId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderItem", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OrderItem_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderItem_sku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SKU, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.SKU) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderItem_sku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OrderItem", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
@@ -18618,6 +18645,11 @@ func (ec *executionContext) _OrderItem(ctx context.Context, sel ast.SelectionSet
 			out.Values[i] = graphql.MarshalString("OrderItem")
 		case "orderId":
 			out.Values[i] = ec._OrderItem_orderId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "sku":
+			out.Values[i] = ec._OrderItem_sku(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

@@ -236,9 +236,9 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 // orderItemReference adds the record that a field refers to.
 func orderItemReference(key model.OrderItemKey, f *operation.Field, to *refs) {
 	switch f.Number {
-	case 7: // product
+	case 8: // product
 		addRef(&to.products, f, key.SKU)
-	case 8: // order
+	case 9: // order
 		addRef(&to.orders, f, key.Order)
 	}
 }
