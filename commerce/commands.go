@@ -43,7 +43,9 @@ type OrderMove struct {
 	To      Status
 	// WarehouseID is where the goods leave from, for Shipped only.
 	WarehouseID WarehouseID `json:",omitempty"`
-	Note        string      `json:",omitempty"`
+	// TrackingNumber and Carrier are those of the shipment, for Shipped only.
+	TrackingNumber, Carrier string `json:",omitempty"`
+	Note                    string `json:",omitempty"`
 	// ExpectedVersion is the version that the order must have; nil for any.
 	ExpectedVersion *int `json:",omitempty"`
 }

@@ -21,6 +21,8 @@ type Order struct {
 	EmbedsItems bool
 	// ShippingAddress is nil where none was given.
 	ShippingAddress *Address
+	// TrackingNumber and Carrier are those of the shipment; empty if they are unknown.
+	TrackingNumber, Carrier string
 	// AccountRepID is who looked after the customer when the order was placed.
 	AccountRepID EmployeeID
 	PlacedAt     time.Time

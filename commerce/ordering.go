@@ -93,11 +93,11 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 // Moved returns the order in another status.
 //
 // Errors: InvalidTransition.
-func (o Order) Moved(to Status) (Order, error) {
-	if !slices.Contains(o.Status.Transitions(), to) {
-		return Order{}, NoTransition(o.Status, to)
+func (o Order) Moved(c OrderMove) (Order, error) {
+	if !slices.Contains(o.Status.Transitions(), c.To) {
+		return Order{}, NoTransition(o.Status, c.To)
 	}
-	o.Status = to
+	o.Status, o.TrackingNumber, o.Carrier = c.To, cmp.Or(c.TrackingNumber, o.TrackingNumber), cmp.Or(c.Carrier, o.Carrier)
 	return o, nil
 }
 

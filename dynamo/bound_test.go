@@ -63,6 +63,7 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 	must(err)
 	for _, move := range []commerce.OrderMove{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: house}, {To: commerce.Delivered}} {
 		move.OrderID, move.Note = placed.ID, strings.Repeat("n", commerce.MaxNote)
+		move.TrackingNumber, move.Carrier = strings.Repeat("t", commerce.MaxName), strings.Repeat("c", commerce.MaxName)
 		_, err = store.MoveOrder(ctx, caller(), move)
 		must(err)
 	}

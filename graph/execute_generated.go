@@ -2855,10 +2855,14 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 11, nil
 	case "shippingAddress":
 		return 12, nil
-	case "accountRep":
+	case "trackingNumber":
 		return 13, nil
-	case "version":
+	case "carrier":
 		return 14, nil
+	case "accountRep":
+		return 15, nil
+	case "version":
+		return 16, nil
 	default:
 		return 0, nil
 	}
@@ -2969,7 +2973,27 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.null()
-	case 13: // accountRep
+	case 13: // trackingNumber
+		v, ok := x.resolveOrderTrackingNumber(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 14: // carrier
+		v, ok := x.resolveOrderCarrier(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 15: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.null()
@@ -2981,7 +3005,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 14: // version
+	case 16: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
@@ -3098,6 +3122,20 @@ func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order
 func (x *execution) resolveOrderAvailableTransitions(f *operation.Field, obj *commerce.Order) (v []commerce.Status, ok bool) {
 	defer x.caught(f, &ok)
 	return obj.AvailableTransitions(), true
+}
+
+func (x *execution) resolveOrderTrackingNumber(f *operation.Field, obj *commerce.Order) (v *string, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.orderResolvers.TrackingNumber(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveOrderCarrier(f *operation.Field, obj *commerce.Order) (v *string, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.orderResolvers.Carrier(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
 }
 
 func (x *execution) resolveOrderAccountRep(f *operation.Field, obj *commerce.Order) (v *commerce.Employee, ok bool) {

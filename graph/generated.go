@@ -252,6 +252,7 @@ type ComplexityRoot struct {
 	Order struct {
 		AccountRep           func(childComplexity int) int
 		AvailableTransitions func(childComplexity int) int
+		Carrier              func(childComplexity int) int
 		Customer             func(childComplexity int) int
 		ID                   func(childComplexity int) int
 		Item                 func(childComplexity int, productID string) int
@@ -262,6 +263,7 @@ type ComplexityRoot struct {
 		Status               func(childComplexity int) int
 		Timeline             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Total                func(childComplexity int) int
+		TrackingNumber       func(childComplexity int) int
 		UpdatedAt            func(childComplexity int) int
 		Version              func(childComplexity int) int
 	}
@@ -529,6 +531,8 @@ type OrderResolver interface {
 	Item(ctx context.Context, obj *commerce.Order, productID string) (*commerce.LineItem, error)
 	Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
 
+	TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error)
+	Carrier(ctx context.Context, obj *commerce.Order) (*string, error)
 	AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error)
 }
 type OrderEventResolver interface {
@@ -1425,6 +1429,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.AvailableTransitions(childComplexity), true
+	case "Order.carrier":
+		if e.ComplexityRoot.Order.Carrier == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Carrier(childComplexity), true
 	case "Order.customer":
 		if e.ComplexityRoot.Order.Customer == nil {
 			break
@@ -1500,6 +1510,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Total(childComplexity), true
+	case "Order.trackingNumber":
+		if e.ComplexityRoot.Order.TrackingNumber == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.TrackingNumber(childComplexity), true
 	case "Order.updatedAt":
 		if e.ComplexityRoot.Order.UpdatedAt == nil {
 			break
@@ -2903,6 +2919,10 @@ input ShipOrderInput {
   orderId: ID!
   "The warehouse that it leaves from."
   warehouseId: ID!
+  "The carrier's number for the shipment, up to 200 bytes."
+  trackingNumber: String
+  "The company that carries the shipment, up to 200 bytes."
+  carrier: String
   "A note for the timeline, up to 1,000 bytes."
   note: String
   "Do it only if the order still has this ` + "`" + `version` + "`" + `; else the answer is a ` + "`" + `VersionConflict` + "`" + ` with the order as it is now."
@@ -3849,6 +3869,10 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   availableTransitions: [OrderStatus!]!
   "Where the goods go, or null where no address was given."
   shippingAddress: Address
+  "The carrier's number for the shipment. Null if the order has not been shipped, or was shipped without a number."
+  trackingNumber: String
+  "The company that carries the shipment. Null if the order has not been shipped, or was shipped without naming the carrier."
+  carrier: String
   "The employee who looked after the customer when the order was placed, or null. AP16."
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   "Goes up with every change of the order; 0 where other software wrote it."
@@ -4446,6 +4470,10 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_availableTransitions(ctx, field)
 	case "shippingAddress":
 		return ec.fieldContext_Order_shippingAddress(ctx, field)
+	case "trackingNumber":
+		return ec.fieldContext_Order_trackingNumber(ctx, field)
+	case "carrier":
+		return ec.fieldContext_Order_carrier(ctx, field)
 	case "accountRep":
 		return ec.fieldContext_Order_accountRep(ctx, field)
 	case "version":
@@ -9910,6 +9938,52 @@ func (ec *executionContext) fieldContext_Order_shippingAddress(_ context.Context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Order_trackingNumber(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_trackingNumber(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Order().TrackingNumber(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_trackingNumber(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Order_carrier(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_carrier(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Order().Carrier(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_carrier(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Order_accountRep(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
@@ -15649,7 +15723,7 @@ func (ec *executionContext) unmarshalInputShipOrderInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"orderId", "warehouseId", "note", "expectedVersion", "idempotencyKey"}
+	fieldsInOrder := [...]string{"orderId", "warehouseId", "trackingNumber", "carrier", "note", "expectedVersion", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -15670,6 +15744,20 @@ func (ec *executionContext) unmarshalInputShipOrderInput(ctx context.Context, ob
 				return it, err
 			}
 			it.WarehouseID = data
+		case "trackingNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("trackingNumber"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TrackingNumber = data
+		case "carrier":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("carrier"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Carrier = data
 		case "note":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -18218,6 +18306,82 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "trackingNumber":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_trackingNumber(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "carrier":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_carrier(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "accountRep":
 			field := field
 

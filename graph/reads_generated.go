@@ -220,7 +220,7 @@ func orderReference(record *commerce.Order, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 3: // customer
 		addRef(&to.customers, f, record.CustomerID)
-	case 13: // accountRep
+	case 15: // accountRep
 		addRef(&to.employees, f, record.AccountRepID)
 	}
 }

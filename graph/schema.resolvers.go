@@ -41,6 +41,14 @@ func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first
 	return r.timelineOf(ctx, obj, orderTimelineArguments{first, after, last, before})
 }
 
+func (r *orderResolver) TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error) {
+	return valueOrNull(obj.TrackingNumber), nil
+}
+
+func (r *orderResolver) Carrier(ctx context.Context, obj *commerce.Order) (*string, error) {
+	return valueOrNull(obj.Carrier), nil
+}
+
 func (r *orderEventResolver) From(ctx context.Context, obj *commerce.Event) (*commerce.Status, error) {
 	return valueOrNull(obj.From), nil
 }

@@ -61,7 +61,7 @@ func TestEveryElementIsDescribed(t *testing.T) {
 func TestNullability(t *testing.T) {
 	records := []string{"Customer", "Order", "OrderItem", "OrderEvent", "Product", "InventoryLevel", "Warehouse", "Employee"}
 	optional := []string{
-		"Order.shippingAddress", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "Address.line2", "Address.region",
+		"Order.shippingAddress", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "Address.line2", "Address.region",
 		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id",
 	}
 	for _, d := range own(t) {

@@ -170,7 +170,12 @@ func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e c
 	ownAfter, theirsAfter := headers(&c.KeyBuilder, after)
 	c.update(ownBefore, ownAfter, table.Still(stands, model.AttrVersion, "updatedAt", "status"))
 	theirsAfter.With(c.unchanged(stands, model.Attributes(before), model.Attributes(after)))
-	optional := []string{"items", "itemCount", "shippingAddress", "accountRepId"}
+	var optional []string
+	for _, a := range model.AttributesOf(&model.EntityOrder) {
+		if a.Optional {
+			optional = append(optional, a.Name)
+		}
+	}
 	if theirsAfter["accountRepId"] == nil {
 		// Where the account rep cannot be read, nobody knows whose list the copy is in.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
@@ -221,7 +226,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return before, err
 		}
-		after, err := before.Moved(cmd.To)
+		after, err := before.Moved(cmd)
 		if err != nil {
 			return nil, err
 		}

@@ -78,6 +78,8 @@ func orderAttributes(a *attributes, parts *orderParts) {
 	a.updatedAt(&o.UpdatedAt, o.PlacedAt)
 	a.lines(o)
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
+	optionalText(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
+	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
 // BySKU returns the items in the order that their records have in the table.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -11,6 +12,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
+
+// ErrCorrupt means that a record lacks an attribute that its kind must have, or has it in another
+// type.
+var ErrCorrupt = errors.New("record cannot be read")
 
 // Attributes that conditions and updates name.
 const (

@@ -92,15 +92,13 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 // have them must not.
 func ownAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
-	switch e.Name {
-	case model.EntityOrder.Name, model.EntityCustomerOrder.Name:
-		return append(names, "accountRepId", "items", "shippingAddress")
+	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
+		return names
 	}
-	if e.EdgeOf != nil {
-		for _, a := range model.AttributesOf(e) {
-			if a.Optional && !slices.Contains(e.Lacks, a.Name) {
-				names = append(names, a.Name)
-			}
+	for _, a := range model.AttributesOf(e) {
+		// An order may keep the count of its items or not.
+		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Lacks, a.Name) {
+			names = append(names, a.Name)
 		}
 	}
 	return names

@@ -253,6 +253,8 @@ func (in CancelOrderInput) Command(c *Checks) commerce.OrderMove {
 func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
+	m.TrackingNumber = given(c, optionalName, in.TrackingNumber, "trackingNumber")
+	m.Carrier = given(c, optionalName, in.Carrier, "carrier")
 	return m
 }
 

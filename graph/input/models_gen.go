@@ -239,6 +239,10 @@ type ShipOrderInput struct {
 	OrderID string `json:"orderId"`
 	// The warehouse that it leaves from.
 	WarehouseID string `json:"warehouseId"`
+	// The carrier's number for the shipment, up to 200 bytes.
+	TrackingNumber *string `json:"trackingNumber,omitempty"`
+	// The company that carries the shipment, up to 200 bytes.
+	Carrier *string `json:"carrier,omitempty"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
 	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.

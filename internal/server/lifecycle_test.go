@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,6 +140,45 @@ func withoutKeys(r string) string {
 		}
 	}
 	return strings.Join(kept, " ")
+}
+
+// An order shows its shipment in every list and after every later change. A shipment without a
+// tracking number and a carrier shows null.
+func TestAnOrderShowsItsShipment(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		const none, ups = `{"trackingNumber":null,"carrier":null}`, `{"trackingNumber":"1Z999","carrier":"UPS"}`
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug")
+		order := in{"orderId": id}
+		move := func(mutation string, input in, want string) {
+			t.Helper()
+			for range 2 {
+				if got := s.do(t, mutation, input.with("idempotencyKey", mutation), `trackingNumber carrier`); string(got.Value) != want {
+					t.Errorf("%s answers %s, want %s", mutation, got.Value, want)
+				}
+			}
+			s.copied(t, id)
+		}
+		move("confirmOrder", order, none)
+		ship := order.with("warehouseId", "north").with("trackingNumber", "1Z999").with("carrier", "UPS")
+		move("shipOrder", ship, ups)
+		s.refuse(t, "shipOrder", ship.with("idempotencyKey", "shipOrder").with("trackingNumber", "1Z998"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+		move("deliverOrder", order, ups)
+		var data struct {
+			Customer struct {
+				Orders struct{ Nodes []json.RawMessage }
+			}
+		}
+		s.read(t, &data, `{ customer(id: "ann") { orders { nodes { trackingNumber carrier } } } }`)
+		if got := data.Customer.Orders.Nodes; len(got) != 1 || string(got[0]) != ups {
+			t.Errorf("the customer's orders are %s", got)
+		}
+
+		without := in{"orderId": s.brought(t, commerce.Confirmed), "warehouseId": "north", "carrier": ""}
+		if got := s.do(t, "shipOrder", without, `trackingNumber carrier`); string(got.Value) != none {
+			t.Errorf("without a tracking number and a carrier the order shows %s", got.Value)
+		}
+	})
 }
 
 // A warehouse that lacks what the order needs, for each of its products, is told of with what it

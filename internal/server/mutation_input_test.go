@@ -93,6 +93,8 @@ func TestBadMutationInput(t *testing.T) {
 		{"address: unknown order", "updateShippingAddress", in{"orderId": unknown, "shippingAddress": address}, 1, []string{"NOT_FOUND input.orderId"}},
 		{"order id that is none", "confirmOrder", in{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
 		{"order id with U", "shipOrder", in{"orderId": "01HVMK3P2Q000000000000000U", "warehouseId": "#"}, 0, []string{"INVALID input.orderId", "INVALID input.warehouseId"}},
+		{"shipment: control character and 201 bytes", "shipOrder", in{"orderId": unknown, "warehouseId": "north", "trackingNumber": "1\x00", "carrier": strings.Repeat("c", 201)}, 0,
+			[]string{"INVALID input.trackingNumber", "INVALID input.carrier"}},
 		{"note with a control character", "confirmOrder", in{"orderId": unknown, "note": "a\x07"}, 0, []string{"INVALID input.note"}},
 		{"note of 100 kB", "cancelOrder", in{"orderId": unknown, "note": long}, 0, []string{"INVALID input.note"}},
 		{"set item: quantity 0", "setOrderItem", in{"orderId": unknown, "sku": "mug", "quantity": 0}, 0, []string{"INVALID input.quantity"}},

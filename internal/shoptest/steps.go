@@ -135,6 +135,8 @@ func (s Steps) Next(field, name string) Step {
 		maybe("note", func() any { return s.one("soon", "late") })
 		if field == "shipOrder" {
 			in["warehouseId"] = s.warehouse()
+			maybe("trackingNumber", func() any { return s.one("1Z999", "1Z998") })
+			maybe("carrier", func() any { return s.one("UPS", "DHL") })
 		}
 	case "setOrderItem", "removeOrderItem":
 		versioned = true
