@@ -95,6 +95,8 @@ type Event struct {
 	Actor string
 	// Note is what they noted; empty where nothing.
 	Note string
+	// WarehouseID is where the goods left from; empty unless the event shipped the order.
+	WarehouseID WarehouseID
 }
 
 // AvailableTransitions are the statuses that the order can move to from here.

@@ -344,7 +344,7 @@ func requestsOf(e explanation) string {
 // Queries that have shown what a bound must count, one after another on the hardest world.
 func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
-	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note } }`
+	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note warehouse { name } } }`
 	w := hard("one shard", 1, 20)
 	order, other := hardOrder(3), hardOrder(7)
 	sku, house := w.values["sku"][0], w.values["warehouseId"][0]
@@ -358,6 +358,10 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 			{fmt.Sprintf(`{ order(id: %q) { %s items { nodes { name } } } }`, order, timeline), false},
 			{fmt.Sprintf(`{ order(id: %q) { itemCount items(first: 100) { nodes { product { name } } } } }`, other), true},
 			{fmt.Sprintf(`{ order(id: %q) { timeline(last: 3) { nodes { note } } } orders(first: 100) { nodes { %s } } }`, order, timeline), false},
+			// Timelines come in three groups: with the order, by themselves, and by themselves after
+			// they were too large to come with the order.
+			{fmt.Sprintf(`{ a: order(id: %[1]q) { timeline { nodes { type } } } b: order(id: %[2]q) { timeline { nodes { type } } }
+				orders(placed: {from: "2026-01-01T00:00:00.003Z", to: "2026-01-01T00:00:00.008Z"}) { nodes { timeline(first: 1) { nodes { warehouse { name } } } } } }`, order, other), false},
 			{fmt.Sprintf(`{ product(sku: %s) { %s } inventoryLevel(sku: %s, warehouseId: %s) { product { %s } } }`, sku, page, sku, house, page), false},
 			{fmt.Sprintf(`query($no: Boolean = false) { order(id: %q) { status %s } }`, order, strings.Replace(timeline, " {", " @include(if: $no) {", 1)), false},
 			{`{ orders(first: 50) { nodes { items { nodes { name } } itemCount } } }`, false},
@@ -473,6 +477,7 @@ func TestBoundsOfSubscriptions(t *testing.T) {
 		units    float64
 	}{
 		{`subscription { orderStatusChanged { id orderId event { type at note } } }`, 0, 0},
+		{`subscription { orderStatusChanged { event { warehouse { name } } } }`, 1, 1},
 		{`subscription($id: ID!, $after: ID) { orderUpdated(id: $id, after: $after) { order { status } } }`, 1, 3},
 		{`subscription { orderUpdated(id: "a") { order { ...F } event { at } } } fragment F on Order { status customer { name accountRep { name } } }`, 3, 0},
 		{`subscription { customerOrders(customerId: "a") { order { items(first: 100) { nodes { product { name } } } } } }`, 3, 0},
@@ -502,9 +507,11 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 				`subscription { orderStatusChanged { order { itemCount items(first: 100) { nodes { product { name totalInventory } } } } } }`,
 				`subscription { orderStatusChanged { order { timeline(first: 5) { nodes { note } } } } }`,
 				`subscription { orderStatusChanged { order { timeline(last: 50) { nodes { note } pageInfo { hasPreviousPage } } items { nodes { name } } } } }`,
+				`subscription { orderStatusChanged { event { warehouse { name } } order { timeline(first: 5) { nodes { warehouse { name } } } } } }`,
 				`subscription { orderStatusChanged { a: order { customer { orders(first: 100) { nodes { items { nodes { name } } } } } } b: order { status } } }`,
 			} {
-				for _, change := range []feed.OrderChange{{OrderID: id}, {OrderID: id, Order: found[0].Value}} {
+				event := &commerce.Event{Type: commerce.EventShipped, WarehouseID: "gone"}
+				for _, change := range []feed.OrderChange{{OrderID: id, Event: event}, {OrderID: id, Order: found[0].Value}} {
 					s := following(t, e, query, &scripted{changes: []feed.OrderChange{change}})
 					got, _ := s.Next(WithExplain(t.Context()))
 					s.Close()

@@ -162,7 +162,7 @@ func hard(name string, shards, run int) *world {
 			}
 			for e := range events {
 				o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(hardOrder(n*1000 + e)), OrderID: o.ID, Type: commerce.EventShippingAddressChanged, At: at,
-					Actor: padded("a", 100), Note: padded("n", commerce.MaxNote), From: commerce.Cancelled, To: commerce.Cancelled})
+					Actor: padded("a", 100), Note: padded("n", commerce.MaxNote), From: commerce.Cancelled, To: commerce.Cancelled, WarehouseID: house((n + e) % hardLevels)})
 			}
 			book.Orders = append(book.Orders, o)
 		}

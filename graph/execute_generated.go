@@ -3307,6 +3307,8 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 		return 6, nil
 	case "note":
 		return 7, nil
+	case "warehouse":
+		return 8, nil
 	default:
 		return 0, nil
 	}
@@ -3373,6 +3375,18 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
+	case 8: // warehouse
+		v, ok := x.resolveOrderEventWarehouse(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.enter(f)
+		written := x.objectWarehouse(f.Set, v)
+		x.leave()
+		return written || x.null()
 	default:
 		panic("OrderEvent has no field of the number " + strconv.Itoa(f.Number))
 	}
@@ -3396,6 +3410,13 @@ func (x *execution) resolveOrderEventNote(f *operation.Field, obj *commerce.Even
 	defer x.caught(f, &ok)
 	x.resolving = f
 	v, err := x.orderEventResolvers.Note(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveOrderEventWarehouse(f *operation.Field, obj *commerce.Event) (v *commerce.Warehouse, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.orderEventResolvers.Warehouse(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 

@@ -280,13 +280,14 @@ type ComplexityRoot struct {
 	}
 
 	OrderEvent struct {
-		Actor func(childComplexity int) int
-		At    func(childComplexity int) int
-		From  func(childComplexity int) int
-		ID    func(childComplexity int) int
-		Note  func(childComplexity int) int
-		To    func(childComplexity int) int
-		Type  func(childComplexity int) int
+		Actor     func(childComplexity int) int
+		At        func(childComplexity int) int
+		From      func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Note      func(childComplexity int) int
+		To        func(childComplexity int) int
+		Type      func(childComplexity int) int
+		Warehouse func(childComplexity int) int
 	}
 
 	OrderEventConnection struct {
@@ -540,6 +541,7 @@ type OrderEventResolver interface {
 	To(ctx context.Context, obj *commerce.Event) (*commerce.Status, error)
 
 	Note(ctx context.Context, obj *commerce.Event) (*string, error)
+	Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error)
 }
 type OrderItemResolver interface {
 	Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error)
@@ -1603,6 +1605,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderEvent.Type(childComplexity), true
+	case "OrderEvent.warehouse":
+		if e.ComplexityRoot.OrderEvent.Warehouse == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderEvent.Warehouse(childComplexity), true
 
 	case "OrderEventConnection.edges":
 		if e.ComplexityRoot.OrderEventConnection.Edges == nil {
@@ -3939,6 +3947,11 @@ type OrderEvent @access(permission: READ_ORDER) {
   actor: String! @access(permission: READ_ACTOR)
   "What they noted, or for an item how many pieces it has now and had before, or null."
   note: String
+  """
+  The warehouse that the order was shipped from. Null for other events, for events of other software and older versions, and if the
+  warehouse no longer exists. AP30: one BatchGetItem for a whole page of events. Access: staff, admins, services.
+  """
+  warehouse: Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
 }
 
 "Where goods go."
@@ -4520,6 +4533,8 @@ func (ec *executionContext) childFields_OrderEvent(ctx context.Context, field gr
 		return ec.fieldContext_OrderEvent_actor(ctx, field)
 	case "note":
 		return ec.fieldContext_OrderEvent_note(ctx, field)
+	case "warehouse":
+		return ec.fieldContext_OrderEvent_warehouse(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrderEvent", field.Name)
 }
@@ -10351,6 +10366,38 @@ func (ec *executionContext) _OrderEvent_note(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_OrderEvent_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OrderEvent", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderEvent_warehouse(ctx context.Context, field graphql.CollectedField, obj *commerce.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderEvent_warehouse(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderEvent().Warehouse(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Warehouse) graphql.Marshaler {
+			return ec.marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouse(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderEvent_warehouse(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderEvent",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Warehouse(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _OrderEventConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Event]) (ret graphql.Marshaler) {
@@ -18655,6 +18702,44 @@ func (ec *executionContext) _OrderEvent(ctx context.Context, sel ast.SelectionSe
 					}
 				}()
 				res = ec._OrderEvent_note(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "warehouse":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderEvent_warehouse(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -149,36 +150,58 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 			case p.loaders.WholeOrderPlanned(id):
 				whole.add(id, f.Path, targets[i].selections)
 			default:
-				p.addTimeline(&timelines, f, id)
+				q := p.timelineOf(f, id)
+				addList(p, &timelines, f, &q)
 			}
 		}
 	}
-	startList(ctx, p, &timelines, model.Timeline, nil)
-	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.largeTimelines)
+	startList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
+	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeTimelines)
 }
 
-// addTimeline adds a page of an order's timeline.
-func (p plan) addTimeline(w *wanted[dynamo.ListRequest], f *operation.Field, id commerce.OrderID) {
-	q := p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.Beyond)
-	addList(p, w, f, &q)
+// timelineOf is the request for a page of an order's timeline.
+func (p plan) timelineOf(f *operation.Field, id commerce.OrderID) paging.Request {
+	return p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.Beyond)
 }
 
 // wholeOrders plans what follows from orders that came with their timelines.
 func (p plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	p.orderRecords(ctx, targets)
-	p.largeTimelines(ctx, targets)
+	p.wholeTimelines(ctx, targets)
 }
 
-// largeTimelines plans the timelines of orders that were to come with them, and are too large to
-// come whole.
-func (p plan) largeTimelines(ctx context.Context, targets []target[*commerce.Order]) {
+// wholeTimelines plans what follows from the timelines of orders that were to come with them, and
+// those of orders that are too large to come whole.
+func (p plan) wholeTimelines(ctx context.Context, targets []target[*commerce.Order]) {
 	var timelines wanted[dynamo.ListRequest]
+	var events []target[*commerce.Event]
 	for order, f := range fields(targets) {
-		if f.Name == "timeline" && !p.loaders.TimelineAtHand(order.ID) {
-			p.addTimeline(&timelines, f, order.ID)
+		if f.Name != "timeline" {
+			continue
+		}
+		asked := p.timelineOf(f, order.ID)
+		if asked.Err != nil || p.argumentsOf(f) == nil {
+			continue
+		}
+		slice, ok := p.loaders.TimelineAtHand(order.ID, asked.Key.Page)
+		if !ok {
+			addList(p, &timelines, f, &asked)
+		}
+		for _, event := range slice.Items {
+			events = append(events, target[*commerce.Event]{event, f.Records})
 		}
 	}
-	startList(ctx, p, &timelines, model.Timeline, nil)
+	p.orderEvents(ctx, events)
+	startList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
+}
+
+// orderEvents plans what follows from events of orders.
+func (p plan) orderEvents(ctx context.Context, targets []target[*commerce.Event]) {
+	var to refs
+	for event, f := range fields(targets) {
+		orderEventReference(event, f, &to)
+	}
+	p.refs(ctx, &to)
 }
 
 // orderRecords plans what can only be read of orders when their records are there.

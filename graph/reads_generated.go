@@ -225,6 +225,18 @@ func orderReference(record *commerce.Order, f *operation.Field, to *refs) {
 	}
 }
 
+func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error) {
+	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
+}
+
+// orderEventReference adds the record that a field refers to.
+func orderEventReference(record *commerce.Event, f *operation.Field, to *refs) {
+	switch f.Number {
+	case 8: // warehouse
+		addRef(&to.warehouses, f, record.WarehouseID)
+	}
+}
+
 func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error) {
 	return reference(ctx, model.ProductBySKU, obj.SKU)
 }

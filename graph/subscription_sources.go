@@ -126,8 +126,8 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 // updateID is the ID to resume after a change with, nil where it has none.
 func updateID(change *feed.OrderChange) *string { return valueOrNull(string(change.Position)) }
 
-// event plans what a subscription reads for an event: the order that changed, or what follows from
-// it where it came along.
+// event plans what a subscription reads for an event: what the event refers to, and the order that
+// changed, or what follows from it where it came along.
 func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
 	var read refs
 	var came []target[*commerce.Order]
@@ -135,6 +135,10 @@ func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *f
 		for _, update := range f.Records {
 			for _, part := range update.Reads {
 				switch {
+				case part.Name == "event" && change.Event != nil:
+					for event, f := range fields([]target[*commerce.Event]{{change.Event, part.Records}}) {
+						orderEventReference(event, f, &read)
+					}
 				case part.Name != "order":
 				case change.Order != nil:
 					came = append(came, target[*commerce.Order]{change.Order, part.Records})
@@ -148,6 +152,6 @@ func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *f
 		p.loaders.PrimeOrders(ctx, []*commerce.Order{change.Order})
 	}
 	p.wholeRefs(ctx, &read)
-	p.orderRefs(ctx, &read.orders)
+	p.refs(ctx, &read)
 	p.orders(ctx, came)
 }

@@ -199,14 +199,20 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 //
 // Errors: those of dynamo.ReadPage.
 func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
-	if whole := l.whole(id); whole != nil {
-		return dynamo.PageOf(whole.Events, byEvent, page), nil
+	if slice, ok := l.TimelineAtHand(id, page); ok {
+		return slice, nil
 	}
 	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
 }
 
-// TimelineAtHand reports whether the order's timeline came with it.
-func (l *Loaders) TimelineAtHand(id commerce.OrderID) bool { return l.whole(id) != nil }
+// TimelineAtHand returns a page of an order's timeline if it came with the order.
+func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], bool) {
+	whole := l.whole(id)
+	if whole == nil {
+		return dynamo.Slice[*commerce.Event]{}, false
+	}
+	return dynamo.PageOf(whole.Events, byEvent, page), true
+}
 
 // ProductInventory returns a page of a product's stock.
 //

@@ -181,7 +181,7 @@ func TestWholeOrderThatIsNotThere(t *testing.T) {
 	if o, err := l.Order(ctx, missing); !errors.Is(err, commerce.ErrNotFound) || o != nil {
 		t.Errorf("order %v, %v, want ErrNotFound", o, err)
 	}
-	if l.TimelineAtHand(missing) {
+	if _, ok := l.TimelineAtHand(missing, dynamo.Page{Limit: 1}); ok {
 		t.Error("its timeline is at hand")
 	}
 	checkRequests(t, trace, "AP25 Query")
@@ -190,7 +190,8 @@ func TestWholeOrderThatIsNotThere(t *testing.T) {
 func TestWhatWasPlannedIsKnown(t *testing.T) {
 	ctx, l, _ := open(t, sample(t), nil).begin()
 	planWholeOrder(ctx, l, largeOrder)
-	if !l.WholeOrderPlanned(largeOrder) || l.WholeOrderPlanned("01HVNR4Q3R0000000000000002") || !l.TimelineAtHand(largeOrder) {
+	_, ok := l.TimelineAtHand(largeOrder, dynamo.Page{Limit: 1})
+	if !l.WholeOrderPlanned(largeOrder) || l.WholeOrderPlanned("01HVNR4Q3R0000000000000002") || !ok {
 		t.Error("one whole order was planned, and no other")
 	}
 	l.Plan(func(first *loaders.Level) {

@@ -810,7 +810,7 @@ func TestAPlanCanAskForWhatItPlans(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		l.PlanWholeOrders(ctx, first, []commerce.OrderID{largeOrder}, nil)
-		if !l.TimelineAtHand(largeOrder) {
+		if _, ok := l.TimelineAtHand(largeOrder, dynamo.Page{Limit: 1}); !ok {
 			t.Error("the timeline of the order that is planned is not at hand")
 		}
 	})

@@ -230,7 +230,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		if err := c.rewrite(stands, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note}); err != nil {
+		if err := c.rewrite(stands, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
 			return nil, err
 		}
 		if cmd.To != commerce.Shipped && cmd.To != commerce.Cancelled {

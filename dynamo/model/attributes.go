@@ -11,6 +11,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
+// Codec reads and writes the records of a table.
+type Codec struct {
+	// Currency is the currency of records that name none.
+	Currency commerce.Currency
+	// Shards is the number of partition keys that each busy list is spread over.
+	Shards int
+}
+
+// KeyBuilder returns a builder of keys of the table.
+func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
+
 // attributes visits the attributes of a record one after another. A record's attributes are
 // declared once, by a function that calls one method or function of this type for each of them;
 // purpose says what happens to each.

@@ -166,6 +166,7 @@ func eventAttributes(a *attributes, e *commerce.Event) {
 	a.status("from", &e.From, optional)
 	a.status("to", &e.To, optional)
 	optionalText(a, "note", &e.Note, commerce.MaxNote)
+	optionalText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 
 // DecodeEvent reads either record of an order event.

@@ -221,7 +221,12 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *operation.Field, ways 
 		chain += max(child.key, child.record)
 		records = float64(f.PageSize(nil))
 		// Some records carry the list, of the others it is read: what follows comes in two groups.
-		if !from.single && (first.Fallback || b.whole[typ.Name+"."+f.Name]) {
+		// Lists that are too large to come with their records are a third.
+		switch {
+		case from.single:
+		case b.whole[typ.Name+"."+f.Name]:
+			groups = 3
+		case first.Fallback:
 			groups = 2
 		}
 	case len(f.Selections) > 0:

@@ -181,6 +181,31 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 	})
 }
 
+// The event of shipping leads to the warehouse, others to none. The warehouses of all events of a
+// page of orders are one request.
+func TestTheEventOfShippingHasTheWarehouse(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		for _, warehouse := range []string{"north", "south"} {
+			order := in{"orderId": s.place(t, "ann", "mug")}
+			s.do(t, "confirmOrder", order)
+			s.do(t, "shipOrder", order.with("warehouseId", warehouse))
+		}
+		s.wire.forget()
+		var data json.RawMessage
+		s.read(t, &data, `{ customer(id: "ann") { orders { nodes { timeline { nodes { type warehouse { name } } } } } } }`)
+		timeline := `{"timeline":{"nodes":[{"type":"PLACED","warehouse":null},{"type":"CONFIRMED","warehouse":null},{"type":"SHIPPED","warehouse":{"name":%q}}]}}`
+		if want := fmt.Sprintf(`{"customer":{"orders":{"nodes":[`+timeline+`,`+timeline+`]}}}`, "South", "North"); string(data) != want {
+			t.Errorf("the orders are\n%s, want\n%s", data, want)
+		}
+		made := s.wire.seen()
+		slices.Sort(made)
+		if want := []string{"BatchGetItem", "GetItem", "Query", "Query", "Query"}; !slices.Equal(made, want) {
+			t.Errorf("requests are %q, want %q", made, want)
+		}
+	})
+}
+
 // A warehouse that lacks what the order needs, for each of its products, is told of with what it
 // has.
 func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
