@@ -45,7 +45,9 @@ type OrderMove struct {
 	WarehouseID WarehouseID `json:",omitempty"`
 	// TrackingNumber and Carrier are those of the shipment, for Shipped only.
 	TrackingNumber, Carrier string `json:",omitempty"`
-	Note                    string `json:",omitempty"`
+	// WithoutAddress ships an order that has no shipping address.
+	WithoutAddress bool   `json:",omitempty"`
+	Note           string `json:",omitempty"`
 	// ExpectedVersion is the version that the order must have; nil for any.
 	ExpectedVersion *int `json:",omitempty"`
 }

@@ -92,10 +92,13 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 
 // Moved returns the order in another status.
 //
-// Errors: InvalidTransition.
+// Errors: InvalidTransition, AddressMissing.
 func (o Order) Moved(c OrderMove) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NoTransition(o.Status, c.To)
+	}
+	if c.To == Shipped && o.ShippingAddress == nil && !c.WithoutAddress {
+		return Order{}, NoAddress()
 	}
 	o.Status, o.TrackingNumber, o.Carrier = c.To, cmp.Or(c.TrackingNumber, o.TrackingNumber), cmp.Or(c.Carrier, o.Carrier)
 	return o, nil

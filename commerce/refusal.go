@@ -21,6 +21,7 @@ const (
 	CodeAlreadyExists        RefusalCode = "ALREADY_EXISTS"
 	CodeIdempotencyKeyReused RefusalCode = "IDEMPOTENCY_KEY_REUSED"
 	CodeTooManyLines         RefusalCode = "TOO_MANY_LINES"
+	CodeAddressMissing       RefusalCode = "ADDRESS_MISSING"
 )
 
 // Refusal is why the rules refuse a change. Nothing was written. It is safe to show: its text says
@@ -106,6 +107,8 @@ type (
 		Reason
 		Limit int
 	}
+	// AddressMissing says that the order has no shipping address.
+	AddressMissing struct{ Reason }
 )
 
 // Unknown refuses an id that nothing has. what is the kind of record: "customer".
@@ -172,6 +175,11 @@ func FarTooLong(path []string, lines, limit int) TooManyLines {
 
 func tooManyLines(path []string, lines string, limit int) TooManyLines {
 	return TooManyLines{because(CodeTooManyLines, path, "The order has %s lines, and can have at most %d. Split it into several orders.", lines, limit), limit}
+}
+
+// NoAddress refuses to ship an order that has no shipping address.
+func NoAddress() AddressMissing {
+	return AddressMissing{because(CodeAddressMissing, Path("orderId"), "The order has no shipping address. Set it with updateShippingAddress, or ship with withoutAddress: true.")}
 }
 
 // IsRefusal reports whether an error is a refusal, or several.

@@ -19,7 +19,7 @@ const accessDocs = "../docs/access.md"
 func unruled(t *testing.T) []string {
 	names := []string{
 		"Address", "Money", "PageInfo", "_Service",
-		"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines",
+		"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines",
 		"VersionConflict",
 	}
 	for _, d := range own(t) {

@@ -59,6 +59,8 @@ func objectTypeOf(name string) operation.ObjectType {
 	switch name {
 	case "Address":
 		return operation.ObjectType{Satisfies: addressImplementors, Field: numberAddress}
+	case "AddressMissing":
+		return operation.ObjectType{Satisfies: addressMissingImplementors, Field: numberAddressMissing}
 	case "AdjustInventoryPayload":
 		return operation.ObjectType{Satisfies: adjustInventoryPayloadImplementors, Field: numberAdjustInventoryPayload}
 	case "AlreadyExists":
@@ -178,7 +180,7 @@ func objectTypeOf(name string) operation.ObjectType {
 	case "_Service":
 		return operation.ObjectType{Satisfies: _ServiceImplementors, Field: number_Service}
 	case "UserError":
-		return operation.ObjectType{Members: []string{"AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
+		return operation.ObjectType{Members: []string{"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
 	case "_Entity":
 		return operation.ObjectType{Members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
 	default:
@@ -280,6 +282,65 @@ func (x *execution) resolveAddressRegion(f *operation.Field, obj *commerce.Addre
 	x.resolving = f
 	v, err := x.addressResolvers.Region(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
+}
+
+func numberAddressMissing(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "code":
+		return 1, nil
+	case "message":
+		return 2, nil
+	case "field":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectAddressMissing writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *commerce.AddressMissing) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldAddressMissing(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldAddressMissing writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldAddressMissing(f *operation.Field, obj *commerce.AddressMissing) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"AddressMissing"`...)
+		return true
+	case 1: // code
+		v, ok := x.resolveAddressMissingCode(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = appendErrorCode(x.out, v)
+		return true
+	case 2: // message
+		x.out = scalar.AppendString(x.out, obj.Message)
+		return true
+	case 3: // field
+		if obj.Field == nil {
+			return x.null()
+		}
+		return x.listString(f, obj.Field) || x.null()
+	default:
+		panic("AddressMissing has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveAddressMissingCode(f *operation.Field, obj *commerce.AddressMissing) (v commerce.RefusalCode, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.Code(), true
 }
 
 func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) {
@@ -6260,68 +6321,75 @@ func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool
 	case nil:
 		return false
 	case commerce.VersionConflict:
-		return x.objectVersionConflict(f.Members[8], &obj)
+		return x.objectVersionConflict(f.Members[9], &obj)
 	case *commerce.VersionConflict:
 		if obj == nil {
 			return false
 		}
-		return x.objectVersionConflict(f.Members[8], obj)
+		return x.objectVersionConflict(f.Members[9], obj)
 	case commerce.TooManyLines:
-		return x.objectTooManyLines(f.Members[7], &obj)
+		return x.objectTooManyLines(f.Members[8], &obj)
 	case *commerce.TooManyLines:
 		if obj == nil {
 			return false
 		}
-		return x.objectTooManyLines(f.Members[7], obj)
+		return x.objectTooManyLines(f.Members[8], obj)
 	case commerce.NotFound:
-		return x.objectNotFound(f.Members[6], &obj)
+		return x.objectNotFound(f.Members[7], &obj)
 	case *commerce.NotFound:
 		if obj == nil {
 			return false
 		}
-		return x.objectNotFound(f.Members[6], obj)
+		return x.objectNotFound(f.Members[7], obj)
 	case commerce.InvalidTransition:
-		return x.objectInvalidTransition(f.Members[5], &obj)
+		return x.objectInvalidTransition(f.Members[6], &obj)
 	case *commerce.InvalidTransition:
 		if obj == nil {
 			return false
 		}
-		return x.objectInvalidTransition(f.Members[5], obj)
+		return x.objectInvalidTransition(f.Members[6], obj)
 	case commerce.InvalidInput:
-		return x.objectInvalidInput(f.Members[4], &obj)
+		return x.objectInvalidInput(f.Members[5], &obj)
 	case *commerce.InvalidInput:
 		if obj == nil {
 			return false
 		}
-		return x.objectInvalidInput(f.Members[4], obj)
+		return x.objectInvalidInput(f.Members[5], obj)
 	case commerce.InsufficientStock:
-		return x.objectInsufficientStock(f.Members[3], &obj)
+		return x.objectInsufficientStock(f.Members[4], &obj)
 	case *commerce.InsufficientStock:
 		if obj == nil {
 			return false
 		}
-		return x.objectInsufficientStock(f.Members[3], obj)
+		return x.objectInsufficientStock(f.Members[4], obj)
 	case commerce.IdempotencyKeyReused:
-		return x.objectIdempotencyKeyReused(f.Members[2], &obj)
+		return x.objectIdempotencyKeyReused(f.Members[3], &obj)
 	case *commerce.IdempotencyKeyReused:
 		if obj == nil {
 			return false
 		}
-		return x.objectIdempotencyKeyReused(f.Members[2], obj)
+		return x.objectIdempotencyKeyReused(f.Members[3], obj)
 	case commerce.EmailTaken:
-		return x.objectEmailTaken(f.Members[1], &obj)
+		return x.objectEmailTaken(f.Members[2], &obj)
 	case *commerce.EmailTaken:
 		if obj == nil {
 			return false
 		}
-		return x.objectEmailTaken(f.Members[1], obj)
+		return x.objectEmailTaken(f.Members[2], obj)
 	case commerce.AlreadyExists:
-		return x.objectAlreadyExists(f.Members[0], &obj)
+		return x.objectAlreadyExists(f.Members[1], &obj)
 	case *commerce.AlreadyExists:
 		if obj == nil {
 			return false
 		}
-		return x.objectAlreadyExists(f.Members[0], obj)
+		return x.objectAlreadyExists(f.Members[1], obj)
+	case commerce.AddressMissing:
+		return x.objectAddressMissing(f.Members[0], &obj)
+	case *commerce.AddressMissing:
+		if obj == nil {
+			return false
+		}
+		return x.objectAddressMissing(f.Members[0], obj)
 	default:
 		panic(fmt.Sprintf("UserError cannot be a %T", v))
 	}
@@ -6673,6 +6741,8 @@ func appendErrorCode(b []byte, v commerce.RefusalCode) []byte {
 		return append(b, `"IDEMPOTENCY_KEY_REUSED"`...)
 	case commerce.CodeTooManyLines:
 		return append(b, `"TOO_MANY_LINES"`...)
+	case commerce.CodeAddressMissing:
+		return append(b, `"ADDRESS_MISSING"`...)
 	default:
 		return append(b, `""`...)
 	}

@@ -214,8 +214,8 @@ func moveTo(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 // MoveOrder moves an order to another status (WP5 to WP8). Shipping takes its items from a
 // warehouse, cancelling returns what it reserved.
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition, Refusals
-// of InsufficientStock; and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition,
+// AddressMissing, TooManyLines, Refusals of InsufficientStock; and those of mutate.
 func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
 	pattern, event := moveTo(cmd.To)
 	if pattern == nil {

@@ -45,7 +45,7 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 		case 3:
 			_, err = store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: pick(), To: commerce.Cancelled})
 		case 4:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: pick(), To: commerce.Shipped, WarehouseID: "w1"})
+			_, err = store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: pick(), To: commerce.Shipped, WarehouseID: "w1", WithoutAddress: true})
 		case 5:
 			_, err = store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: pick(), SKU: sku, Quantity: random.IntN(4)})
 		case 6:

@@ -89,7 +89,9 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 			do("cancelOrder", with("note", "no longer wanted"))
 		case 1:
 			do("confirmOrder", with("expectedVersion", 1))
-			do("shipOrder", with("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses))))
+			ship := with("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses)))
+			ship["withoutAddress"] = true
+			do("shipOrder", ship)
 		case 2:
 			do("confirmOrder", order)
 			do("cancelOrder", with("expectedVersion", 2))

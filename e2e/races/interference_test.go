@@ -54,7 +54,7 @@ func deeds(t *testing.T, o prepared) []deed {
 		return commerce.NewOrder{CustomerID: c, Lines: lines}
 	}
 	move := func(name string, id commerce.OrderID, to commerce.Status, from commerce.WarehouseID) deed {
-		return as(name, (*dynamo.Store).MoveOrder, commerce.OrderMove{OrderID: id, To: to, WarehouseID: from})
+		return as(name, (*dynamo.Store).MoveOrder, commerce.OrderMove{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
 	}
 	item := func(name string, sku commerce.SKU, n int) deed {
 		return as(name, (*dynamo.Store).SetOrderItem, commerce.OrderItemChange{OrderID: o.pending, SKU: sku, Quantity: n})
@@ -148,7 +148,7 @@ func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
 		}
 		*id = o.ID
 		for _, to := range []commerce.Status{commerce.Confirmed, commerce.Shipped}[:i] {
-			if _, err := store.MoveOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderMove{OrderID: o.ID, To: to, WarehouseID: "w0"}); err != nil {
+			if _, err := store.MoveOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderMove{OrderID: o.ID, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

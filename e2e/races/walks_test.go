@@ -99,7 +99,7 @@ func (m *movingOrders) choose(from, to int) (order int, input map[string]any, fi
 			field, m.statuses[order] = "confirmOrder", "CONFIRMED"
 		default:
 			field, m.statuses[order] = "shipOrder", "SHIPPED"
-			input["warehouseId"] = "w0"
+			input["warehouseId"], input["withoutAddress"] = "w0", true
 		}
 		m.busy[order] = true
 		return order, input, field

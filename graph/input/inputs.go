@@ -254,6 +254,7 @@ func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
 	m.TrackingNumber = given(c, optionalName, in.TrackingNumber, "trackingNumber")
+	m.WithoutAddress = in.WithoutAddress
 	m.Carrier = given(c, optionalName, in.Carrier, "carrier")
 	return m
 }

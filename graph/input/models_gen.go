@@ -239,6 +239,8 @@ type ShipOrderInput struct {
 	OrderID string `json:"orderId"`
 	// The warehouse that it leaves from.
 	WarehouseID string `json:"warehouseId"`
+	// Ship the order even if it has no shipping address. Without it, such an order is refused with `ADDRESS_MISSING`.
+	WithoutAddress bool `json:"withoutAddress"`
 	// The carrier's number for the shipment, up to 200 bytes.
 	TrackingNumber *string `json:"trackingNumber,omitempty"`
 	// The company that carries the shipment, up to 200 bytes.

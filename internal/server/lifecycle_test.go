@@ -36,10 +36,11 @@ func (s *shop) brought(t testing.TB, to commerce.Status) string {
 	return id
 }
 
+// moveInput moves an order that may have no shipping address.
 func moveInput(mutation, id string) in {
 	input := in{"orderId": id}
 	if mutation == "shipOrder" {
-		input["warehouseId"] = "north"
+		input["warehouseId"], input["withoutAddress"] = "north", true
 	}
 	return input
 }
@@ -160,7 +161,7 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 			s.copied(t, id)
 		}
 		move("confirmOrder", order, none)
-		ship := order.with("warehouseId", "north").with("trackingNumber", "1Z999").with("carrier", "UPS")
+		ship := order.with("warehouseId", "north").with("withoutAddress", true).with("trackingNumber", "1Z999").with("carrier", "UPS")
 		move("shipOrder", ship, ups)
 		s.refuse(t, "shipOrder", ship.with("idempotencyKey", "shipOrder").with("trackingNumber", "1Z998"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 		move("deliverOrder", order, ups)
@@ -174,9 +175,34 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 			t.Errorf("the customer's orders are %s", got)
 		}
 
-		without := in{"orderId": s.brought(t, commerce.Confirmed), "warehouseId": "north", "carrier": ""}
+		without := in{"orderId": s.brought(t, commerce.Confirmed), "warehouseId": "north", "withoutAddress": true, "carrier": ""}
 		if got := s.do(t, "shipOrder", without, `trackingNumber carrier`); string(got.Value) != none {
 			t.Errorf("without a tracking number and a carrier the order shows %s", got.Value)
+		}
+	})
+}
+
+// An order without a shipping address is shipped only if the input says so. The order that gets an
+// address is shipped by the request that was refused.
+func TestShippingWithoutAnAddress(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		for _, addressed := range []bool{true, false} {
+			id := s.brought(t, commerce.Confirmed)
+			ship := in{"orderId": id, "warehouseId": "north", "idempotencyKey": id}
+			for _, input := range []in{ship, ship.with("withoutAddress", false)} {
+				e := s.refuse(t, "shipOrder", input, "ADDRESS_MISSING input.orderId").UserErrors[0]
+				if e.Typename != "AddressMissing" || !strings.Contains(e.Message, "updateShippingAddress") || !strings.Contains(e.Message, "withoutAddress: true") {
+					t.Errorf("it is told %+v", e)
+				}
+			}
+			if addressed {
+				s.do(t, "updateShippingAddress", in{"orderId": id, "shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}})
+			} else {
+				ship["withoutAddress"] = true
+			}
+			s.do(t, "shipOrder", ship)
+			s.listed(t, id, commerce.Shipped)
 		}
 	})
 }
@@ -189,7 +215,7 @@ func TestTheEventOfShippingHasTheWarehouse(t *testing.T) {
 		for _, warehouse := range []string{"north", "south"} {
 			order := in{"orderId": s.place(t, "ann", "mug")}
 			s.do(t, "confirmOrder", order)
-			s.do(t, "shipOrder", order.with("warehouseId", warehouse))
+			s.do(t, "shipOrder", order.with("warehouseId", warehouse).with("withoutAddress", true))
 		}
 		s.wire.forget()
 		var data json.RawMessage
@@ -212,7 +238,7 @@ func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		id := s.brought(t, commerce.Confirmed)
-		ship := in{"orderId": id}
+		ship := in{"orderId": id, "withoutAddress": true}
 		got := s.refuse(t, "shipOrder", ship.with("warehouseId", "south"), "INSUFFICIENT_STOCK input.warehouseId", "INSUFFICIENT_STOCK input.warehouseId")
 		if mug, plate := got.UserErrors[0], got.UserErrors[1]; mug.SKU != "mug" || mug.Available != 2 || plate.SKU != "plate" || plate.Available != 0 {
 			t.Errorf("it is told %+v", got.UserErrors)
@@ -395,7 +421,7 @@ func TestMaxLines(t *testing.T) {
 		}
 		s.do(t, "setOrderItem", in{"orderId": id, "sku": last, "quantity": 3})
 		s.do(t, "confirmOrder", in{"orderId": id, "idempotencyKey": "c"})
-		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north", "idempotencyKey": "s"})
+		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north", "withoutAddress": true, "idempotencyKey": "s"})
 		if got := s.stock(t, last); got != "6 of 7 available, 7 in north" {
 			t.Errorf("of %s, %s", last, got)
 		}
@@ -424,7 +450,7 @@ func TestTimelinesRise(t *testing.T) {
 		}
 		s.do(t, "confirmOrder", in{"orderId": id})
 		s.clock.pass(3 * time.Hour)
-		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north"})
+		s.do(t, "shipOrder", in{"orderId": id, "warehouseId": "north", "withoutAddress": true})
 		o := s.order(t, id)
 		if len(o.Timeline.Nodes) != 9 {
 			t.Errorf("the timeline has %d events, want 9", len(o.Timeline.Nodes))
@@ -476,7 +502,7 @@ func TestProductsThatAreGone(t *testing.T) {
 		}
 		s.do(t, "cancelOrder", in{"orderId": cancelled})
 		s.do(t, "confirmOrder", in{"orderId": shipped})
-		s.do(t, "shipOrder", in{"orderId": shipped, "warehouseId": "north"})
+		s.do(t, "shipOrder", in{"orderId": shipped, "warehouseId": "north", "withoutAddress": true})
 		if got := s.stock(t, "plate"); got != "49 of 49 available, 49 in north" {
 			t.Errorf("of the plates, %s", got)
 		}

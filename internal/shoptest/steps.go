@@ -134,7 +134,7 @@ func (s Steps) Next(field, name string) Step {
 		keyed, versioned = true, true
 		maybe("note", func() any { return s.one("soon", "late") })
 		if field == "shipOrder" {
-			in["warehouseId"] = s.warehouse()
+			in["warehouseId"], in["withoutAddress"] = s.warehouse(), s.likely(4)
 			maybe("trackingNumber", func() any { return s.one("1Z999", "1Z998") })
 			maybe("carrier", func() any { return s.one("UPS", "DHL") })
 		}
